@@ -1,0 +1,2 @@
+//! One network hop without I/O: rate, delay, queue and loss.
+#![forbid(unsafe_code)]

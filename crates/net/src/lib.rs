@@ -1,0 +1,1 @@
+//! The real clock: paced UDP sockets and the relay that emulates a link.
