@@ -1,0 +1,327 @@
+//! The wire: how long a packet takes at a rate that may change while it is being sent.
+
+use crate::trace_file::DeliveryTrace;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+/// Work is counted in 10^-12 bits, so that a rate in thousandths of a bit per second is a whole
+/// number of units per nanosecond and no division ever rounds.
+const UNITS_PER_BYTE: u128 = 8_000_000_000_000;
+
+const UNITS_PER_OPPORTUNITY: u128 = DeliveryTrace::OPPORTUNITY.get() as u128 * UNITS_PER_BYTE;
+
+/// Sends one packet at a time, in exact integer arithmetic.
+///
+/// A packet is through at the first whole nanosecond at which its last bit is; what the wire could
+/// have sent in the rest of that nanosecond is credited to a packet that follows at once, so the
+/// mean rate of a busy wire is exact however long it runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    service: Service,
+    job: Option<Job>,
+    /// When the last packet was through.
+    last_end: Instant,
+    /// The units left over in the last nanosecond of it (at a constant rate) or in its last delivery
+    /// opportunity (of a trace).
+    spare: u128,
+}
+
+#[derive(Clone, Debug)]
+enum Service {
+    Stalled,
+    /// Units per nanosecond.
+    Constant(u64),
+    Unlimited,
+    Trace {
+        trace: DeliveryTrace,
+        start: Instant,
+        /// The first opportunity that no packet has used.
+        next: u64,
+    },
+}
+
+/// The end of a packet.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: Instant,
+    /// What could have gone besides, by then.
+    spare: u128,
+    /// For a trace, the first opportunity after it.
+    next: u64,
+}
+
+/// The packet on the wire: `remaining` units of it at the instant `since`.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    since: Instant,
+    remaining: u128,
+}
+
+impl Wire {
+    pub(crate) fn new(rate: Rate) -> Self {
+        Self {
+            service: Service::constant(rate),
+            job: None,
+            last_end: Instant::ZERO,
+            spare: 0,
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.job.is_none()
+    }
+
+    /// Puts a packet on the idle wire at `at`, or when the last one left if that is later. Says when.
+    pub(crate) fn begin(&mut self, at: Instant, size: Bytes) -> Instant {
+        let at = at.max(self.last_end);
+        let spare = if at == self.last_end { self.spare } else { 0 };
+        self.job = Some(Job {
+            since: at,
+            remaining: work(size).saturating_sub(spare),
+        });
+        // A packet that the spare units cover whole leaves the rest of them to the next.
+        self.spare = spare.saturating_sub(work(size));
+        at
+    }
+
+    /// When the packet on the wire will be through at the present rate, if ever.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        let job = self.job?;
+        Some(self.service.end(job)?.at)
+    }
+
+    /// Takes the packet off the wire, if it is through by `now`, and says when it was.
+    pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
+        let job = self.job?;
+        let end = self.service.end(job).filter(|end| end.at <= now)?;
+        if job.remaining > 0 {
+            self.spare = end.spare;
+        }
+        if let Service::Trace { next, .. } = &mut self.service {
+            *next = end.next;
+        }
+        self.last_end = end.at;
+        self.job = None;
+        Some(end.at)
+    }
+
+    /// Changes the rate for the bits that have not left at `now`.
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.change(now, Service::constant(rate));
+    }
+
+    /// Follows a trace whose time zero is `now`.
+    pub(crate) fn set_trace(&mut self, now: Instant, trace: DeliveryTrace) {
+        let (start, next) = (now, 0);
+        self.change(now, Service::Trace { trace, start, next });
+    }
+
+    fn change(&mut self, now: Instant, service: Service) {
+        if let Some(job) = &mut self.job
+            && job.since < now
+        {
+            job.remaining -= self.service.sent(*job, now).min(job.remaining);
+            job.since = now;
+        }
+        self.spare = 0;
+        self.service = service;
+    }
+
+    /// The rate, or the mean rate of the trace.
+    pub(crate) fn rate(&self) -> Rate {
+        match &self.service {
+            Service::Stalled => Rate::ZERO,
+            Service::Constant(rate) => Rate::from_bits_per_sec(*rate as f64 / 1e3),
+            Service::Unlimited => Rate::INFINITY,
+            Service::Trace { trace, .. } => trace.mean_rate(),
+        }
+    }
+
+    /// How long until the packet on the wire and `backlog` behind it are through;
+    /// [`Duration::MAX`] if never.
+    pub(crate) fn drain_time(&self, now: Instant, backlog: Bytes) -> Duration {
+        let mut job = self.job.unwrap_or(Job {
+            since: now,
+            remaining: 0,
+        });
+        job.remaining += work(backlog);
+        match self.service.end(job) {
+            Some(end) => end.at.saturating_since(now),
+            None => Duration::MAX,
+        }
+    }
+}
+
+impl Service {
+    fn constant(rate: Rate) -> Self {
+        if !rate.is_finite() {
+            return Self::Unlimited;
+        }
+        // The cast saturates at 18 Pb/s.
+        match (rate.bits_per_sec() * 1e3).round() as u64 {
+            0 => Self::Stalled,
+            units => Self::Constant(units),
+        }
+    }
+
+    /// When `job` is through, if ever.
+    fn end(&self, job: Job) -> Option<End> {
+        let (at, work) = (job.since, job.remaining);
+        let at_once = End {
+            at,
+            spare: 0,
+            next: match self {
+                Self::Trace { next, .. } => *next,
+                _ => 0,
+            },
+        };
+        if work == 0 {
+            return Some(at_once);
+        }
+        match self {
+            Self::Stalled => None,
+            Self::Unlimited => Some(at_once),
+            Self::Constant(rate) => {
+                let rate = u128::from(*rate);
+                let nanos = work.div_ceil(rate);
+                Some(End {
+                    at: at + Duration::from_nanos(u64::try_from(nanos).ok()?),
+                    spare: nanos * rate - work,
+                    next: 0,
+                })
+            }
+            Self::Trace { trace, start, next } => {
+                let first = trace.opportunities_before(at - *start).max(*next);
+                let needed = work.div_ceil(UNITS_PER_OPPORTUNITY);
+                let next = first.checked_add(u64::try_from(needed).ok()?)?;
+                Some(End {
+                    at: *start + trace.opportunity(next - 1),
+                    spare: needed * UNITS_PER_OPPORTUNITY - work,
+                    next,
+                })
+            }
+        }
+    }
+
+    /// How many units of `job` can have gone before `now`.
+    fn sent(&self, job: Job, now: Instant) -> u128 {
+        match self {
+            Self::Stalled => 0,
+            Self::Unlimited => u128::MAX,
+            Self::Constant(rate) => u128::from(*rate) * (now - job.since).as_nanos(),
+            Self::Trace { trace, start, next } => {
+                let first = trace.opportunities_before(job.since - *start).max(*next);
+                let last = trace.opportunities_before(now - *start);
+                u128::from(last.saturating_sub(first)) * UNITS_PER_OPPORTUNITY
+            }
+        }
+    }
+}
+
+fn work(size: Bytes) -> u128 {
+    u128::from(size.get()) * UNITS_PER_BYTE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE: Bytes = Bytes::new(1_000);
+
+    fn rate(bits_per_sec: f64) -> Rate {
+        Rate::from_bits_per_sec(bits_per_sec)
+    }
+
+    fn nanos(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    /// Sends `count` packets back to back and gives the end of the last.
+    fn busy_until(wire: &mut Wire, count: u64, size: Bytes) -> Instant {
+        let mut at = Instant::ZERO;
+        for _ in 0..count {
+            wire.begin(at, size);
+            at = wire
+                .complete(Instant::MAX)
+                .expect("the wire is not stalled");
+        }
+        at
+    }
+
+    #[test]
+    fn a_packet_takes_its_bits_over_the_rate() {
+        let mut wire = Wire::new(rate(8e6));
+        wire.begin(nanos(5), SIZE);
+        assert_eq!(wire.end(), Some(nanos(1_000_005)));
+        assert_eq!(wire.complete(nanos(1_000_004)), None);
+        assert_eq!(wire.complete(nanos(1_000_005)), Some(nanos(1_000_005)));
+        assert!(wire.is_idle());
+    }
+
+    #[test]
+    fn the_mean_rate_of_a_million_packets_is_exact() {
+        // 8000 bits at 3 Mb/s take 2666666 2/3 ns.
+        let mut wire = Wire::new(rate(3e6));
+        let end = busy_until(&mut wire, 1_000_000, SIZE);
+        assert_eq!(end, nanos(2_666_666_666_667));
+    }
+
+    #[test]
+    fn packets_shorter_than_a_nanosecond_share_it() {
+        // 8 bits at 32 Gb/s take a quarter of a nanosecond.
+        let mut wire = Wire::new(rate(32e9));
+        assert_eq!(busy_until(&mut wire, 1_001, Bytes::new(1)), nanos(251));
+    }
+
+    #[test]
+    fn a_new_rate_takes_effect_on_the_remaining_bits() {
+        let mut wire = Wire::new(rate(8e6));
+        wire.begin(Instant::ZERO, SIZE);
+        // 750 bytes are left at 250 us; at 2 Mb/s they take 3 ms.
+        wire.set_rate(nanos(250_000), rate(2e6));
+        assert_eq!(wire.end(), Some(nanos(3_250_000)));
+        wire.set_rate(nanos(1_250_000), Rate::ZERO);
+        assert_eq!(wire.end(), None);
+        assert_eq!(
+            wire.drain_time(nanos(1_250_000), Bytes::ZERO),
+            Duration::MAX
+        );
+        wire.set_rate(nanos(9_000_000), rate(4e6));
+        assert_eq!(wire.end(), Some(nanos(10_000_000)));
+        wire.set_rate(nanos(9_500_000), Rate::INFINITY);
+        assert_eq!(wire.end(), Some(nanos(9_500_000)));
+    }
+
+    #[test]
+    fn a_trace_delivers_fifteen_hundred_bytes_an_opportunity() {
+        let trace = DeliveryTrace::parse("1\n4\n4\n10\n").expect("valid");
+        let mut wire = Wire::new(rate(1.0));
+        wire.set_trace(Instant::ZERO, trace);
+        let mut at = Instant::ZERO;
+        // One fills an opportunity; two share the next and spill over; the third fits in the spill.
+        let ends: Vec<u64> = [1_500, 1_000, 1_000, 1_000, 1_500]
+            .into_iter()
+            .map(|size| {
+                wire.begin(at, Bytes::new(size));
+                at = wire.complete(Instant::MAX).expect("never stalled");
+                at.as_micros() / 1_000
+            })
+            .collect();
+        assert_eq!(ends, [1, 4, 4, 4, 10]);
+        // The next opportunity is 1 ms into the second loop, but this packet comes later.
+        wire.begin(Instant::from_millis(12), SIZE);
+        assert_eq!(wire.end(), Some(Instant::from_millis(14)));
+    }
+
+    #[test]
+    fn leaving_a_trace_keeps_what_it_has_sent() {
+        let mut wire = Wire::new(rate(8e6));
+        wire.set_trace(
+            Instant::ZERO,
+            DeliveryTrace::parse("1\n20\n").expect("valid"),
+        );
+        wire.begin(Instant::ZERO, Bytes::new(2_500));
+        wire.set_rate(Instant::from_millis(5), rate(8e6));
+        assert_eq!(wire.end(), Some(Instant::from_millis(6)));
+    }
+}
