@@ -102,8 +102,8 @@ pub struct Counters {
 pub struct Link<P> {
     queue: Queue<P>,
     wire: Wire,
-    /// The packet whose bits the wire is sending, and how long it waited.
-    on_wire: Option<(Waiting<P>, Duration)>,
+    /// The packet whose bits the wire is sending.
+    on_wire: Option<OnWire<P>>,
     /// Off the wire, in the order in which they come out.
     travelling: VecDeque<Travelling<P>>,
     delay: Duration,
@@ -117,6 +117,15 @@ pub struct Link<P> {
     last_output: Instant,
     counters: Counters,
     events: EventLog,
+}
+
+#[derive(Clone, Debug)]
+struct OnWire<P> {
+    packet: P,
+    size: Bytes,
+    waited: Duration,
+    /// Drawn already, so that it is known when the packet will come out.
+    jitter: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -196,12 +205,11 @@ impl<P> Link<P> {
     }
 
     /// When the next packet comes out, if nothing changes; `None` if none will.
-    ///
-    /// With jitter it may be later than this, and the next call then says by how much.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match self.travelling.front() {
-            Some(next) => Some(next.due),
-            None => Some((self.wire.end()? + self.delay).max(self.last_output)),
+        match (self.travelling.front(), &self.on_wire) {
+            (Some(next), _) => Some(next.due),
+            (None, Some(on_wire)) => Some(self.output_time(self.wire.end()?, on_wire.jitter)),
+            (None, None) => None,
         }
     }
 
@@ -295,16 +303,16 @@ impl<P> Link<P> {
     /// Completes every packet that is through by `now`, each at its own instant.
     fn advance(&mut self, now: Instant) {
         while let Some(end) = self.wire.complete(now) {
-            if let Some((Waiting { packet, size, .. }, waited)) = self.on_wire.take() {
+            if let Some(on_wire) = self.on_wire.take() {
+                let due = self.output_time(end, on_wire.jitter);
+                self.last_output = due;
+                let OnWire { packet, size, .. } = on_wire;
+                self.travelling.push_back(Travelling { packet, size, due });
                 self.events.push(Event::Transmitted {
                     at: end,
                     size,
-                    waited,
+                    waited: on_wire.waited,
                 });
-                // In order, whatever the delay does.
-                let due = (end + self.delay + self.draw_jitter()).max(self.last_output);
-                self.last_output = due;
-                self.travelling.push_back(Travelling { packet, size, due });
             }
             self.start_next(end);
         }
@@ -315,11 +323,25 @@ impl<P> Link<P> {
         if !self.wire.is_idle() {
             return;
         }
-        if let Some(next) = self.queue.pop() {
-            let begun = self.wire.begin(at, next.size);
-            let waited = begun.saturating_since(next.arrival);
-            self.on_wire = Some((next, waited));
+        if let Some(Waiting {
+            packet,
+            size,
+            arrival,
+        }) = self.queue.pop()
+        {
+            let begun = self.wire.begin(at, size);
+            self.on_wire = Some(OnWire {
+                packet,
+                size,
+                waited: begun.saturating_since(arrival),
+                jitter: self.draw_jitter(),
+            });
         }
+    }
+
+    /// When a packet comes out that leaves the wire at `end`: in order, whatever the delay does.
+    fn output_time(&self, end: Instant, jitter: Duration) -> Instant {
+        (end + self.delay + jitter).max(self.last_output)
     }
 
     fn draw_jitter(&mut self) -> Duration {

@@ -1,0 +1,128 @@
+//! The one place that reads a clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+use tfrc::time::{Duration, Instant};
+
+/// A monotonic clock with a zero, and what the wall clock showed then.
+///
+/// Copies agree: hand the same clock to everything that exchanges instants.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    zero: std::time::Instant,
+    /// The wall clock at zero, since the Unix epoch.
+    wall_at_zero: Duration,
+}
+
+impl Clock {
+    /// A clock whose zero is this moment.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    pub fn start() -> Self {
+        Self {
+            zero: std::time::Instant::now(),
+            wall_at_zero: wall_now(),
+        }
+    }
+
+    /// The time since the clock's zero.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    pub fn now(&self) -> Instant {
+        Instant::ZERO + self.zero.elapsed()
+    }
+
+    /// Blocks the calling thread until `deadline`. Late by as much as the scheduler makes it.
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+    pub fn sleep_until(&self, deadline: Instant) {
+        std::thread::sleep(deadline.saturating_since(self.now()));
+    }
+
+    /// The wall clock at the clock's zero as an NTP timestamp: seconds since 1900 in the upper 32
+    /// bits (modulo 2^32, RFC 5905 §6), their fraction in the lower. For RTCP sender reports.
+    pub fn ntp_of_zero(&self) -> u64 {
+        let seconds = self.wall_at_zero.as_secs().wrapping_add(UNIX_EPOCH_IN_NTP);
+        let fraction = (u64::from(self.wall_at_zero.subsec_nanos()) << 32) / 1_000_000_000;
+        (seconds << 32) | fraction
+    }
+
+    /// Both clocks at one moment, to place kernel receive times on ours.
+    pub(crate) fn read_both(&self) -> Reading {
+        Reading {
+            now: self.now(),
+            wall: wall_now(),
+        }
+    }
+}
+
+/// What the monotonic and the wall clock showed at the same moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    pub(crate) now: Instant,
+    wall: Duration,
+}
+
+impl Reading {
+    /// When a datagram arrived that the kernel stamped with the wall clock's `stamp`.
+    ///
+    /// Its age is measured on the wall clock and subtracted from the monotonic `now`, so a slow
+    /// drift between the two does not matter. A step of the wall clock between the arrival and this
+    /// reading would, hence the bounds: never after `now`, and never before `previous`, the arrival
+    /// of the datagram before it in the same socket, which is a queue.
+    pub(crate) fn arrival(&self, stamp: Option<Duration>, previous: Instant) -> Instant {
+        let age = stamp.map_or(Duration::ZERO, |stamp| self.wall.saturating_sub(stamp));
+        (self.now - age).max(previous).min(self.now)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the one clock")]
+fn wall_now() -> Duration {
+    // A wall clock before 1970 is no clock: its times would be as useful as zero.
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+/// Seconds from 1900 to 1970 (RFC 868).
+const UNIX_EPOCH_IN_NTP: u64 = 2_208_988_800;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reading(now_ms: u64, wall_ms: u64) -> Reading {
+        Reading {
+            now: Instant::from_millis(now_ms),
+            wall: Duration::from_millis(wall_ms),
+        }
+    }
+
+    #[test]
+    fn an_arrival_is_as_old_as_its_stamp() {
+        let stamp = Some(Duration::from_millis(99_990));
+        let arrival = reading(1_000, 100_000).arrival(stamp, Instant::ZERO);
+        assert_eq!(arrival, Instant::from_millis(990));
+    }
+
+    #[test]
+    fn a_datagram_without_a_stamp_arrives_now() {
+        let arrival = reading(1_000, 100_000).arrival(None, Instant::ZERO);
+        assert_eq!(arrival, Instant::from_millis(1_000));
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_moves_no_arrival_out_of_its_bounds() {
+        let previous = Instant::from_millis(900);
+        let stamp = Some(Duration::from_millis(99_990));
+        let forward = reading(1_000, 3_700_000).arrival(stamp, previous);
+        assert_eq!(forward, previous);
+        let backward = reading(1_000, 50_000).arrival(stamp, previous);
+        assert_eq!(backward, Instant::from_millis(1_000));
+    }
+
+    #[test]
+    fn ntp_counts_from_1900() {
+        let clock = Clock {
+            wall_at_zero: Duration::from_millis(500),
+            ..Clock::start()
+        };
+        assert_eq!(clock.ntp_of_zero(), (2_208_988_800 << 32) | (1 << 31));
+    }
+}

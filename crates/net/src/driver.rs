@@ -1,0 +1,321 @@
+//! One thread an endpoint: it hands in what happens, sends what is due, and waits.
+
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::socket::{ReceiveBatch, Socket};
+use crate::transmit::{BUDGET, SendCounters, Sender};
+use crate::wait::{self, Waker, Wakeups};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
+use std::thread::{self, JoinHandle};
+use tfrc::time::{Duration, Instant};
+
+/// What a driver has done so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriverStats {
+    /// What was sent, and what the system refused.
+    pub sent: SendCounters,
+    /// Datagrams handed to the endpoint.
+    pub received: u64,
+    /// Calls to receive that the system answered with an error.
+    pub receive_errors: u64,
+    /// For each time the pacer let a packet go: how long after its departure time it was sent.
+    pub departures: Lateness,
+    /// Rounds of the loop, that is, wake-ups.
+    pub rounds: u64,
+}
+
+/// Why an endpoint's thread did not do as it was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriverError {
+    /// The thread has ended: it was stopped, or the endpoint or a closure panicked.
+    Gone,
+    /// So many closures wait that the thread must be stuck in one.
+    Busy,
+}
+
+impl fmt::Display for DriverError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gone => "the endpoint's thread has ended",
+            Self::Busy => "the endpoint's thread is stuck",
+        })
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// Drives endpoints over sockets in real time.
+#[derive(Debug)]
+pub struct Driver;
+
+/// The way to an endpoint that runs on its own thread. Dropping it stops the thread.
+#[derive(Debug)]
+pub struct Handle<E> {
+    commands: Option<SyncSender<Command<E>>>,
+    waker: Waker,
+    thread: Option<JoinHandle<E>>,
+    local: SocketAddr,
+}
+
+enum Command<E> {
+    Run(Closure<E>),
+    Stats(SyncSender<DriverStats>),
+}
+
+type Closure<E> = Box<dyn FnOnce(&mut E, Instant) + Send>;
+
+impl Driver {
+    /// Starts a thread that drives `endpoint` over `socket`. All instants that the endpoint sees are
+    /// on `clock`.
+    ///
+    /// Fails if the system gives no thread or no wake-up channel.
+    pub fn spawn<E>(clock: Clock, socket: Socket, endpoint: E) -> io::Result<Handle<E>>
+    where
+        E: Endpoint + Send + 'static,
+    {
+        let (waker, wakeups) = Waker::new()?;
+        let (commands, receiver) = mpsc::sync_channel(MAX_COMMANDS);
+        let local = socket.local_address();
+        let worker = Worker {
+            clock,
+            socket,
+            endpoint,
+            commands: receiver,
+            wakeups,
+            batch: ReceiveBatch::new(),
+            sender: Sender::new(),
+            stats: DriverStats::default(),
+        };
+        let thread = thread::Builder::new()
+            .name(format!("endpoint {}", local.port()))
+            .spawn(move || worker.run())?;
+        Ok(Handle {
+            commands: Some(commands),
+            waker,
+            thread: Some(thread),
+            local,
+        })
+    }
+}
+
+impl<E> Handle<E> {
+    /// Runs `closure` on the endpoint's thread, between two steps, and gives its result. What the
+    /// endpoint then wants to send leaves at once.
+    ///
+    /// Never to be called from the endpoint's own thread, which would wait for itself.
+    pub fn call<R, F>(&self, closure: F) -> Result<R, DriverError>
+    where
+        R: Send + 'static,
+        F: FnOnce(&mut E, Instant) -> R + Send + 'static,
+    {
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.post(move |endpoint, now| {
+            // Who does not wait for the answer needs none.
+            let _ = answer.send(closure(endpoint, now));
+        })?;
+        answers.recv().map_err(|_| DriverError::Gone)
+    }
+
+    /// Like [`call`](Handle::call), without waiting. Closures run in the order in which they were
+    /// posted.
+    pub fn post<F>(&self, closure: F) -> Result<(), DriverError>
+    where
+        F: FnOnce(&mut E, Instant) + Send + 'static,
+    {
+        self.command(Command::Run(Box::new(closure)))
+    }
+
+    /// What the driver has done so far.
+    pub fn stats(&self) -> Result<DriverStats, DriverError> {
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.command(Command::Stats(answer))?;
+        answers.recv().map_err(|_| DriverError::Gone)
+    }
+
+    /// The address that the endpoint's socket is bound to.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Sends what the endpoint still wants to send at this moment, ends the thread and gives the
+    /// endpoint back. [`DriverError::Gone`] if it panicked before.
+    pub fn stop(mut self) -> Result<E, DriverError> {
+        let thread = self.end().ok_or(DriverError::Gone)?;
+        thread.join().map_err(|_| DriverError::Gone)
+    }
+
+    fn command(&self, command: Command<E>) -> Result<(), DriverError> {
+        let commands = self.commands.as_ref().ok_or(DriverError::Gone)?;
+        commands.try_send(command).map_err(|error| match error {
+            TrySendError::Full(_) => DriverError::Busy,
+            TrySendError::Disconnected(_) => DriverError::Gone,
+        })?;
+        self.waker.wake();
+        Ok(())
+    }
+
+    /// Closes the way in, behind every command given before.
+    fn end(&mut self) -> Option<JoinHandle<E>> {
+        self.commands = None;
+        self.waker.wake();
+        self.thread.take()
+    }
+}
+
+impl<E> Drop for Handle<E> {
+    fn drop(&mut self) {
+        if let Some(thread) = self.end() {
+            // A panic of the endpoint has been printed by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker<E> {
+    clock: Clock,
+    socket: Socket,
+    endpoint: E,
+    commands: Receiver<Command<E>>,
+    wakeups: Wakeups,
+    batch: ReceiveBatch,
+    sender: Sender,
+    stats: DriverStats,
+}
+
+impl<E: Endpoint> Worker<E> {
+    fn run(mut self) -> E {
+        wait::be_punctual();
+        loop {
+            self.stats.rounds += 1;
+            self.wakeups.clear();
+            let commands = self.run_commands();
+            let received = self.receive();
+            let now = self.clock.now();
+            let due = self.endpoint.poll_timeout();
+            let sent = self.step(now, due);
+            let Ok(ran) = commands else {
+                // A goodbye in the sending queue still leaves, but no flood of media.
+                self.sender.drain(&self.socket, &mut self.endpoint, now);
+                return self.endpoint;
+            };
+            let idle = ran == 0 && sent == 0 && matches!(received, Ok(0));
+            match received {
+                Ok(_) if sent == BUDGET => {}
+                Ok(buffers) if buffers == RECEIVE_BUDGET => {}
+                Ok(_) => self.wait(now, due.filter(|_| idle)),
+                Err(()) => self.wait_deaf(now),
+            }
+        }
+    }
+
+    /// Runs what was posted before this round. `Err` if the handle is gone.
+    fn run_commands(&mut self) -> Result<usize, ()> {
+        for ran in 0..MAX_COMMANDS {
+            match self.commands.try_recv() {
+                Ok(Command::Run(closure)) => closure(&mut self.endpoint, self.clock.now()),
+                Ok(Command::Stats(answer)) => {
+                    self.stats.sent = self.sender.counters();
+                    // Who does not wait for the answer needs none.
+                    let _ = answer.send(self.stats.clone());
+                }
+                Err(TryRecvError::Empty) => return Ok(ran),
+                Err(TryRecvError::Disconnected) => return Err(()),
+            }
+        }
+        // All that the channel held when the wake-ups were cleared; the rest comes with its own.
+        Ok(MAX_COMMANDS)
+    }
+
+    /// Hands in what has come, up to a budget, so that sending is not starved. Gives the number of
+    /// buffers that the system filled; `Err` if it gave an error and nothing else.
+    fn receive(&mut self) -> Result<usize, ()> {
+        let mut buffers = 0;
+        while buffers < RECEIVE_BUDGET {
+            match self.socket.receive(&self.clock, &mut self.batch) {
+                Ok(filled) => {
+                    buffers += filled;
+                    self.hand_in();
+                    if filled < ReceiveBatch::BUFFERS {
+                        break;
+                    }
+                }
+                Err(_) => {
+                    self.stats.receive_errors += 1;
+                    return if buffers == 0 { Err(()) } else { Ok(buffers) };
+                }
+            }
+        }
+        Ok(buffers)
+    }
+
+    fn hand_in(&mut self) {
+        for received in self.batch.datagrams() {
+            self.stats.received += 1;
+            let datagram = Datagram {
+                source: received.source,
+                arrival: received.arrival,
+                ecn: received.ecn,
+                payload: received.payload,
+            };
+            self.endpoint
+                .handle_datagram(self.batch.read_at(), datagram);
+        }
+    }
+
+    /// Lets the endpoint act on the time and sends what is due. Gives how many datagrams.
+    fn step(&mut self, now: Instant, due: Option<(Instant, Reason)>) -> usize {
+        let due = due.filter(|(deadline, _)| *deadline <= now);
+        if due.is_some() {
+            self.endpoint.handle_timeout(now);
+        }
+        let sent = self.sender.drain(&self.socket, &mut self.endpoint, now);
+        if let Some((deadline, Reason::Departure)) = due
+            && sent > 0
+        {
+            let late = self.clock.now().saturating_since(deadline);
+            self.stats.departures.record(late);
+        }
+        sent
+    }
+
+    /// Waits for the endpoint's deadline, a datagram or a command.
+    ///
+    /// `unmoved` is the deadline of a round in which nothing else happened. An endpoint that still
+    /// has it, in the past, would make this loop spin.
+    fn wait(&self, now: Instant, unmoved: Option<(Instant, Reason)>) {
+        let next = self.endpoint.poll_timeout();
+        let deadline = match next {
+            Some((deadline, _)) if deadline <= now && next == unmoved => Some(now + STUCK_WAIT),
+            _ => next.map(|(deadline, _)| deadline),
+        };
+        let sources = [self.socket.as_fd(), self.wakeups.as_fd()];
+        wait::readable(&self.clock, sources, deadline);
+    }
+
+    /// Waits without the socket, whose error would end the wait at once.
+    fn wait_deaf(&self, now: Instant) {
+        let most = now + DEAF_WAIT;
+        let deadline = match self.endpoint.poll_timeout() {
+            Some((deadline, _)) => deadline.clamp(now + STUCK_WAIT, most),
+            None => most,
+        };
+        wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
+    }
+}
+
+/// Closures that may wait for an endpoint: seconds of frames, and a thread that is stuck is found.
+const MAX_COMMANDS: usize = 256;
+
+/// Buffers to read between two looks at what is due to leave.
+const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
+
+/// How often an endpoint whose deadline stays in the past is asked again.
+const STUCK_WAIT: Duration = Duration::from_millis(1);
+
+/// How long a socket is left alone that gives errors instead of datagrams.
+const DEAF_WAIT: Duration = Duration::from_millis(10);

@@ -1,0 +1,268 @@
+//! The emulator: a link each way between two sockets, in real time and without root.
+//!
+//! ```text
+//! sender ──► A ─► forward link ─► B ──► receiver
+//! sender ◄── A ◄─ reverse link ◄─ B ◄── receiver
+//! ```
+
+mod control;
+mod peer;
+mod worker;
+
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::socket::{BindError, Socket};
+use crate::wait::Waker;
+use control::Control;
+use evenkeel_link::{Counters, DeliveryTrace, Event, LinkConfig, Loss, QueueLimit, Schedule};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+use tfrc::time::Duration;
+use tfrc::units::{Bytes, Rate};
+use worker::Worker;
+
+/// Headers that a datagram has on the wire besides its payload: IPv4 and UDP. They count whichever
+/// way the relay itself is reached, so that a path is the same over IPv6.
+pub const HEADERS: Bytes = Bytes::new(20 + 8);
+
+/// One of the two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the sender to the receiver.
+    Forward,
+    /// From the receiver to the sender.
+    Reverse,
+}
+
+/// Where a relay stands and what it emulates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RelayConfig {
+    /// What socket A, which faces the sender, binds.
+    pub bind_a: SocketAddr,
+    /// What socket B, which faces the receiver, binds.
+    pub bind_b: SocketAddr,
+    /// The sender, if it is known. Otherwise the first that speaks to socket A is the sender, until
+    /// it has been silent for ten seconds and another speaks.
+    pub sender: Option<SocketAddr>,
+    /// The receiver. Nobody else is heard on socket B.
+    pub receiver: SocketAddr,
+    /// The link from the sender to the receiver.
+    pub forward: LinkConfig,
+    /// The link back.
+    pub reverse: LinkConfig,
+    /// Fixes the losses and the jitter of both links.
+    pub seed: u64,
+}
+
+/// Why a relay did not start.
+#[derive(Debug)]
+pub enum RelayError {
+    /// A socket could not be bound.
+    Bind(BindError),
+    /// The system gives no thread or no wake-up channel.
+    Start(io::Error),
+}
+
+impl fmt::Display for RelayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bind(error) => write!(f, "relay: {error}"),
+            Self::Start(error) => write!(f, "relay: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RelayError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bind(error) => Some(error),
+            Self::Start(error) => Some(error),
+        }
+    }
+}
+
+/// The relay's thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RelayGone;
+
+impl fmt::Display for RelayGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the relay's thread has ended")
+    }
+}
+
+impl std::error::Error for RelayGone {}
+
+/// What a link was at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSnapshot {
+    /// Its rate; the mean rate of the trace it follows.
+    pub rate: Rate,
+    /// Its propagation delay, one way.
+    pub delay: Duration,
+    /// The limit of its queue.
+    pub queue: QueueLimit,
+    /// Its loss model.
+    pub loss: Loss,
+    /// What waited in its queue.
+    pub queue_bytes: Bytes,
+    /// How long a packet would have waited.
+    pub queue_delay: Duration,
+    /// What became of the packets so far.
+    pub counters: Counters,
+}
+
+/// What a relay was at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RelaySnapshot {
+    /// The link to the receiver.
+    pub forward: LinkSnapshot,
+    /// The link to the sender.
+    pub reverse: LinkSnapshot,
+    /// The sender, once it has spoken.
+    pub sender: Option<SocketAddr>,
+    /// Datagrams from others than the two peers, which were ignored.
+    pub strangers: u64,
+    /// Datagrams that came out of a link and went no further: the system refused them, or the
+    /// sender had not yet shown where it is.
+    pub send_errors: u64,
+    /// Events that were lost because nobody read them.
+    pub events_lost: u64,
+    /// How long after they came out of the link packets were sent.
+    pub departures: Lateness,
+}
+
+/// Something happened in one of the links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RelayEvent {
+    /// In which.
+    pub direction: Direction,
+    /// What, and when.
+    pub event: Event,
+}
+
+/// The emulator.
+#[derive(Debug)]
+pub struct Relay;
+
+/// The way to a running relay. Dropping it stops the relay.
+#[derive(Debug)]
+pub struct RelayHandle {
+    controls: Option<SyncSender<Control>>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+    address_a: SocketAddr,
+    address_b: SocketAddr,
+}
+
+impl Relay {
+    /// Starts a relay, and gives the way to it and the events of its links.
+    ///
+    /// Who does not read the events loses the newest, and hinders nothing.
+    pub fn spawn(
+        clock: Clock,
+        config: RelayConfig,
+    ) -> Result<(RelayHandle, Receiver<RelayEvent>), RelayError> {
+        let socket_a = Socket::bind(config.bind_a).map_err(RelayError::Bind)?;
+        let socket_b = Socket::bind(config.bind_b).map_err(RelayError::Bind)?;
+        let (address_a, address_b) = (socket_a.local_address(), socket_b.local_address());
+        let (waker, wakeups) = Waker::new().map_err(RelayError::Start)?;
+        let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
+        let (events, event_receiver) = mpsc::sync_channel(MAX_EVENTS);
+        let worker = Worker::new(clock, &config, [socket_a, socket_b], events);
+        let thread = thread::Builder::new()
+            .name("relay".into())
+            .spawn(move || worker.run(&commands, &wakeups))
+            .map_err(RelayError::Start)?;
+        let handle = RelayHandle {
+            controls: Some(controls),
+            waker,
+            thread: Some(thread),
+            address_a,
+            address_b,
+        };
+        Ok((handle, event_receiver))
+    }
+}
+
+impl RelayHandle {
+    /// The address to send to in order to reach the receiver.
+    pub fn address_a(&self) -> SocketAddr {
+        self.address_a
+    }
+
+    /// The address that the receiver sees as its peer.
+    pub fn address_b(&self) -> SocketAddr {
+        self.address_b
+    }
+
+    /// Changes a link's rate, at once. Ends the trace that it follows.
+    pub fn set_rate(&self, direction: Direction, rate: Rate) -> Result<(), RelayGone> {
+        self.control(Control::Rate(direction, rate))
+    }
+
+    /// Lets a link follow a delivery trace, from now on.
+    pub fn set_trace(&self, direction: Direction, trace: DeliveryTrace) -> Result<(), RelayGone> {
+        self.control(Control::Trace(direction, trace))
+    }
+
+    /// Changes a link's propagation delay, one way.
+    pub fn set_delay(&self, direction: Direction, delay: Duration) -> Result<(), RelayGone> {
+        self.control(Control::Delay(direction, delay))
+    }
+
+    /// Changes the limit of a link's queue.
+    pub fn set_queue(&self, direction: Direction, limit: QueueLimit) -> Result<(), RelayGone> {
+        self.control(Control::Queue(direction, limit))
+    }
+
+    /// Changes a link's loss model.
+    pub fn set_loss(&self, direction: Direction, loss: Loss) -> Result<(), RelayGone> {
+        self.control(Control::Loss(direction, loss))
+    }
+
+    /// Starts a schedule for a link: its time zero is now. It replaces the one before.
+    pub fn schedule(&self, direction: Direction, schedule: Schedule) -> Result<(), RelayGone> {
+        self.control(Control::Schedule(direction, schedule))
+    }
+
+    /// What the relay is at this moment.
+    pub fn snapshot(&self) -> Result<RelaySnapshot, RelayGone> {
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.control(Control::Snapshot(answer))?;
+        answers.recv().map_err(|_| RelayGone)
+    }
+
+    /// Ends the relay. What is on its way is lost.
+    pub fn stop(self) {
+        drop(self);
+    }
+
+    /// Waits only while the relay has more to do than it can.
+    fn control(&self, control: Control) -> Result<(), RelayGone> {
+        let controls = self.controls.as_ref().ok_or(RelayGone)?;
+        controls.send(control).map_err(|_| RelayGone)?;
+        self.waker.wake();
+        Ok(())
+    }
+}
+
+impl Drop for RelayHandle {
+    fn drop(&mut self) {
+        self.controls = None;
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What someone at a slider may have asked for before the relay looks.
+const MAX_CONTROLS: usize = 64;
+
+/// Two events a packet and two links: a second at 12 Mb/s.
+const MAX_EVENTS: usize = 4_096;

@@ -1,0 +1,271 @@
+//! The relay's thread.
+
+use super::control::Control;
+use super::peer::Peer;
+use super::{Direction, HEADERS, LinkSnapshot, RelayConfig, RelayEvent, RelaySnapshot};
+use crate::clock::Clock;
+use crate::lateness::Lateness;
+use crate::socket::{Outgoing, ReceiveBatch, Socket};
+use crate::wait::{self, Wakeups};
+use evenkeel_link::{Change, Link, LinkConfig, Schedule};
+use std::collections::VecDeque;
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+/// Both sides and both links.
+pub(super) struct Worker {
+    clock: Clock,
+    /// A, then B.
+    sides: [Side; 2],
+    /// Forward, from A to B; then reverse.
+    paths: [Path; 2],
+    events: Option<SyncSender<RelayEvent>>,
+    strangers: u64,
+    send_errors: u64,
+    events_lost: u64,
+    departures: Lateness,
+}
+
+struct Side {
+    socket: Socket,
+    batch: ReceiveBatch,
+    peer: Peer,
+}
+
+struct Path {
+    link: Link<Packet>,
+    /// Changes to come, on the clock.
+    schedule: VecDeque<(Instant, Change)>,
+}
+
+struct Packet {
+    payload: Box<[u8]>,
+    ecn: Ecn,
+}
+
+impl Worker {
+    pub(super) fn new(
+        clock: Clock,
+        config: &RelayConfig,
+        [socket_a, socket_b]: [Socket; 2],
+        events: SyncSender<RelayEvent>,
+    ) -> Self {
+        let side = |socket, peer| Side {
+            socket,
+            batch: ReceiveBatch::new(),
+            peer: Peer::new(peer),
+        };
+        Self {
+            clock,
+            sides: [
+                side(socket_a, config.sender),
+                side(socket_b, Some(config.receiver)),
+            ],
+            paths: [
+                Path::new(config.forward, config.seed),
+                // Another seed, lest what is lost one way be lost the other way too.
+                Path::new(config.reverse, !config.seed),
+            ],
+            events: Some(events),
+            strangers: 0,
+            send_errors: 0,
+            events_lost: 0,
+            departures: Lateness::default(),
+        }
+    }
+
+    /// Runs until the handle is gone.
+    pub(super) fn run(mut self, controls: &Receiver<Control>, wakeups: &Wakeups) {
+        wait::be_punctual();
+        loop {
+            wakeups.clear();
+            let mut busy = false;
+            for side in [0, 1] {
+                busy |= self.receive(side);
+            }
+            let now = self.clock.now();
+            for path in &mut self.paths {
+                path.follow_schedule(now);
+            }
+            for direction in [Direction::Forward, Direction::Reverse] {
+                busy |= self.forward(direction);
+                self.report(direction);
+            }
+            if self.obey(controls, now).is_err() {
+                return;
+            }
+            if !busy {
+                self.wait(wakeups);
+            }
+        }
+    }
+
+    /// Takes what has come to a side into its link, up to a budget. True if there may be more.
+    fn receive(&mut self, index: usize) -> bool {
+        let (side, link) = (&mut self.sides[index], &mut self.paths[index].link);
+        for _ in 0..RECEIVE_BATCHES {
+            let filled = side.socket.receive(&self.clock, &mut side.batch);
+            for datagram in side.batch.datagrams() {
+                if !side.peer.accepts(datagram.arrival, datagram.source) {
+                    self.strangers += 1;
+                    continue;
+                }
+                let packet = Packet {
+                    payload: datagram.payload.into(),
+                    ecn: datagram.ecn,
+                };
+                let size = Bytes::from(datagram.payload.len()) + HEADERS;
+                link.handle_packet(datagram.arrival, packet, size);
+            }
+            match filled {
+                Ok(ReceiveBatch::BUFFERS) => {}
+                // An ICMP error tells the relay nothing that it does not know, and reading it
+                // clears it.
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// Sends what has come out of a link, up to a budget. True if there is more.
+    fn forward(&mut self, direction: Direction) -> bool {
+        let link = &mut self.paths[direction as usize].link;
+        let side = &self.sides[1 - direction as usize];
+        for _ in 0..SEND_BUDGET {
+            let now = self.clock.now();
+            let Some(due) = link.poll_timeout() else {
+                return false;
+            };
+            let Some(packet) = link.poll_output(now) else {
+                return false;
+            };
+            // The receiver may speak before the sender has shown where it is.
+            let Some(destination) = side.peer.address() else {
+                self.send_errors += 1;
+                continue;
+            };
+            let outgoing = Outgoing {
+                destination,
+                ecn: packet.ecn,
+                contents: &packet.payload,
+                segment: packet.payload.len(),
+            };
+            if side.socket.send(&outgoing).is_err() {
+                self.send_errors += 1;
+            }
+            self.departures
+                .record(self.clock.now().saturating_since(due));
+        }
+        true
+    }
+
+    /// Passes a link's events on.
+    fn report(&mut self, direction: Direction) {
+        let link = &mut self.paths[direction as usize].link;
+        while let Some(event) = link.poll_event() {
+            let report = RelayEvent { direction, event };
+            match self.events.as_ref().map(|events| events.try_send(report)) {
+                None | Some(Ok(())) => {}
+                Some(Err(TrySendError::Full(_))) => self.events_lost += 1,
+                Some(Err(TrySendError::Disconnected(_))) => self.events = None,
+            }
+        }
+    }
+
+    /// `Err` if the handle is gone.
+    fn obey(&mut self, controls: &Receiver<Control>, now: Instant) -> Result<(), ()> {
+        loop {
+            match controls.try_recv() {
+                Ok(control) => self.apply(control, now),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(()),
+            }
+        }
+    }
+
+    fn apply(&mut self, control: Control, now: Instant) {
+        let paths = &mut self.paths;
+        match control {
+            Control::Rate(to, rate) => paths[to as usize].link.set_rate(now, rate),
+            Control::Trace(to, trace) => paths[to as usize].link.set_trace(now, trace),
+            Control::Delay(to, delay) => paths[to as usize].link.set_delay(now, delay),
+            Control::Queue(to, limit) => paths[to as usize].link.set_queue(now, limit),
+            Control::Loss(to, loss) => paths[to as usize].link.set_loss(now, loss),
+            Control::Schedule(to, schedule) => paths[to as usize].start(&schedule, now),
+            // Who does not wait for the answer needs none.
+            Control::Snapshot(answer) => drop(answer.try_send(self.snapshot(now))),
+        }
+    }
+
+    fn snapshot(&self, now: Instant) -> RelaySnapshot {
+        RelaySnapshot {
+            forward: self.paths[0].snapshot(now),
+            reverse: self.paths[1].snapshot(now),
+            sender: self.sides[0].peer.address(),
+            strangers: self.strangers,
+            send_errors: self.send_errors,
+            events_lost: self.events_lost,
+            departures: self.departures.clone(),
+        }
+    }
+
+    fn wait(&self, wakeups: &Wakeups) {
+        let deadlines = self.paths.iter().flat_map(|path| {
+            let change = path.schedule.front().map(|(at, _)| *at);
+            [path.link.poll_timeout(), change]
+        });
+        let sources = [
+            self.sides[0].socket.as_fd(),
+            self.sides[1].socket.as_fd(),
+            wakeups.as_fd(),
+        ];
+        wait::readable(&self.clock, sources, deadlines.flatten().min());
+    }
+}
+
+impl Path {
+    fn new(config: LinkConfig, seed: u64) -> Self {
+        Self {
+            link: Link::new(config, seed),
+            schedule: VecDeque::new(),
+        }
+    }
+
+    fn start(&mut self, schedule: &Schedule, now: Instant) {
+        self.schedule = schedule
+            .changes()
+            .iter()
+            .map(|change| (now + change.at, *change))
+            .collect();
+        self.follow_schedule(now);
+    }
+
+    /// Makes the changes that are due, at their own times.
+    fn follow_schedule(&mut self, now: Instant) {
+        while let Some((at, change)) = self.schedule.front().filter(|(at, _)| *at <= now) {
+            change.apply(*at, &mut self.link);
+            self.schedule.pop_front();
+        }
+    }
+
+    fn snapshot(&self, now: Instant) -> LinkSnapshot {
+        LinkSnapshot {
+            rate: self.link.rate(),
+            delay: self.link.delay(),
+            queue: self.link.queue_limit(),
+            loss: self.link.loss(),
+            queue_bytes: self.link.queue_bytes(),
+            queue_delay: self.link.queue_delay(now),
+            counters: self.link.counters(),
+        }
+    }
+}
+
+/// System calls to receive on one side before the other has its turn.
+const RECEIVE_BATCHES: usize = 4;
+
+/// Packets to send before looking at what has come in.
+const SEND_BUDGET: usize = 128;

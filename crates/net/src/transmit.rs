@@ -1,0 +1,145 @@
+//! From an endpoint's datagrams to system calls: equal neighbours leave together.
+
+use crate::socket::{Outgoing, Socket};
+use evenkeel_rtp::endpoint::{Endpoint, Transmit};
+use tfrc::time::Instant;
+
+/// What has been sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendCounters {
+    /// Datagrams that the system took.
+    pub datagrams: u64,
+    /// Calls that it took them with.
+    pub calls: u64,
+    /// Datagrams that it refused, for whatever reason, and that are lost.
+    pub failed: u64,
+}
+
+/// Collects consecutive datagrams that one call can send.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    buffer: Box<[u8]>,
+    counters: SendCounters,
+}
+
+/// Datagrams at the front of the buffer: all alike, but for a last one that may be shorter.
+#[derive(Clone, Copy)]
+struct Run {
+    first: Transmit,
+    len: usize,
+    count: u64,
+}
+
+impl Sender {
+    pub(crate) fn new() -> Self {
+        Self {
+            buffer: vec![0; 2 * DATAGRAM_SIZE].into_boxed_slice(),
+            counters: SendCounters::default(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> SendCounters {
+        self.counters
+    }
+
+    /// Sends what `endpoint` lets go at `now`, but no more than a budget, so that receiving is not
+    /// starved. Gives how many datagrams that was; fewer than [`BUDGET`] means that it has no more.
+    pub(crate) fn drain<E: Endpoint>(
+        &mut self,
+        socket: &Socket,
+        endpoint: &mut E,
+        now: Instant,
+    ) -> usize {
+        let mut run: Option<Run> = None;
+        let mut drained = 0;
+        while drained < BUDGET {
+            let start = run.map_or(0, |run| run.len);
+            let buf = &mut self.buffer[start..start + DATAGRAM_SIZE];
+            let Some(next) = endpoint.poll_transmit(now, buf) else {
+                break;
+            };
+            drained += 1;
+            run = Some(match run {
+                Some(run) if run.takes(&next, socket.max_segments()) => Run {
+                    len: run.len + next.len,
+                    count: run.count + 1,
+                    ..run
+                },
+                _ => {
+                    if let Some(run) = run {
+                        self.send(socket, run);
+                        self.buffer.copy_within(start..start + next.len, 0);
+                    }
+                    Run::of(next)
+                }
+            });
+        }
+        if let Some(run) = run {
+            self.send(socket, run);
+        }
+        drained
+    }
+
+    fn send(&mut self, socket: &Socket, run: Run) {
+        let whole = &self.buffer[..run.len];
+        if run.send(socket, whole, &mut self.counters) {
+            self.counters.datagrams += run.count;
+            return;
+        }
+        if run.count == 1 {
+            self.counters.failed += 1;
+            return;
+        }
+        // The route's interface may not segment, or its MTU be smaller than we think.
+        for datagram in whole.chunks(run.first.len) {
+            if run.send(socket, datagram, &mut self.counters) {
+                self.counters.datagrams += 1;
+            } else {
+                self.counters.failed += 1;
+            }
+        }
+    }
+}
+
+impl Run {
+    fn of(first: Transmit) -> Self {
+        let (len, count) = (first.len, 1);
+        Self { first, len, count }
+    }
+
+    /// True if `next` may follow in the same call.
+    fn takes(&self, next: &Transmit, max_segments: usize) -> bool {
+        let size = self.first.len;
+        let all_full = self.len as u64 == self.count * size as u64;
+        all_full
+            && (1..=size).contains(&next.len)
+            && size <= SEGMENT_SIZE
+            && self.len + next.len <= DATAGRAM_SIZE
+            && self.count < max_segments as u64
+            && next.destination == self.first.destination
+            && next.ecn == self.first.ecn
+    }
+
+    /// True if the system took `contents`. A peer that is gone for now (an ICMP error) or a full
+    /// interface ends nothing: the endpoint learns of its losses from its peer.
+    fn send(&self, socket: &Socket, contents: &[u8], counters: &mut SendCounters) -> bool {
+        counters.calls += 1;
+        let outgoing = Outgoing {
+            destination: self.first.destination,
+            ecn: self.first.ecn,
+            contents,
+            segment: self.first.len,
+        };
+        socket.send(&outgoing).is_ok()
+    }
+}
+
+/// How many datagrams leave between two looks at what has come in: two full system calls.
+pub(crate) const BUDGET: usize = 128;
+
+/// The largest UDP payload over IPv4, in one datagram or in one call that sends several.
+const DATAGRAM_SIZE: usize = 65_507;
+
+/// The largest datagram that is sent together with others: Ethernet's 1500 bytes less the headers
+/// of IPv6 and UDP. The kernel refuses segments beyond the MTU.
+const SEGMENT_SIZE: usize = 1_452;

@@ -1,0 +1,116 @@
+//! Waiting for a deadline, a socket or another thread, whichever comes first.
+
+use crate::clock::Clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use tfrc::time::{Duration, Instant};
+
+/// Blocks until one of `sources` is readable or `deadline` has come; for ever without one.
+///
+/// A signal may end it early: the caller looks at what is there.
+pub(crate) fn readable<const N: usize>(
+    clock: &Clock,
+    sources: [BorrowedFd<'_>; N],
+    deadline: Option<Instant>,
+) {
+    let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
+    let timeout = deadline.map(|deadline| timespec(deadline.saturating_since(clock.now())));
+    // What can fail is an interruption or the kernel's memory: the caller's loop comes again.
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
+/// Blocks until `socket` takes another datagram, or for `most`.
+///
+/// When the interface's queue is full and not the socket's, it is writable at once: then the time
+/// is waited out without it.
+pub(crate) fn writable(socket: BorrowedFd<'_>, most: Duration) {
+    let timeout = timespec(most);
+    let mut fds = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
+    if poll(&mut fds, Some(&timeout)) != Ok(0) {
+        let _ = poll(&mut [], Some(&timeout));
+    }
+}
+
+/// Lets timers of the calling thread expire at their time, instead of up to 50 µs later to save
+/// wake-ups.
+///
+/// Linux alone has this setting; where it fails, timers are as late as they are.
+pub(crate) fn be_punctual() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().min(MAX_WAIT_SECS) as _,
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+/// A day: some systems refuse more than 2^31 ms, and who waits so long may look once a day.
+const MAX_WAIT_SECS: u64 = 24 * 3_600;
+
+/// Ends another thread's wait.
+#[derive(Debug)]
+pub(crate) struct Waker(UnixStream);
+
+/// The end that the waiting thread listens to.
+#[derive(Debug)]
+pub(crate) struct Wakeups(UnixStream);
+
+impl Waker {
+    pub(crate) fn new() -> io::Result<(Self, Wakeups)> {
+        let (waker, wakeups) = UnixStream::pair()?;
+        waker.set_nonblocking(true)?;
+        wakeups.set_nonblocking(true)?;
+        Ok((Self(waker), Wakeups(wakeups)))
+    }
+
+    pub(crate) fn wake(&self) {
+        // Full means that wake-ups wait unread, closed that nobody waits: both are well.
+        let _ = (&self.0).write(&[0]);
+    }
+}
+
+impl Wakeups {
+    /// Forgets the wake-ups so far. To be called before looking at what they announced.
+    pub(crate) fn clear(&self) {
+        let mut sink = [0; 64];
+        while matches!((&self.0).read(&mut sink), Ok(read) if read == sink.len()) {}
+    }
+}
+
+impl AsFd for Wakeups {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wake_up_given_before_the_wait_ends_it() {
+        let clock = Clock::start();
+        let (waker, wakeups) = Waker::new().unwrap();
+        for _ in 0..200 {
+            waker.wake();
+        }
+        // Without a deadline this would hang.
+        readable(&clock, [wakeups.as_fd()], None);
+        wakeups.clear();
+        let deadline = clock.now() + Duration::from_millis(1);
+        readable(&clock, [wakeups.as_fd()], Some(deadline));
+        assert!(clock.now() >= deadline, "the wake-ups were not cleared");
+    }
+
+    #[test]
+    fn waking_whom_nobody_waits_for_is_harmless() {
+        let (waker, wakeups) = Waker::new().unwrap();
+        drop(wakeups);
+        waker.wake();
+    }
+}
