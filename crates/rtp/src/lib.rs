@@ -2,3 +2,6 @@
 #![forbid(unsafe_code)]
 
 pub mod endpoint;
+pub mod ntp;
+pub mod rtp;
+pub mod session;

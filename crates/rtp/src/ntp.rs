@@ -1,0 +1,82 @@
+//! The 64-bit NTP timestamp that RTCP sender reports carry (RFC 3550 §4).
+
+use std::time::Duration;
+use tfrc::time::Instant;
+
+/// Seconds from the NTP era (1900) to the Unix epoch (1970), RFC 5905 §A.4.
+const UNIX_EPOCH_SECS: u64 = 2_208_988_800;
+
+/// Wall-clock time: seconds since 1900 in the upper 32 bits, their fraction in the lower 32.
+///
+/// Arithmetic wraps with the era (2036).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NtpTime(u64);
+
+impl NtpTime {
+    /// From the 64 bits of the wire.
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// The 64 bits of the wire.
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// From the time since the Unix epoch, as `SystemTime::duration_since(UNIX_EPOCH)` gives it.
+    pub const fn from_unix(since_epoch: Duration) -> Self {
+        Self((UNIX_EPOCH_SECS << 32).wrapping_add(fixed_point(since_epoch)))
+    }
+
+    /// The middle 32 bits, in units of 2^-16 s: what LSR and DLSR are reckoned in (§6.4.1).
+    pub const fn middle(self) -> u32 {
+        (self.0 >> 16) as u32
+    }
+
+    /// The wall-clock time at `now`, where `self` is the time at [`Instant::ZERO`].
+    pub const fn at(self, now: Instant) -> Self {
+        Self(
+            self.0
+                .wrapping_add(fixed_point(Duration::from_nanos(now.as_nanos()))),
+        )
+    }
+
+    /// The inverse of [`at`](Self::at): the instant of `time`, where `self` is the time at
+    /// [`Instant::ZERO`]. `None` if `time` lies before it.
+    pub const fn instant_of(self, time: Self) -> Option<Instant> {
+        let since = time.0.wrapping_sub(self.0);
+        if since >> 63 != 0 {
+            return None;
+        }
+        let nanos = (since as u128 * 1_000_000_000 + (1 << 31)) >> 32;
+        Some(Instant::from_nanos(nanos as u64))
+    }
+}
+
+/// A duration in units of 2^-32 s, modulo 2^64.
+const fn fixed_point(duration: Duration) -> u64 {
+    let fraction = ((duration.subsec_nanos() as u64) << 32) / 1_000_000_000;
+    (duration.as_secs() << 32).wrapping_add(fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unix_epoch_is_70_years_into_the_era() {
+        let time = NtpTime::from_unix(Duration::from_millis(500));
+        assert_eq!(time.to_bits(), 0x83aa_7e80_8000_0000);
+        assert_eq!(time.middle(), 0x7e80_8000);
+    }
+
+    #[test]
+    fn an_instant_survives_the_way_to_ntp_and_back() {
+        let zero = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+        for nanos in [0, 1, 999_999_999, 3_600_000_000_123] {
+            let instant = Instant::from_nanos(nanos);
+            assert_eq!(zero.instant_of(zero.at(instant)), Some(instant));
+        }
+        assert_eq!(zero.instant_of(NtpTime::from_unix(Duration::ZERO)), None);
+    }
+}

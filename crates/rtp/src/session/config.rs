@@ -1,0 +1,111 @@
+//! What a session is told when it starts.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tfrc::units::{Bytes, Rate};
+
+use crate::ntp::NtpTime;
+
+/// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
+///
+/// [`Config::new`] gives the defaults; set the public fields on top.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Our synchronisation source; drawn from the seed if `None` (RFC 3550 §8.1).
+    pub ssrc: Option<u32>,
+    /// Our canonical name (RFC 3550 §6.5.1), at most 255 bytes; what is longer is cut at a character.
+    pub cname: String,
+    /// Seeds our SSRC, the first sequence number and timestamp, and the RTCP randomisation.
+    pub seed: u64,
+    /// The peer, where it is known: nobody else is then listened to. A receiver that is given
+    /// `None` latches to the first source of valid media.
+    pub peer: Option<SocketAddr>,
+    /// What we send; `None` for a receiver.
+    pub send: Option<SendConfig>,
+    /// What we receive; `None` for a sender.
+    pub receive: Option<ReceiveConfig>,
+    /// FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31.
+    pub feedback_format: u8,
+    /// Identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2).
+    pub extension_id: u8,
+    /// Sends media as ECT(0).
+    pub ecn: bool,
+    /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock
+    /// leaves open. Sender reports carry it, and two ends whose wall clocks agree measure delay by it.
+    pub wallclock: NtpTime,
+    /// The bandwidth of the session, as `b=AS` states it: 5 % of it is RTCP's, and the reduced
+    /// minimum interval is 360 s over it in kb/s (RFC 3550 §6.2).
+    pub bandwidth: Rate,
+}
+
+impl Config {
+    /// FMT of the TFRC feedback in the last profile draft; reserved by RFC 5104, hence configurable.
+    pub const FEEDBACK_FORMAT: u8 = 2;
+    /// The identifier that our SDP gives to `rtt-sendts`.
+    pub const EXTENSION_ID: u8 = 1;
+
+    /// An endpoint named `cname` that as yet neither sends nor receives.
+    pub fn new(cname: impl Into<String>, seed: u64) -> Self {
+        Self {
+            ssrc: None,
+            cname: cname.into(),
+            seed,
+            peer: None,
+            send: None,
+            receive: None,
+            feedback_format: Self::FEEDBACK_FORMAT,
+            extension_id: Self::EXTENSION_ID,
+            ecn: false,
+            wallclock: NtpTime::default(),
+            bandwidth: Rate::from_bits_per_sec(1e6),
+        }
+    }
+}
+
+/// The media that we send.
+#[derive(Clone, Debug)]
+pub struct SendConfig {
+    /// RTP payload type, 0 to 63 or 96 to 127 (RFC 5761 §4).
+    pub payload_type: u8,
+    /// Ticks of the media clock in a second; 90 000 for every video payload.
+    pub clock_rate: u32,
+    /// The largest RTP packet, headers included: the UDP payload, TFRC's segment size *s*.
+    pub packet_size: Bytes,
+    /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
+    pub fixed_rate: Option<Rate>,
+    /// Without feedback for this long, media stops.
+    pub give_up: Duration,
+}
+
+impl SendConfig {
+    /// Media under TFRC: 90 kHz, packets of 1,200 bytes, given up after 30 s without feedback.
+    pub fn new(payload_type: u8) -> Self {
+        Self {
+            payload_type,
+            clock_rate: 90_000,
+            packet_size: Bytes::new(1_200),
+            fixed_rate: None,
+            give_up: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The media that we receive.
+#[derive(Clone, Debug)]
+pub struct ReceiveConfig {
+    /// The payload type accepted; any other is ignored and counted.
+    pub payload_type: u8,
+    /// Ticks of the media clock in a second.
+    pub clock_rate: u32,
+}
+
+impl ReceiveConfig {
+    /// Media on a clock of 90 kHz.
+    pub fn new(payload_type: u8) -> Self {
+        Self {
+            payload_type,
+            clock_rate: 90_000,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a session tells its owner, and the bounded queue it waits in.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
+
+use crate::ntp::NtpTime;
+
+/// Something that happened in a session, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Event {
+    /// When, on the caller's clock.
+    pub at: Instant,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EventKind {
+    /// A peer was found: the first valid packet of a source that nobody replaced.
+    PeerLatched {
+        /// Where it sends from, and where we answer.
+        address: SocketAddr,
+        /// Its synchronisation source.
+        ssrc: u32,
+    },
+    /// Another source took the place of a peer that had left or fallen silent.
+    PeerChanged {
+        /// Where it sends from, and where we answer.
+        address: SocketAddr,
+        /// Its synchronisation source.
+        ssrc: u32,
+    },
+    /// The peer said BYE. A sender probes on, as before the first feedback, until it gives up.
+    PeerLeft,
+    /// No feedback for the configured time: media stops.
+    GaveUp,
+    /// The peer was heard again after we had given up: media may flow.
+    Returned,
+    /// TFRC feedback was handled (RFC 5348 §4.3).
+    Feedback(FeedbackSummary),
+    /// The nofeedback timer expired (RFC 5348 §4.4).
+    NoFeedback {
+        /// The allowed rate *X* after it.
+        allowed_rate: Rate,
+    },
+    /// We sent TFRC feedback.
+    ReportSent {
+        /// The receive rate *X_recv* that it carries.
+        receive_rate: Rate,
+        /// The loss event rate *p* that it carries.
+        loss_event_rate: LossEventRate,
+        /// The time from the arrival of the packet that it echoes.
+        delay: Duration,
+    },
+    /// A sender report arrived: the peer's media clock is pinned to its wall clock.
+    SenderReport {
+        /// The peer's wall-clock time.
+        ntp: NtpTime,
+        /// The same instant on its media clock.
+        timestamp: u32,
+    },
+    /// A reception report about us arrived (RFC 3550 §6.4.1).
+    ReceptionReport {
+        /// Packets lost since the report before, as a fraction of 256.
+        fraction_lost: u8,
+        /// Packets lost since the start; negative where duplicates outnumber losses.
+        cumulative_lost: i32,
+        /// Interarrival jitter in ticks of our media clock.
+        jitter: u32,
+    },
+}
+
+/// The state of the sender just after feedback.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeedbackSummary {
+    /// The allowed rate *X*.
+    pub allowed_rate: Rate,
+    /// The receive rate *X_recv* that was reported.
+    pub receive_rate: Rate,
+    /// The loss event rate *p* that was reported.
+    pub loss_event_rate: LossEventRate,
+    /// This report's sample of the round-trip time.
+    pub rtt_sample: Duration,
+    /// The filtered round-trip time *R*.
+    pub rtt: Duration,
+}
+
+/// A fixed ring: the newest events survive.
+#[derive(Debug)]
+pub(super) struct EventQueue {
+    events: VecDeque<Event>,
+}
+
+impl EventQueue {
+    /// More than a well-driven session produces between two drains, at one event a call.
+    const CAPACITY: usize = 64;
+
+    pub(super) fn new() -> Self {
+        Self {
+            events: VecDeque::with_capacity(Self::CAPACITY),
+        }
+    }
+
+    /// Adds an event; gives false if the oldest had to make room.
+    pub(super) fn push(&mut self, at: Instant, kind: EventKind) -> bool {
+        let full = self.events.len() == Self::CAPACITY;
+        if full {
+            self.events.pop_front();
+        }
+        self.events.push_back(Event { at, kind });
+        !full
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_keeps_the_newest_events() {
+        let mut queue = EventQueue::new();
+        let mut kept = 0;
+        for n in 0..100 {
+            kept += u32::from(queue.push(Instant::from_secs(n), EventKind::GaveUp));
+        }
+        assert_eq!(kept, 64);
+        assert_eq!(queue.pop().map(|e| e.at), Some(Instant::from_secs(36)));
+        assert_eq!(std::iter::from_fn(|| queue.pop()).count(), 63);
+    }
+}
