@@ -44,10 +44,21 @@ impl Clock {
     }
 
     /// Both clocks at one moment, to place kernel receive times on ours.
+    ///
+    /// The thread may lose the processor between the two: then they are read again.
     pub(crate) fn read_both(&self) -> Reading {
+        let mut before = self.now();
+        for _ in 1..READING_TRIES {
+            let wall = wall_now();
+            let now = self.now();
+            if now.saturating_since(before) < READING_GAP {
+                return Reading { now, wall };
+            }
+            before = now;
+        }
         Reading {
-            now: self.now(),
             wall: wall_now(),
+            now: self.now(),
         }
     }
 }
@@ -79,6 +90,11 @@ fn wall_now() -> Duration {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
 }
+
+/// Two readings take well under a microsecond; an interruption takes longer than this.
+const READING_GAP: Duration = Duration::from_micros(10);
+
+const READING_TRIES: u32 = 4;
 
 /// Seconds from 1900 to 1970 (RFC 868).
 const UNIX_EPOCH_IN_NTP: u64 = 2_208_988_800;

@@ -3,11 +3,12 @@
 //! Made for Linux. Other Unix systems lack some of what makes it punctual and exact: kernel receive
 //! times, segmentation offload, the timer slack. There it works with what remains, which [`probe`]
 //! reports.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod clock;
 mod driver;
 mod lateness;
+mod packet_info;
 mod probe;
 mod relay;
 mod socket;

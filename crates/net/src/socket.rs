@@ -1,7 +1,7 @@
 //! A UDP socket with what the kernel knows of each datagram: when it came, how it was marked.
 
 use crate::clock::Clock;
-use crate::wait;
+use crate::{packet_info, wait};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use std::fmt;
@@ -111,6 +111,7 @@ impl Socket {
         let receive_buffer = Bytes::from(socket.recv_buffer_size()?);
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        packet_info::decline(&socket)?;
         Ok(Self {
             local: socket.local_addr()?,
             socket,

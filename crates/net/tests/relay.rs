@@ -1,0 +1,269 @@
+//! The relay between real sockets on the loopback interface. Waits are bounded; nothing asserts that
+//! anything takes less time than it may.
+
+use evenkeel_link::{DropReason, Event, LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_net::{
+    Clock, Direction, HEADERS, Outgoing, ReceiveBatch, Relay, RelayConfig, RelayError, RelayEvent,
+    RelayHandle, Socket,
+};
+use std::net::SocketAddr;
+use std::sync::mpsc::Receiver;
+use tfrc::Ecn;
+use tfrc::time::Duration;
+use tfrc::units::{Bytes, Rate};
+
+/// How long a test waits for what must happen before it fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Rig {
+    clock: Clock,
+    sender: Socket,
+    receiver: Socket,
+    relay: RelayHandle,
+    events: Receiver<RelayEvent>,
+}
+
+fn any_port() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+fn bind() -> Socket {
+    Socket::bind(any_port()).unwrap()
+}
+
+fn config(receiver: &Socket) -> RelayConfig {
+    RelayConfig {
+        bind_a: any_port(),
+        bind_b: any_port(),
+        sender: None,
+        receiver: receiver.local_address(),
+        forward: LinkConfig::default(),
+        reverse: LinkConfig::default(),
+        seed: 1,
+    }
+}
+
+fn rig(forward: LinkConfig) -> Rig {
+    let clock = Clock::start();
+    let (sender, receiver) = (bind(), bind());
+    let config = RelayConfig {
+        forward,
+        ..config(&receiver)
+    };
+    let (relay, events) = Relay::spawn(clock, config).unwrap();
+    Rig {
+        clock,
+        sender,
+        receiver,
+        relay,
+        events,
+    }
+}
+
+fn send(from: &Socket, to: SocketAddr, ecn: Ecn, payload: &[u8]) {
+    let outgoing = Outgoing {
+        destination: to,
+        ecn,
+        contents: payload,
+        segment: payload.len(),
+    };
+    from.send(&outgoing).unwrap();
+}
+
+impl Rig {
+    /// Receives `count` datagrams, which must come from `source`.
+    fn receive(&self, at: &Socket, source: SocketAddr, count: usize) -> Vec<(Ecn, Vec<u8>)> {
+        let mut batch = ReceiveBatch::new();
+        let mut received = Vec::new();
+        self.wait_until(|| {
+            at.receive(&self.clock, &mut batch).unwrap();
+            for datagram in batch.datagrams() {
+                assert_eq!(datagram.source, source);
+                received.push((datagram.ecn, datagram.payload.to_vec()));
+            }
+            received.len() >= count
+        });
+        received
+    }
+
+    fn wait_until(&self, mut condition: impl FnMut() -> bool) {
+        let deadline = self.clock.now() + PATIENCE;
+        while !condition() {
+            assert!(self.clock.now() < deadline, "it never happened");
+            self.clock
+                .sleep_until(self.clock.now() + Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn datagrams_cross_both_ways_in_order_and_with_their_marks() {
+    let rig = rig(LinkConfig {
+        rate: Rate::from_bits_per_sec(50e6),
+        delay: Duration::from_millis(5),
+        ..LinkConfig::default()
+    });
+    let (a, b) = (rig.relay.address_a(), rig.relay.address_b());
+    let sent: Vec<(Ecn, Vec<u8>)> = (0..40u8)
+        .map(|i| {
+            let ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(i) % 4];
+            (ecn, vec![i; 1 + usize::from(i) * 30])
+        })
+        .collect();
+    for (ecn, payload) in &sent {
+        send(&rig.sender, a, *ecn, payload);
+    }
+    assert_eq!(rig.receive(&rig.receiver, b, 40), sent);
+    for (ecn, payload) in &sent {
+        send(&rig.receiver, b, *ecn, payload);
+    }
+    assert_eq!(rig.receive(&rig.sender, a, 40), sent);
+
+    let snapshot = rig.relay.snapshot().unwrap();
+    let payloads: usize = sent.iter().map(|(_, payload)| payload.len()).sum();
+    let delivered = snapshot.forward.counters.delivered;
+    assert_eq!(delivered.packets, 40);
+    assert_eq!(
+        delivered.bytes,
+        Bytes::new(payloads as u64 + 40 * HEADERS.get())
+    );
+    assert_eq!(snapshot.sender, Some(rig.sender.local_address()));
+    assert_eq!(snapshot.departures.count(), 80);
+}
+
+#[test]
+fn merged_datagrams_cross_one_by_one() {
+    let rig = rig(LinkConfig::default());
+    let contents: Vec<u8> = (0..10_000).map(|i| (i / 1_000) as u8).collect();
+    let outgoing = Outgoing {
+        destination: rig.relay.address_a(),
+        ecn: Ecn::Ect0,
+        contents: &contents[..1_000 * rig.sender.max_segments().min(10)],
+        segment: 1_000,
+    };
+    rig.sender.send(&outgoing).unwrap();
+    let count = outgoing.contents.len() / 1_000;
+    let received = rig.receive(&rig.receiver, rig.relay.address_b(), count);
+    let expected: Vec<_> = contents
+        .chunks(1_000)
+        .take(count)
+        .map(|payload| (Ecn::Ect0, payload.to_vec()))
+        .collect();
+    assert_eq!(received, expected);
+}
+
+#[test]
+fn strangers_are_ignored_on_both_sides() {
+    let rig = rig(LinkConfig::default());
+    let (a, b) = (rig.relay.address_a(), rig.relay.address_b());
+    send(&rig.sender, a, Ecn::NotEct, b"first");
+    rig.receive(&rig.receiver, b, 1);
+    let stranger = bind();
+    send(&stranger, a, Ecn::NotEct, b"intruder");
+    send(&stranger, b, Ecn::NotEct, b"intruder");
+    rig.wait_until(|| rig.relay.snapshot().unwrap().strangers == 2);
+    send(&rig.sender, a, Ecn::NotEct, b"second");
+    send(&rig.receiver, b, Ecn::NotEct, b"answer");
+    let second = (Ecn::NotEct, b"second".to_vec());
+    assert_eq!(rig.receive(&rig.receiver, b, 1), [second]);
+    let answer = (Ecn::NotEct, b"answer".to_vec());
+    assert_eq!(rig.receive(&rig.sender, a, 1), [answer]);
+}
+
+#[test]
+fn a_configured_sender_is_reached_before_it_speaks() {
+    let clock = Clock::start();
+    let (sender, receiver) = (bind(), bind());
+    let config = RelayConfig {
+        sender: Some(sender.local_address()),
+        ..config(&receiver)
+    };
+    let (relay, events) = Relay::spawn(clock, config).unwrap();
+    let (a, b) = (relay.address_a(), relay.address_b());
+    let rig = Rig {
+        clock,
+        sender,
+        receiver,
+        relay,
+        events,
+    };
+    send(&rig.receiver, b, Ecn::NotEct, b"hello");
+    let hello = (Ecn::NotEct, b"hello".to_vec());
+    assert_eq!(rig.receive(&rig.sender, a, 1), [hello]);
+}
+
+#[test]
+fn knobs_act_on_the_running_link() {
+    let rig = rig(LinkConfig::default());
+    let (a, b) = (rig.relay.address_a(), rig.relay.address_b());
+    let forward = Direction::Forward;
+    rig.relay.set_loss(forward, Loss::Bernoulli(1.0)).unwrap();
+    // The snapshot comes behind the change.
+    assert_eq!(
+        rig.relay.snapshot().unwrap().forward.loss,
+        Loss::Bernoulli(1.0)
+    );
+    send(&rig.sender, a, Ecn::NotEct, b"lost");
+    rig.wait_until(|| rig.relay.snapshot().unwrap().forward.counters.lost.packets == 1);
+    rig.relay.set_loss(forward, Loss::None).unwrap();
+
+    rig.relay.set_rate(forward, Rate::ZERO).unwrap();
+    rig.relay
+        .set_queue(forward, QueueLimit::Packets(1))
+        .unwrap();
+    rig.relay.snapshot().unwrap();
+    for payload in [b"wire", b"wait", b"full"] {
+        send(&rig.sender, a, Ecn::NotEct, payload);
+    }
+    rig.wait_until(|| {
+        rig.relay
+            .snapshot()
+            .unwrap()
+            .forward
+            .counters
+            .dropped
+            .packets
+            == 1
+    });
+    assert_eq!(
+        rig.relay.snapshot().unwrap().forward.queue_bytes,
+        Bytes::new(4) + HEADERS
+    );
+    let schedule = Schedule::parse("0, , 1ms\n0.01, 10M, , 0").unwrap();
+    rig.relay.schedule(forward, schedule).unwrap();
+    let received = rig.receive(&rig.receiver, b, 2);
+    assert_eq!(received[0].1, b"wire");
+    assert_eq!(received[1].1, b"wait");
+    let snapshot = rig.relay.snapshot().unwrap().forward;
+    assert_eq!(snapshot.rate, Rate::from_bits_per_sec(10e6));
+    assert_eq!(snapshot.delay, Duration::from_millis(1));
+
+    let reasons: Vec<DropReason> = rig
+        .events
+        .try_iter()
+        .filter_map(|report| match report.event {
+            Event::Dropped { reason, .. } => Some(reason),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reasons, [DropReason::Loss, DropReason::QueueFull]);
+}
+
+#[test]
+fn a_busy_port_is_an_error() {
+    let taken = bind();
+    let config = RelayConfig {
+        bind_a: taken.local_address(),
+        ..config(&taken)
+    };
+    let error = Relay::spawn(Clock::start(), config).expect_err("the port is taken");
+    assert!(matches!(error, RelayError::Bind(_)), "{error}");
+}
+
+#[test]
+fn a_stopped_relay_frees_its_ports() {
+    let rig = rig(LinkConfig::default());
+    let a = rig.relay.address_a();
+    rig.relay.stop();
+    Socket::bind(a).expect("the port is free again");
+}

@@ -1,0 +1,135 @@
+//! Real datagrams over the loopback interface. Nothing here asserts how long anything takes.
+
+use evenkeel_net::{BindError, Clock, Outgoing, ReceiveBatch, Socket};
+use std::net::SocketAddr;
+use tfrc::Ecn;
+use tfrc::time::{Duration, Instant};
+
+/// How long a test waits for a datagram that is on its way before it fails.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Datagram {
+    source: SocketAddr,
+    arrival: Instant,
+    ecn: Ecn,
+    payload: Vec<u8>,
+}
+
+fn bind(address: &str) -> Socket {
+    Socket::bind(address.parse().unwrap()).unwrap()
+}
+
+fn receive(clock: &Clock, socket: &Socket, count: usize) -> Vec<Datagram> {
+    let mut batch = ReceiveBatch::new();
+    let mut received = Vec::new();
+    let deadline = clock.now() + PATIENCE;
+    while received.len() < count {
+        assert!(clock.now() < deadline, "only {} came", received.len());
+        socket.receive(clock, &mut batch).unwrap();
+        received.extend(batch.datagrams().map(|datagram| Datagram {
+            source: datagram.source,
+            arrival: datagram.arrival,
+            ecn: datagram.ecn,
+            payload: datagram.payload.to_vec(),
+        }));
+        clock.sleep_until(clock.now() + Duration::from_millis(1));
+    }
+    received
+}
+
+fn every_mark_survives(sender: &Socket, receiver: &Socket, destination: SocketAddr) {
+    let clock = Clock::start();
+    let marks = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+    for ecn in marks {
+        for segments in [1, 3] {
+            // The last segment is shorter.
+            let contents: Vec<u8> = (0..segments * 1_000 - 1)
+                .map(|i| (i / 1_000) as u8)
+                .collect();
+            let outgoing = Outgoing {
+                destination,
+                ecn,
+                contents: &contents,
+                segment: 1_000,
+            };
+            sender.send(&outgoing).unwrap();
+            let received = receive(&clock, receiver, segments);
+            let payloads: Vec<&[u8]> = received.iter().map(|d| d.payload.as_slice()).collect();
+            assert_eq!(payloads, contents.chunks(1_000).collect::<Vec<_>>());
+            for datagram in received {
+                assert_eq!(datagram.ecn, ecn, "of {segments} segments");
+                assert_eq!(datagram.source.port(), sender.local_address().port());
+                assert_eq!(datagram.source.is_ipv4(), destination.is_ipv4());
+                assert!(datagram.arrival <= clock.now());
+            }
+        }
+    }
+}
+
+#[test]
+fn ecn_and_segments_survive_over_ipv4() {
+    let (sender, receiver) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    every_mark_survives(&sender, &receiver, receiver.local_address());
+}
+
+#[test]
+fn ecn_and_segments_survive_over_ipv6() {
+    let Ok(sender) = Socket::bind("[::1]:0".parse().unwrap()) else {
+        return; // This machine has no IPv6.
+    };
+    let receiver = bind("[::1]:0");
+    every_mark_survives(&sender, &receiver, receiver.local_address());
+}
+
+#[test]
+fn an_unspecified_ipv6_address_speaks_ipv4_too() {
+    let Ok(dual) = Socket::bind("[::]:0".parse().unwrap()) else {
+        return; // This machine has no IPv6.
+    };
+    let four = bind("127.0.0.1:0");
+    let dual_port = dual.local_address().port();
+    every_mark_survives(&four, &dual, SocketAddr::from(([127, 0, 0, 1], dual_port)));
+    every_mark_survives(&dual, &four, four.local_address());
+}
+
+#[test]
+fn a_busy_port_is_named() {
+    let first = bind("127.0.0.1:0");
+    let error = Socket::bind(first.local_address()).expect_err("the port is taken");
+    assert!(matches!(error, BindError::PortInUse(address) if address == first.local_address()));
+    assert_eq!(
+        error.to_string(),
+        format!("UDP port of {} is in use", first.local_address())
+    );
+}
+
+#[test]
+fn a_foreign_address_is_named() {
+    // TEST-NET-1 (RFC 5737) belongs to no machine.
+    let error = Socket::bind("192.0.2.1:0".parse().unwrap()).expect_err("not ours");
+    assert!(matches!(error, BindError::NoSuchAddress(_)), "{error}");
+}
+
+#[test]
+fn an_arrival_is_when_the_datagram_came_and_not_when_it_was_read() {
+    if !cfg!(target_os = "linux") {
+        return; // Only Linux stamps datagrams.
+    }
+    let clock = Clock::start();
+    let (sender, receiver) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let outgoing = Outgoing {
+        destination: receiver.local_address(),
+        ecn: Ecn::NotEct,
+        contents: b"early",
+        segment: 5,
+    };
+    // The kernel begins to stamp a little after the first socket asked for it.
+    sender.send(&outgoing).unwrap();
+    receive(&clock, &receiver, 1);
+    sender.send(&outgoing).unwrap();
+    clock.sleep_until(clock.now() + Duration::from_millis(50));
+    let reading = clock.now();
+    let arrival = receive(&clock, &receiver, 1)[0].arrival;
+    assert!(arrival < reading, "{arrival} is not before {reading}");
+}
