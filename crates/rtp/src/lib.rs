@@ -3,5 +3,9 @@
 
 pub mod endpoint;
 pub mod ntp;
+pub mod payload;
 pub mod rtp;
 pub mod session;
+mod wire;
+
+pub use wire::ParseError;

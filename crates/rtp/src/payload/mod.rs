@@ -1,0 +1,3 @@
+//! RTP payload formats: their headers, not what is cut where.
+
+pub mod jpeg;

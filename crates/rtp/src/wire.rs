@@ -1,0 +1,175 @@
+//! Reading and writing big-endian fields without a panic: what every codec here is made of.
+
+use std::fmt;
+
+/// Why bytes are not what they should be: the field, and where in the input it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParseError {
+    /// The input ends before the field does.
+    Truncated {
+        /// The field.
+        field: &'static str,
+        /// Its first byte.
+        offset: usize,
+    },
+    /// The field has a value that the format forbids, or that we do not read.
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// Its first byte.
+        offset: usize,
+    },
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { field, offset } => write!(f, "{field} at byte {offset} is cut short"),
+            Self::Invalid { field, offset } => write!(f, "{field} at byte {offset} is invalid"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// A cursor over input.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    offset: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, offset: 0 }
+    }
+
+    pub(crate) const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    pub(crate) fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], ParseError> {
+        let offset = self.offset;
+        let taken = self
+            .rest()
+            .get(..len)
+            .ok_or(ParseError::Truncated { field, offset })?;
+        self.offset += len;
+        Ok(taken)
+    }
+
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, ParseError> {
+        Ok(self.array::<1>(field)?[0])
+    }
+
+    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, ParseError> {
+        Ok(u16::from_be_bytes(self.array(field)?))
+    }
+
+    pub(crate) fn u24(&mut self, field: &'static str) -> Result<u32, ParseError> {
+        let [a, b, c] = self.array(field)?;
+        Ok(u32::from_be_bytes([0, a, b, c]))
+    }
+
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, ParseError> {
+        Ok(u32::from_be_bytes(self.array(field)?))
+    }
+
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, ParseError> {
+        Ok(u64::from_be_bytes(self.array(field)?))
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.offset..]
+    }
+
+    fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ParseError> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N, field)?);
+        Ok(array)
+    }
+}
+
+/// A cursor over a buffer; every write gives `None` once the buffer is full.
+pub(crate) struct Writer<'a> {
+    buf: &'a mut [u8],
+    len: usize,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) const fn new(buf: &'a mut [u8]) -> Self {
+        Self { buf, len: 0 }
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
+        self.buf
+            .get_mut(self.len..self.len.checked_add(bytes.len())?)?
+            .copy_from_slice(bytes);
+        self.len += bytes.len();
+        Some(())
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) -> Option<()> {
+        self.bytes(&[value])
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) -> Option<()> {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// The lower 24 bits.
+    pub(crate) fn u24(&mut self, value: u32) -> Option<()> {
+        self.bytes(&value.to_be_bytes()[1..])
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) -> Option<()> {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) -> Option<()> {
+        self.bytes(&value.to_be_bytes())
+    }
+
+    /// Zeros up to the next multiple of four.
+    pub(crate) fn pad_to_word(&mut self) -> Option<()> {
+        let missing = self.len.next_multiple_of(4) - self.len;
+        self.bytes(&[0; 3][..missing])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_ends_are_errors() {
+        let mut buf = [0xff; 20];
+        let mut writer = Writer::new(&mut buf);
+        writer.u8(1).unwrap();
+        writer.u16(2).unwrap();
+        writer.u24(3).unwrap();
+        writer.u32(4).unwrap();
+        writer.pad_to_word().unwrap();
+        writer.u64(5).unwrap();
+        assert_eq!(writer.len(), 20);
+        assert_eq!(writer.u8(0), None);
+
+        let mut reader = Reader::new(&buf);
+        assert_eq!(reader.u8("a"), Ok(1));
+        assert_eq!(reader.u16("b"), Ok(2));
+        assert_eq!(reader.u24("c"), Ok(3));
+        assert_eq!(reader.u32("d"), Ok(4));
+        assert_eq!(reader.take(2, "pad"), Ok(&[0, 0][..]));
+        assert_eq!(reader.u64("e"), Ok(5));
+        let error = ParseError::Truncated {
+            field: "f",
+            offset: 20,
+        };
+        assert_eq!(reader.u8("f"), Err(error));
+        assert_eq!(error.to_string(), "f at byte 20 is cut short");
+    }
+}
