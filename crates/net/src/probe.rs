@@ -71,7 +71,9 @@ pub fn probe(clock: Clock) -> Result<ProbeReport, ProbeError> {
         wait::be_punctual();
         examine(&clock)
     });
-    prober.join().unwrap_or(Err(ProbeError::Silent))
+    prober
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn examine(clock: &Clock) -> Result<ProbeReport, ProbeError> {

@@ -143,6 +143,11 @@ impl Socket {
 
     /// Sends, trying again a few times while the system has no room.
     pub fn send(&self, outgoing: &Outgoing<'_>) -> io::Result<()> {
+        // A forged datagram may come from port 0. The system answers EINVAL to that port, which
+        // quinn-udp takes for an old kernel's answer to ECN and segmentation, and uses neither again.
+        if outgoing.destination.port() == 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let mut attempts = 0;
         loop {
             let error = match self.try_send(outgoing) {

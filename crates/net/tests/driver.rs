@@ -1,5 +1,6 @@
 //! Endpoints on their own threads, over the loopback interface. Waits are bounded; nothing asserts
 //! that anything takes less time than it may.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_net::{Clock, Driver, DriverError, Handle, Socket};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};

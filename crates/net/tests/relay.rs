@@ -1,5 +1,6 @@
 //! The relay between real sockets on the loopback interface. Waits are bounded; nothing asserts that
 //! anything takes less time than it may.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_link::{DropReason, Event, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_net::{

@@ -1,4 +1,5 @@
 //! Real datagrams over the loopback interface. Nothing here asserts how long anything takes.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_net::{BindError, Clock, Outgoing, ReceiveBatch, Socket};
 use std::net::SocketAddr;
@@ -91,6 +92,19 @@ fn an_unspecified_ipv6_address_speaks_ipv4_too() {
     let dual_port = dual.local_address().port();
     every_mark_survives(&four, &dual, SocketAddr::from(([127, 0, 0, 1], dual_port)));
     every_mark_survives(&dual, &four, four.local_address());
+}
+
+#[test]
+fn a_destination_that_cannot_be_costs_later_datagrams_nothing() {
+    let (sender, receiver) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let to_port_0 = Outgoing {
+        destination: "127.0.0.1:0".parse().unwrap(),
+        ecn: Ecn::Ect0,
+        contents: b"nowhere",
+        segment: 7,
+    };
+    assert!(sender.send(&to_port_0).is_err());
+    every_mark_survives(&sender, &receiver, receiver.local_address());
 }
 
 #[test]

@@ -1,0 +1,408 @@
+//! The link as its users see it: instants worked by hand, and properties of any run.
+
+use evenkeel_link::{
+    DeliveryTrace, DropReason, Event, Jitter, Link, LinkConfig, Loss, QueueLimit, Schedule,
+};
+use proptest::prelude::*;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+const SIZE: Bytes = Bytes::new(1_000);
+
+fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// 1 Mb/s, so that a packet of 1000 bytes takes 8 ms, and 10 ms of delay.
+fn config() -> LinkConfig {
+    LinkConfig {
+        rate: Rate::from_bits_per_sec(1e6),
+        delay: Duration::from_millis(10),
+        ..LinkConfig::default()
+    }
+}
+
+/// Takes out all that will ever come, with the instant at which it was due.
+fn drain<P>(link: &mut Link<P>) -> Vec<(Instant, P)> {
+    let mut outputs = Vec::new();
+    while let Some(due) = link.poll_timeout() {
+        if due > Instant::ZERO {
+            assert!(link.poll_output(due - Duration::from_nanos(1)).is_none());
+        }
+        outputs.push((due, link.poll_output(due).expect("it is due")));
+    }
+    outputs
+}
+
+fn packet_numbers(outputs: &[(Instant, u64)]) -> Vec<u64> {
+    outputs.iter().map(|(_, number)| *number).collect()
+}
+
+#[test]
+fn packets_come_out_after_their_turn_their_bits_and_the_delay() {
+    let mut link = Link::new(config(), 1);
+    // Two at once, one while the second is on the wire, one after the wire is idle.
+    for (number, at) in [0, 0, 12, 40].into_iter().enumerate() {
+        link.handle_packet(ms(at), number, SIZE);
+    }
+    let expected = [(ms(18), 0), (ms(26), 1), (ms(34), 2), (ms(58), 3)];
+    assert_eq!(drain(&mut link), expected);
+}
+
+#[test]
+fn a_caller_that_comes_late_finds_every_instant_as_it_was() {
+    let mut link = Link::new(config(), 1);
+    for number in 0..4 {
+        link.handle_packet(ms(0), number, SIZE);
+    }
+    let mut outputs = Vec::new();
+    while let Some(number) = link.poll_output(ms(1_000)) {
+        outputs.push(number);
+    }
+    assert_eq!(outputs, [0, 1, 2, 3]);
+    let transmitted: Vec<(Instant, Duration)> = std::iter::from_fn(|| link.poll_event())
+        .filter_map(|event| match event {
+            Event::Transmitted { at, waited, .. } => Some((at, waited)),
+            _ => None,
+        })
+        .collect();
+    let expected = [8, 16, 24, 32].map(|end| (ms(end), Duration::from_millis(end - 8)));
+    assert_eq!(transmitted, expected);
+}
+
+#[test]
+fn a_packet_read_late_is_served_when_it_came() {
+    let mut link = Link::new(config(), 1);
+    // Somebody polls at 100 ms and then reads a packet that the kernel stamped with 20 ms.
+    assert_eq!(link.poll_output(ms(100)), None);
+    link.handle_packet(ms(20), 0, SIZE);
+    assert_eq!(link.poll_timeout(), Some(ms(38)));
+    // One that came while the wire was busy waits for it, although the wire is idle by now.
+    assert_eq!(link.poll_output(ms(100)), Some(0));
+    link.handle_packet(ms(24), 1, SIZE);
+    assert_eq!(link.poll_timeout(), Some(ms(46)));
+    // An arrival before the last one counts as simultaneous.
+    link.handle_packet(ms(3), 2, SIZE);
+    assert_eq!(drain(&mut link), [(ms(46), 1), (ms(54), 2)]);
+}
+
+#[test]
+fn the_mean_rate_over_a_million_packets_is_exact() {
+    let config = LinkConfig {
+        rate: Rate::from_bits_per_sec(7e6),
+        delay: Duration::ZERO,
+        ..config()
+    };
+    let mut link = Link::new(config, 1);
+    let mut last = Instant::ZERO;
+    link.handle_packet(Instant::ZERO, (), SIZE);
+    for _ in 1..1_000_000 {
+        // The next arrives while this one is on the wire, so that the link is never idle.
+        link.handle_packet(last, (), SIZE);
+        last = link.poll_timeout().expect("one is on the wire");
+        link.poll_output(last).expect("it is due");
+    }
+    last = link.poll_timeout().expect("the last");
+    // 8e9 bits at 7 Mb/s take 1142.857142857142... s; the last bit is through in the next
+    // nanosecond.
+    assert_eq!(last, Instant::from_nanos(1_142_857_142_858));
+}
+
+#[test]
+fn a_rate_change_takes_effect_on_the_bits_that_have_not_left() {
+    let mut link = Link::new(config(), 1);
+    link.handle_packet(ms(0), 0, SIZE);
+    link.handle_packet(ms(0), 1, SIZE);
+    // 500 bytes of the first are left; at 4 Mb/s they take 1 ms, and the second 2 ms.
+    link.set_rate(ms(4), Rate::from_bits_per_sec(4e6));
+    assert_eq!(link.rate(), Rate::from_bits_per_sec(4e6));
+    assert_eq!(drain(&mut link), [(ms(15), 0), (ms(17), 1)]);
+}
+
+#[test]
+fn an_outage_holds_packets_back_and_its_end_lets_them_go() {
+    let mut link = Link::new(config(), 1);
+    link.handle_packet(ms(0), 0, SIZE);
+    link.set_rate(ms(4), Rate::ZERO);
+    link.handle_packet(ms(5), 1, SIZE);
+    assert_eq!(link.poll_timeout(), None);
+    assert_eq!(link.queue_delay(ms(6)), Duration::MAX);
+    link.set_rate(ms(1_000), Rate::from_bits_per_sec(1e6));
+    assert_eq!(drain(&mut link), [(ms(1_014), 0), (ms(1_022), 1)]);
+}
+
+#[test]
+fn a_shorter_delay_does_not_let_a_packet_overtake() {
+    let mut link = Link::new(config(), 1);
+    link.handle_packet(ms(0), 0, SIZE);
+    link.set_delay(ms(8), Duration::ZERO);
+    link.handle_packet(ms(8), 1, Bytes::new(125));
+    assert_eq!(drain(&mut link), [(ms(18), 0), (ms(18), 1)]);
+}
+
+#[test]
+fn a_trace_sets_the_pace_until_a_rate_does() {
+    let mut link = Link::new(config(), 1);
+    link.set_trace(ms(100), DeliveryTrace::parse("5\n20\n").expect("valid"));
+    for number in 0..4 {
+        link.handle_packet(ms(101), number, Bytes::new(1_500));
+    }
+    assert_eq!(link.poll_output(ms(115)), Some(0));
+    assert_eq!(link.poll_output(ms(130)), Some(1));
+    assert_eq!(link.poll_timeout(), Some(ms(135)));
+    // The third is through since 125 ms; the fourth need not wait for 140 ms.
+    link.set_rate(ms(131), Rate::from_bits_per_sec(12e6));
+    assert_eq!(drain(&mut link), [(ms(135), 2), (ms(142), 3)]);
+}
+
+/// Hands in packets of 1000 bytes at time zero until one is dropped; gives how many were not.
+fn admitted(link: &mut Link<u64>, at: Instant) -> u64 {
+    let dropped = link.counters().dropped.packets;
+    (0..)
+        .find(|_| {
+            link.handle_packet(at, 0, SIZE);
+            link.counters().dropped.packets > dropped
+        })
+        .expect("the queue is bounded")
+}
+
+#[test]
+fn each_limit_holds_exactly_what_it_says_besides_the_packet_on_the_wire() {
+    let limits = [
+        (QueueLimit::Bytes(Bytes::new(5_000)), 5),
+        (QueueLimit::Bytes(Bytes::new(5_999)), 5),
+        (QueueLimit::Packets(5), 5),
+        (QueueLimit::Packets(0), 0),
+        (QueueLimit::Time(Duration::from_millis(40)), 5),
+        (QueueLimit::Time(Duration::from_micros(39_999)), 4),
+        (QueueLimit::Time(Duration::ZERO), 0),
+    ];
+    for (queue, waiting) in limits {
+        let mut link = Link::new(LinkConfig { queue, ..config() }, 1);
+        assert_eq!(admitted(&mut link, ms(0)), 1 + waiting, "{queue:?}");
+        assert_eq!(link.queue_bytes(), Bytes::new(1_000 * waiting));
+        let waits = Duration::from_millis(8 * (1 + waiting));
+        assert_eq!(link.queue_delay(ms(0)), waits);
+    }
+}
+
+#[test]
+fn a_queue_limited_in_time_follows_the_rate_but_not_to_nothing() {
+    let queue = QueueLimit::Time(Duration::from_millis(40));
+    let mut link = Link::new(LinkConfig { queue, ..config() }, 1);
+    link.set_rate(ms(0), Rate::from_bits_per_sec(2e6));
+    assert_eq!(admitted(&mut link, ms(0)), 11);
+    // What waits stays, and nothing joins until it is below the new limit of 5.
+    link.set_rate(ms(0), Rate::from_bits_per_sec(1e6));
+    assert_eq!(admitted(&mut link, ms(0)), 0);
+    assert_eq!(admitted(&mut link, ms(6 * 8)), 1);
+    // An outage keeps the buffer as it was before.
+    link.set_rate(ms(1_000), Rate::ZERO);
+    assert_eq!(admitted(&mut link, ms(1_000)), 6);
+}
+
+#[test]
+fn no_configuration_makes_the_link_hold_without_bound() {
+    let endless = LinkConfig {
+        delay: Duration::MAX,
+        queue: QueueLimit::Packets(u64::MAX),
+        ..LinkConfig::default()
+    };
+    let mut link = Link::new(endless, 1);
+    for _ in 0..300_000 {
+        link.handle_packet(ms(0), (), Bytes::new(1));
+    }
+    assert!(link.counters().dropped.packets > 0);
+    let mut link = Link::new(endless, 1);
+    for _ in 0..300 {
+        link.handle_packet(ms(0), (), Bytes::new(1 << 20));
+    }
+    assert_eq!(link.counters().held.bytes, Bytes::new(256 << 20));
+    let last = std::iter::from_fn(|| link.poll_event()).last();
+    assert!(matches!(
+        last,
+        Some(Event::Dropped {
+            reason: DropReason::Capacity,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_schedule_changes_what_it_names() {
+    let mut link: Link<()> = Link::new(config(), 1);
+    let schedule = Schedule::parse("1, 2M\n2,, 30, 1%").expect("valid");
+    for change in schedule.changes() {
+        change.apply(Instant::ZERO + change.at, &mut link);
+    }
+    assert_eq!(link.rate(), Rate::from_bits_per_sec(2e6));
+    assert_eq!(link.delay(), Duration::from_millis(30));
+    assert_eq!(link.loss(), Loss::Bernoulli(0.01));
+}
+
+#[test]
+fn jitter_stays_within_its_bounds_and_reaches_far_into_them() {
+    let sigma = Duration::from_millis(5);
+    let bounds = [
+        (Jitter::Normal(sigma), Duration::from_millis(15)),
+        (Jitter::Uniform(sigma), sigma),
+    ];
+    for (jitter, bound) in bounds {
+        let config = LinkConfig { jitter, ..config() };
+        let mut link = Link::new(config, 1);
+        let mut largest = Duration::ZERO;
+        for number in 0..2_000 {
+            // So far apart that no packet waits for another.
+            let at = ms(100 * number);
+            link.handle_packet(at, (), SIZE);
+            let due = link.poll_timeout().expect("on the wire");
+            link.poll_output(due).expect("it is due");
+            let extra = (due - at) - Duration::from_millis(18);
+            assert!(extra <= bound, "{jitter:?}: {extra:?}");
+            largest = largest.max(extra);
+        }
+        assert!(largest > bound.mul_f64(0.9), "{jitter:?}: {largest:?}");
+    }
+}
+
+/// What may happen to a link.
+#[derive(Clone, Debug)]
+enum Step {
+    Packet(u64),
+    Poll,
+    Rate(f64),
+    Delay(u64),
+    Queue(QueueLimit),
+    Trace,
+}
+
+fn steps() -> impl Strategy<Value = Vec<(i64, Step)>> {
+    let limit = prop_oneof![
+        (0u64..20_000).prop_map(|bytes| QueueLimit::Bytes(Bytes::new(bytes))),
+        (0u64..20).prop_map(QueueLimit::Packets),
+        (0u64..100).prop_map(|time| QueueLimit::Time(Duration::from_millis(time))),
+    ];
+    let step = prop_oneof![
+        10 => (0u64..3_000).prop_map(Step::Packet),
+        4 => Just(Step::Poll),
+        1 => prop_oneof![Just(0.0), Just(f64::INFINITY), 1.0..1e8].prop_map(Step::Rate),
+        1 => (0u64..50).prop_map(Step::Delay),
+        1 => limit.prop_map(Step::Queue),
+        1 => Just(Step::Trace),
+    ];
+    // Nanoseconds that pass before each; now and then the clock goes back.
+    prop::collection::vec((-500_000i64..5_000_000, step), 1..200)
+}
+
+fn jitters() -> impl Strategy<Value = Jitter> {
+    prop_oneof![
+        Just(Jitter::None),
+        Just(Jitter::Normal(Duration::from_millis(5))),
+        Just(Jitter::Uniform(Duration::from_millis(20))),
+    ]
+}
+
+/// Runs the steps, takes the rest out at full speed, and gives what came out and when.
+fn run(config: LinkConfig, seed: u64, steps: &[(i64, Step)]) -> (Vec<(Instant, u64)>, Link<u64>) {
+    let mut link = Link::new(config, seed);
+    let mut now = Instant::ZERO;
+    let mut outputs = Vec::new();
+    for (number, (pause, step)) in steps.iter().enumerate() {
+        now = Instant::from_nanos(now.as_nanos().saturating_add_signed(*pause));
+        match step {
+            Step::Packet(size) => link.handle_packet(now, number as u64, Bytes::new(*size)),
+            Step::Poll => {
+                while let Some(due) = link.poll_timeout().filter(|due| *due <= now) {
+                    let packet = link.poll_output(now).expect("it was said to be due");
+                    outputs.push((due, packet));
+                }
+                assert_eq!(link.poll_output(now), None);
+            }
+            Step::Rate(rate) => link.set_rate(now, Rate::from_bits_per_sec(*rate)),
+            Step::Delay(delay) => link.set_delay(now, Duration::from_millis(*delay)),
+            Step::Queue(limit) => link.set_queue(now, *limit),
+            Step::Trace => {
+                let trace = DeliveryTrace::parse("0\n3\n3\n11\n").expect("valid");
+                link.set_trace(now, trace);
+            }
+        }
+        let counters = link.counters();
+        assert_eq!(
+            counters.received.packets,
+            counters.delivered.packets
+                + counters.lost.packets
+                + counters.dropped.packets
+                + counters.held.packets
+        );
+        assert_eq!(
+            counters.received.bytes,
+            counters.delivered.bytes
+                + counters.lost.bytes
+                + counters.dropped.bytes
+                + counters.held.bytes
+        );
+    }
+    link.set_rate(now, Rate::INFINITY);
+    outputs.extend(drain(&mut link));
+    (outputs, link)
+}
+
+proptest! {
+    #[test]
+    fn packets_are_conserved_and_never_reordered(
+        steps in steps(),
+        jitter in jitters(),
+        p in 0.0f64..0.3,
+        seed: u64,
+    ) {
+        let config = LinkConfig { jitter, loss: Loss::Bernoulli(p), ..config() };
+        let (outputs, link) = run(config, seed, &steps);
+        prop_assert!(outputs.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1));
+        let counters = link.counters();
+        prop_assert_eq!(counters.held.packets, 0);
+        prop_assert_eq!(counters.held.bytes, Bytes::ZERO);
+        prop_assert_eq!(link.queue_bytes(), Bytes::ZERO);
+        prop_assert_eq!(counters.delivered.packets, outputs.len() as u64);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(steps in steps(), jitter in jitters(), seed: u64) {
+        let config = LinkConfig { jitter, loss: Loss::Bernoulli(0.1), ..config() };
+        let (first, _) = run(config, seed, &steps);
+        let (second, _) = run(config, seed, &steps);
+        prop_assert_eq!(first, second);
+    }
+
+    #[test]
+    fn jitter_leaves_the_losses_as_they_are(steps in steps(), seed: u64) {
+        let plain = LinkConfig { loss: Loss::Bernoulli(0.2), ..config() };
+        let shaken = LinkConfig { jitter: Jitter::Normal(Duration::from_millis(5)), ..plain };
+        let (calm, calm_link) = run(plain, seed, &steps);
+        let (rough, rough_link) = run(shaken, seed, &steps);
+        prop_assert_eq!(packet_numbers(&calm), packet_numbers(&rough));
+        prop_assert_eq!(calm_link.counters().lost, rough_link.counters().lost);
+    }
+
+    #[test]
+    fn a_constant_link_never_carries_more_than_its_rate(
+        arrivals in prop::collection::vec((0u64..3_000_000, 1u64..2_000), 1..100),
+        bits_per_sec in 1_000u64..50_000_000,
+    ) {
+        let rate = Rate::from_bits_per_sec(bits_per_sec as f64);
+        let mut link = Link::new(LinkConfig { rate, ..LinkConfig::default() }, 1);
+        let mut now = Instant::ZERO;
+        for (pause, size) in &arrivals {
+            now += Duration::from_nanos(*pause);
+            link.handle_packet(now, *size, Bytes::new(*size));
+        }
+        let outputs = drain(&mut link);
+        prop_assert_eq!(outputs.len(), arrivals.len());
+        let mut bytes = 0;
+        for (due, size) in outputs {
+            bytes += size;
+            // In whole numbers: the bits so far fit into the nanoseconds so far.
+            let capacity = u128::from(due.as_nanos()) * u128::from(bits_per_sec);
+            prop_assert!(u128::from(bytes) * 8_000_000_000 <= capacity);
+        }
+    }
+}
