@@ -44,14 +44,12 @@ pub(crate) fn be_punctual() {
 }
 
 fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: duration.as_secs().min(MAX_WAIT_SECS) as _,
-        tv_nsec: duration.subsec_nanos().into(),
-    }
+    // What is no longer than a day fits every system's type.
+    Timespec::try_from(duration.min(MAX_WAIT)).unwrap_or_default()
 }
 
-/// A day: some systems refuse more than 2^31 ms, and who waits so long may look once a day.
-const MAX_WAIT_SECS: u64 = 24 * 3_600;
+/// Some systems refuse more than 2^31 ms, and who waits so long may look once a day.
+const MAX_WAIT: Duration = Duration::from_secs(24 * 3_600);
 
 /// Ends another thread's wait.
 #[derive(Debug)]
