@@ -1,5 +1,6 @@
 //! The one place that reads a clock.
 
+use evenkeel_rtp::ntp::NtpTime;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tfrc::time::{Duration, Instant};
 
@@ -35,12 +36,9 @@ impl Clock {
         std::thread::sleep(deadline.saturating_since(self.now()));
     }
 
-    /// The wall clock at the clock's zero as an NTP timestamp: seconds since 1900 in the upper 32
-    /// bits (modulo 2^32, RFC 5905 §6), their fraction in the lower. For RTCP sender reports.
-    pub fn ntp_of_zero(&self) -> u64 {
-        let seconds = self.wall_at_zero.as_secs().wrapping_add(UNIX_EPOCH_IN_NTP);
-        let fraction = (u64::from(self.wall_at_zero.subsec_nanos()) << 32) / 1_000_000_000;
-        (seconds << 32) | fraction
+    /// The wall clock at the clock's zero, for RTCP sender reports.
+    pub fn ntp_of_zero(&self) -> NtpTime {
+        NtpTime::from_unix(self.wall_at_zero)
     }
 
     /// Both clocks at one moment, to place kernel receive times on ours.
@@ -96,9 +94,6 @@ const READING_GAP: Duration = Duration::from_micros(10);
 
 const READING_TRIES: u32 = 4;
 
-/// Seconds from 1900 to 1970 (RFC 868).
-const UNIX_EPOCH_IN_NTP: u64 = 2_208_988_800;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,14 +126,5 @@ mod tests {
         assert_eq!(forward, previous);
         let backward = reading(1_000, 50_000).arrival(stamp, previous);
         assert_eq!(backward, Instant::from_millis(1_000));
-    }
-
-    #[test]
-    fn ntp_counts_from_1900() {
-        let clock = Clock {
-            wall_at_zero: Duration::from_millis(500),
-            ..Clock::start()
-        };
-        assert_eq!(clock.ntp_of_zero(), (2_208_988_800 << 32) | (1 << 31));
     }
 }
