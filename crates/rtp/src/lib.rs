@@ -2,8 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod endpoint;
+pub mod ext;
 pub mod ntp;
 pub mod payload;
+pub mod rtcp;
 pub mod rtp;
 pub mod session;
 mod wire;

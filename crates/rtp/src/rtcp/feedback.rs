@@ -1,0 +1,190 @@
+//! Transport-layer feedback (RFC 4585 §6.1, §6.2) and the report that TFRC sends in it.
+
+use std::time::Duration;
+
+use tfrc::units::{LossEventRate, Rate};
+
+use super::{TRANSPORT_FEEDBACK, emit_header};
+use crate::wire::{ParseError, Reader, Writer};
+
+/// A feedback message of any format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Feedback<'a> {
+    /// FMT, which says what the control information is.
+    pub format: u8,
+    /// The source of the message.
+    pub sender_ssrc: u32,
+    /// The media source that it is about.
+    pub media_ssrc: u32,
+    /// The feedback control information.
+    pub fci: &'a [u8],
+}
+
+impl<'a> Feedback<'a> {
+    /// Reads a packet's body; `format` comes from its header.
+    pub fn parse(format: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(body);
+        Ok(Self {
+            format,
+            sender_ssrc: reader.u32("feedback sender SSRC")?,
+            media_ssrc: reader.u32("feedback media SSRC")?,
+            fci: reader.rest(),
+        })
+    }
+}
+
+/// What a TFRC receiver reports, in the units of the wire (draft-ietf-avt-tfrc-profile-10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TfrcFeedback {
+    /// The send timestamp of the last packet received, microseconds modulo 2^32.
+    pub timestamp: u32,
+    /// The time from that packet's arrival to this report, in microseconds.
+    pub delay_micros: u32,
+    /// The receive rate *X_recv* in bytes per second.
+    pub receive_rate: u32,
+    /// The loss event rate *p* times 2^32 - 1.
+    pub loss_event_rate: u32,
+}
+
+impl TfrcFeedback {
+    /// The bytes of the control information.
+    pub const FCI_LEN: usize = 16;
+    /// The bytes of the whole RTCP packet.
+    pub const PACKET_LEN: usize = 12 + Self::FCI_LEN;
+
+    /// Rounds to the units of the wire. The rates round up, so that what is not zero does not
+    /// become it; what is too large is cut to the 71 minutes and 34 Gb/s that fit.
+    pub fn new(timestamp: u32, delay: Duration, rate: Rate, p: LossEventRate) -> Self {
+        Self {
+            timestamp,
+            delay_micros: u32::try_from(delay.as_micros()).unwrap_or(u32::MAX),
+            receive_rate: rate.bytes_per_sec().ceil() as u32,
+            loss_event_rate: (p.get() * f64::from(u32::MAX)).ceil() as u32,
+        }
+    }
+
+    /// The delay as a duration.
+    pub const fn delay(&self) -> Duration {
+        Duration::from_micros(self.delay_micros as u64)
+    }
+
+    /// *X_recv* as a rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.receive_rate.into())
+    }
+
+    /// *p* as a probability.
+    pub fn p(&self) -> LossEventRate {
+        LossEventRate::new(f64::from(self.loss_event_rate) / f64::from(u32::MAX))
+    }
+
+    /// Reads the control information, which must be exactly [`FCI_LEN`](Self::FCI_LEN) bytes.
+    pub fn parse(fci: &[u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(fci);
+        let this = Self {
+            timestamp: reader.u32("echoed timestamp")?,
+            delay_micros: reader.u32("delay")?,
+            receive_rate: reader.u32("receive rate")?,
+            loss_event_rate: reader.u32("loss event rate")?,
+        };
+        if reader.rest().is_empty() {
+            Ok(this)
+        } else {
+            Err(ParseError::Invalid {
+                field: "TFRC feedback",
+                offset: Self::FCI_LEN,
+            })
+        }
+    }
+
+    /// Writes the whole RTCP packet and gives its length; `None` if `buf` is too short or the format
+    /// above 31.
+    pub fn emit(
+        &self,
+        format: u8,
+        sender_ssrc: u32,
+        media_ssrc: u32,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        let mut writer = Writer::new(buf);
+        emit_header(
+            &mut writer,
+            format,
+            TRANSPORT_FEEDBACK,
+            Self::PACKET_LEN - 4,
+        )?;
+        writer.u32(sender_ssrc)?;
+        writer.u32(media_ssrc)?;
+        writer.u32(self.timestamp)?;
+        writer.u32(self.delay_micros)?;
+        writer.u32(self.receive_rate)?;
+        writer.u32(self.loss_event_rate)?;
+        Some(writer.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Packet, Packets};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_layout_is_that_of_the_last_profile_draft() {
+        let feedback = TfrcFeedback::new(
+            0x0102_0304,
+            Duration::from_micros(5),
+            Rate::from_bytes_per_sec(250_000.0),
+            LossEventRate::ONE,
+        );
+        let mut buf = [0; TfrcFeedback::PACKET_LEN];
+        assert_eq!(feedback.emit(2, 7, 8, &mut buf), Some(28));
+        assert_eq!(
+            buf,
+            [
+                0x82, 205, 0, 6, 0, 0, 0, 7, 0, 0, 0, 8, // RTPFB, FMT 2, from 7 about 8
+                1, 2, 3, 4, 0, 0, 0, 5, 0, 3, 0xd0, 0x90, 0xff, 0xff, 0xff, 0xff,
+            ]
+        );
+    }
+
+    #[test]
+    fn rounding_never_makes_zero_of_something() {
+        let rate = Rate::from_bytes_per_sec(0.1);
+        let feedback = TfrcFeedback::new(0, Duration::MAX, rate, LossEventRate::new(1e-12));
+        assert_eq!(feedback.receive_rate, 1);
+        assert_eq!(feedback.loss_event_rate, 1);
+        assert_eq!(feedback.delay_micros, u32::MAX);
+        let none = TfrcFeedback::new(0, Duration::ZERO, Rate::ZERO, LossEventRate::ZERO);
+        assert!(none.p().is_zero());
+        assert_eq!(none.rate(), Rate::ZERO);
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_undoes_emitting(words: [u32; 6], format in 0..=31u8) {
+            let feedback = TfrcFeedback {
+                timestamp: words[0],
+                delay_micros: words[1],
+                receive_rate: words[2],
+                loss_event_rate: words[3],
+            };
+            let mut buf = [0; TfrcFeedback::PACKET_LEN];
+            prop_assert_eq!(feedback.emit(format, words[4], words[5], &mut buf), Some(28));
+            let Some(Ok(Packet::Feedback(read))) = Packets::parse(&buf).unwrap().next() else {
+                panic!("no feedback");
+            };
+            prop_assert_eq!((read.format, read.sender_ssrc, read.media_ssrc),
+                (format, words[4], words[5]));
+            prop_assert_eq!(TfrcFeedback::parse(read.fci), Ok(feedback));
+            for cut in 0..16 {
+                prop_assert!(TfrcFeedback::parse(&read.fci[..cut]).is_err());
+            }
+            // The quantities survive a second journey unchanged.
+            let again = TfrcFeedback::new(
+                feedback.timestamp, feedback.delay(), feedback.rate(), feedback.p());
+            prop_assert_eq!(again.receive_rate, feedback.receive_rate);
+            prop_assert!(again.loss_event_rate.abs_diff(feedback.loss_event_rate) <= 1);
+        }
+    }
+}
