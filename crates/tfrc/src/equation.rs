@@ -1,0 +1,133 @@
+//! The TCP throughput equation (RFC 5348 §3.1) and its inverse.
+
+use core::time::Duration;
+
+use crate::float::sqrt;
+use crate::units::{Bytes, LossEventRate, Rate};
+
+/// X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).
+///
+/// Infinite at p = 0, where the equation does not bind, and at R = 0.
+pub fn rate(segment: Bytes, rtt: Duration, p: LossEventRate) -> Rate {
+    let denominator = rtt.as_secs_f64() * f(sqrt(p.get()));
+    if denominator > 0.0 {
+        Rate::from_bytes_per_sec(segment.as_f64() / denominator)
+    } else {
+        Rate::INFINITY
+    }
+}
+
+/// The loss event rate at which the equation allows `rate`: the synthetic first interval's inverse
+/// (RFC 5348 §6.3.1, which asks for 5 %; this is exact to rounding).
+///
+/// One where even p = 1 allows more than `rate`; zero where `rate` is infinite.
+pub fn loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> LossEventRate {
+    let target = segment.as_f64() / (rtt.as_secs_f64() * rate.bytes_per_sec());
+    if target.is_nan() || target >= f(1.0) {
+        return LossEventRate::ONE;
+    }
+    let root = invert(target);
+    LossEventRate::new(root * root)
+}
+
+/// √(2/3) and 12·√(3/8): f(p) = √(2p/3) + 12·√(3p/8)·p·(1 + 32p²) is a polynomial in √p.
+const LINEAR: f64 = 0.816_496_580_927_726;
+const CUBIC: f64 = 7.348_469_228_349_535;
+
+/// f(p) at p = root² (RFC 5348 §8.1).
+fn f(root: f64) -> f64 {
+    let p = root * root;
+    root * (LINEAR + CUBIC * p * (1.0 + 32.0 * p * p))
+}
+
+/// The √p at which f is `target`, for 0 ≤ `target` < f(1).
+///
+/// f is convex and increasing in √p, so Newton's method from the right never overshoots; every step
+/// shrinks the error at least by a seventh and, near the root, squares it. 64 steps are beyond need.
+fn invert(target: f64) -> f64 {
+    let mut root = if target < LINEAR {
+        target / LINEAR
+    } else {
+        1.0
+    };
+    for _ in 0..64 {
+        let p = root * root;
+        let slope = LINEAR + CUBIC * p * (3.0 + 7.0 * 32.0 * p * p);
+        let next = root - (f(root) - target) / slope;
+        if next >= root || next <= 0.0 {
+            break;
+        }
+        root = next;
+    }
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::duration_from_secs;
+    use proptest::prelude::*;
+
+    /// The table of the thesis's B.3.3, recomputed from the equation (bytes per second).
+    #[test]
+    fn the_conformance_table_holds_to_a_hundred_thousandth() {
+        for (s, p, r, x) in [
+            (1_500, 0.006, 0.01, 2.250_06e6),
+            (1_500, 0.026, 0.01, 919_512.0),
+            (1_500, 0.1, 0.01, 265_515.0),
+            (1_500, 0.01, 0.01, 1.684_98e6),
+            (4_800, 0.006, 0.01, 7.200_21e6),
+            (9_000, 0.006, 0.01, 1.350_04e7),
+            (1_500, 0.006, 0.001, 2.250_06e7),
+            (1_500, 0.006, 0.2, 112_503.0),
+            (1_500, 0.006, 0.4, 56_251.6),
+        ] {
+            let got =
+                rate(Bytes::new(s), duration_from_secs(r), LossEventRate::new(p)).bytes_per_sec();
+            assert!(
+                (got / x - 1.0).abs() < 1e-5,
+                "s {s} p {p} R {r}: {got}, not {x}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_loss_there_is_no_bound() {
+        let rtt = Duration::from_millis(100);
+        assert_eq!(
+            rate(Bytes::new(1_000), rtt, LossEventRate::ZERO),
+            Rate::INFINITY
+        );
+        assert_eq!(
+            loss_event_rate(Bytes::new(1_000), rtt, Rate::INFINITY),
+            LossEventRate::ZERO
+        );
+        assert_eq!(
+            loss_event_rate(Bytes::new(1_000), rtt, Rate::ZERO),
+            LossEventRate::ONE
+        );
+        assert_eq!(
+            loss_event_rate(Bytes::ZERO, Duration::ZERO, Rate::ZERO),
+            LossEventRate::ONE
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_inverse_gives_back_the_loss_event_rate(exponent in -12.0..0.0f64, rtt_us in 100u64..20_000_000) {
+            let p = LossEventRate::new(10f64.powf(exponent));
+            let (s, rtt) = (Bytes::new(1_460), Duration::from_micros(rtt_us));
+            let back = loss_event_rate(s, rtt, rate(s, rtt, p)).get();
+            prop_assert!((back / p.get() - 1.0).abs() < 1e-9, "{} became {back}", p.get());
+        }
+
+        #[test]
+        fn the_rate_falls_as_loss_and_round_trip_rise(p in 1e-8..0.5f64, rtt_us in 100u64..10_000_000) {
+            let s = Bytes::new(1_460);
+            let rtt = Duration::from_micros(rtt_us);
+            let here = rate(s, rtt, LossEventRate::new(p));
+            prop_assert!(rate(s, rtt, LossEventRate::new(p * 1.01)) < here);
+            prop_assert!(rate(s, rtt + rtt / 50, LossEventRate::new(p)) < here);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The one estimator: arrivals in, loss event rate out (RFC 5348 §5).
+
+use core::time::Duration;
+
+use super::history::{History, Hole, Recorded};
+use super::interval::Intervals;
+use crate::receiver::Arrival;
+use crate::units::LossEventRate;
+
+/// The round-trip time assumed until the sender has told one: it sends one packet a second until then
+/// (RFC 5348 §4.2), so losses a second apart are events of their own.
+const RTT_BEFORE_ANY: Duration = Duration::from_secs(1);
+/// Loss events that one gap in the sequence may begin: more than the average looks back at.
+const EVENTS_PER_GAP: u64 = 10;
+
+/// What one arrival meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// The packet had been received before, or is too old to tell; nothing else is set.
+    pub duplicate: bool,
+    /// Packets that this arrival revealed as lost.
+    pub lost: u64,
+    /// It had been called lost, and is not.
+    pub recovered: bool,
+    /// A new loss event began.
+    pub new_event: bool,
+    /// A loss event is gone because its packets came after all, and two intervals are one.
+    pub merged: bool,
+}
+
+/// Arrivals → loss events → p. Its state is a constant size, whatever is lost.
+#[derive(Clone, Debug)]
+pub struct LossEstimator {
+    history: History,
+    intervals: Intervals,
+    rtt: Option<Duration>,
+}
+
+impl LossEstimator {
+    /// An estimator that has seen nothing; `discounting` turns history discounting on (RFC 5348 §5.5).
+    pub const fn new(discounting: bool) -> Self {
+        Self {
+            history: History::new(),
+            intervals: Intervals::new(discounting),
+            rtt: None,
+        }
+    }
+
+    /// Takes in one packet. `first_interval` gives the synthetic interval before the first loss event
+    /// (RFC 5348 §6.3.1) and is called at most once between resets to no loss at all.
+    pub fn handle_arrival(
+        &mut self,
+        arrival: &Arrival,
+        first_interval: impl Fn() -> f64,
+    ) -> Arrived {
+        let before = self.history.highest().unwrap_or(arrival.seq);
+        let mut arrived = Arrived::default();
+        match self.history.record(arrival.seq, arrival.at) {
+            Recorded::Duplicate => {
+                return Arrived {
+                    duplicate: true,
+                    ..arrived
+                };
+            }
+            Recorded::New => {}
+            Recorded::Recovered => {
+                arrived.recovered = true;
+                arrived.merged = self.intervals.take_back(arrival.seq);
+            }
+        }
+        if arrival.seq >= before && arrival.rtt.is_some() {
+            self.rtt = arrival.rtt;
+        }
+        while let Some(hole) = self.history.next_loss() {
+            self.lose(&hole, before, &first_interval, &mut arrived);
+        }
+        if arrival.ecn.is_marked() {
+            // What is missing below a mark began the event (RFC 5348 §5.1).
+            while let Some(hole) = self.history.next_hole_below(arrival.seq) {
+                self.lose(&hole, before, &first_interval, &mut arrived);
+            }
+            let joins = self.intervals.event_time().is_some_and(|event| {
+                event + self.rtt() >= arrival.at
+                    || self
+                        .intervals
+                        .event_start()
+                        .is_some_and(|start| arrival.seq < start)
+            });
+            if !joins {
+                self.intervals
+                    .begin_event(arrival.seq, arrival.at, before, &first_interval);
+                arrived.new_event = true;
+            }
+            self.intervals.add_losses(1);
+        }
+        arrived
+    }
+
+    /// p: zero before the first loss event.
+    pub fn loss_event_rate(&self) -> LossEventRate {
+        self.history
+            .highest()
+            .map_or(LossEventRate::ZERO, |highest| {
+                self.intervals.loss_event_rate(highest)
+            })
+    }
+
+    /// The round-trip time that the sender told with its highest packet.
+    pub const fn round_trip_time(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    fn rtt(&self) -> Duration {
+        self.rtt.unwrap_or(RTT_BEFORE_ANY)
+    }
+
+    /// Sorts the packets of a hole into loss events (RFC 5348 §5.2), as many at a time as one holds.
+    fn lose(
+        &mut self,
+        hole: &Hole,
+        before: u64,
+        first_interval: &impl Fn() -> f64,
+        arrived: &mut Arrived,
+    ) {
+        let count = hole.last - hole.first + 1;
+        arrived.lost = arrived.lost.saturating_add(count);
+        let per_event = hole.packets_in(self.rtt()).saturating_add(1);
+        // A gap of many round trips begins many events, of which only the last ones are remembered.
+        let skipped = (count / per_event)
+            .saturating_sub(EVENTS_PER_GAP)
+            .saturating_mul(per_event);
+        let mut seq = hole.first + skipped;
+        while seq <= hole.last {
+            let joining = match self.intervals.event_time() {
+                Some(event) => hole.packets_until(seq, event + self.rtt()),
+                None => 0,
+            };
+            if joining == 0 {
+                self.intervals
+                    .begin_event(seq, hole.nominal_time(seq), before, first_interval);
+                self.intervals.add_losses(1);
+                arrived.new_event = true;
+                seq += 1;
+            } else {
+                self.intervals.add_losses(joining);
+                seq += joining;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use crate::time::Instant;
+    use crate::units::Bytes;
+    use proptest::prelude::*;
+
+    fn packet(seq: u64, ms: u64) -> Arrival {
+        Arrival {
+            seq,
+            at: Instant::from_millis(ms),
+            timestamp: 0,
+            rtt: Some(Duration::from_millis(100)),
+            size: Bytes::new(1_000),
+            ecn: Ecn::Ect0,
+        }
+    }
+
+    /// One packet every 10 ms, those in `lost` missing; the events that began, by the packet that told.
+    fn events(lost: &[u64], upto: u64) -> std::vec::Vec<u64> {
+        let mut estimator = LossEstimator::new(true);
+        (0..upto)
+            .filter(|seq| !lost.contains(seq))
+            .filter(|seq| {
+                estimator
+                    .handle_arrival(&packet(*seq, seq * 10), || 50.0)
+                    .new_event
+            })
+            .collect()
+    }
+
+    #[test]
+    fn losses_within_a_round_trip_are_one_event() {
+        assert_eq!(events(&[20, 21, 25, 30], 60), [24]);
+        // Packet 31 would have come 110 ms after packet 20.
+        assert_eq!(events(&[20, 31], 60), [23, 34]);
+    }
+
+    #[test]
+    fn a_loss_exactly_one_round_trip_later_still_belongs_to_the_event() {
+        assert_eq!(events(&[20, 30], 60), [23]);
+    }
+
+    #[test]
+    fn a_mark_is_an_event_at_once() {
+        let mut estimator = LossEstimator::new(true);
+        estimator.handle_arrival(&packet(0, 0), || 50.0);
+        let marked = Arrival {
+            ecn: Ecn::Ce,
+            ..packet(1, 10)
+        };
+        assert!(estimator.handle_arrival(&marked, || 50.0).new_event);
+        assert_eq!(estimator.loss_event_rate().get(), 0.02);
+    }
+
+    #[test]
+    fn what_is_missing_below_a_mark_begins_the_event() {
+        let mut estimator = LossEstimator::new(true);
+        estimator.handle_arrival(&packet(10, 0), || 50.0);
+        estimator.handle_arrival(&packet(12, 20), || 50.0);
+        let marked = Arrival {
+            ecn: Ecn::Ce,
+            ..packet(13, 30)
+        };
+        let arrived = estimator.handle_arrival(&marked, || 50.0);
+        assert_eq!((arrived.lost, arrived.new_event), (1, true));
+        assert_eq!(estimator.intervals.event_start(), Some(11));
+    }
+
+    #[test]
+    fn a_late_packet_takes_its_loss_event_back() {
+        let mut estimator = LossEstimator::new(true);
+        for seq in [0, 1, 3, 4, 5] {
+            estimator.handle_arrival(&packet(seq, seq * 10), || 50.0);
+        }
+        assert_eq!(estimator.loss_event_rate().get(), 0.02);
+        let arrived = estimator.handle_arrival(&packet(2, 60), || 50.0);
+        assert!(arrived.recovered && arrived.merged);
+        assert!(estimator.loss_event_rate().is_zero());
+    }
+
+    #[test]
+    fn a_blackout_of_many_round_trips_is_many_events_and_bounded_work() {
+        let mut estimator = LossEstimator::new(true);
+        estimator.handle_arrival(&packet(0, 0), || 50.0);
+        for seq in [1_u64 << 40, (1 << 40) + 1, (1 << 40) + 2] {
+            estimator.handle_arrival(&packet(seq, 3_600_000 + (seq & 3)), || 50.0);
+        }
+        let p = estimator.loss_event_rate().get();
+        assert!(p > 0.0 && p < 1e-6, "{p}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_arrivals_leave_a_probability(
+            arrivals in prop::collection::vec((0u64..300, 0u64..100_000, any::<bool>(), 0u64..2_000), 1..200),
+            discounting in any::<bool>(),
+        ) {
+            let mut estimator = LossEstimator::new(discounting);
+            let mut previous = 0.0;
+            for (seq, ms, marked, rtt) in arrivals {
+                let arrival = Arrival {
+                    rtt: (rtt > 0).then(|| Duration::from_millis(rtt)),
+                    ecn: if marked { Ecn::Ce } else { Ecn::Ect0 },
+                    ..packet(seq, ms)
+                };
+                let arrived = estimator.handle_arrival(&arrival, || 30.0);
+                let p = estimator.loss_event_rate().get();
+                prop_assert!((0.0..=1.0).contains(&p));
+                // p rises on a new loss event, or where a merge takes a long interval's discount away.
+                prop_assert!(p <= previous * (1.0 + 1e-12) || arrived.new_event || arrived.merged, "{previous} to {p}");
+                previous = p;
+            }
+        }
+    }
+}

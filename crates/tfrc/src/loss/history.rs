@@ -1,0 +1,360 @@
+//! Which packets are missing, and when each must be called lost (RFC 5348 §5.1).
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Arrivals above a hole that turn it into a loss (RFC 5348 §5.1).
+const NDUPACK: u8 = 3;
+/// Holes that are not losses yet. Each has seen fewer than [`NDUPACK`] arrivals above it, so in-order
+/// traffic makes at most two; late packets that split holes add a few. Beyond this the oldest is lost.
+const PENDING: usize = 8;
+/// Losses remembered in case their packets come late. Beyond this the oldest stays lost.
+const REMEMBERED: usize = 64;
+
+/// A run of missing packets, and the two arrivals that bound it in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Hole {
+    /// The first missing packet.
+    pub(super) first: u64,
+    /// The last missing packet.
+    pub(super) last: u64,
+    before: (u64, Instant),
+    after: (u64, Instant),
+    above: u8,
+}
+
+impl Hole {
+    /// The nominal arrival time of one of its packets, interpolated (RFC 5348 §5.2).
+    pub(super) fn nominal_time(&self, seq: u64) -> Instant {
+        let span = self.after.1.saturating_since(self.before.1).as_nanos();
+        let share =
+            span * u128::from(seq - self.before.0) / u128::from(self.after.0 - self.before.0);
+        self.before.1 + Duration::from_nanos(share as u64)
+    }
+
+    /// How many of its packets, from `seq` on, have a nominal time up to `until`.
+    pub(super) fn packets_until(&self, seq: u64, until: Instant) -> u64 {
+        let rest = self.last - seq + 1;
+        let Some(left) = until.checked_since(self.nominal_time(seq)) else {
+            return 0;
+        };
+        (self.packets_in(left).saturating_add(1)).min(rest)
+    }
+
+    /// How many packets the interpolation puts into a time.
+    pub(super) fn packets_in(&self, time: Duration) -> u64 {
+        let span = self.after.1.saturating_since(self.before.1).as_nanos();
+        if span == 0 {
+            return u64::MAX;
+        }
+        let packets = time
+            .as_nanos()
+            .saturating_mul(u128::from(self.after.0 - self.before.0))
+            / span;
+        u64::try_from(packets).unwrap_or(u64::MAX)
+    }
+}
+
+/// What one arrival means for the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Recorded {
+    /// Seen before, or too old to tell.
+    Duplicate,
+    /// In order, or in a hole that was no loss yet.
+    New,
+    /// It had been called lost.
+    Recovered,
+}
+
+/// The reception record: constant in size, whatever is lost.
+#[derive(Clone, Debug)]
+pub(super) struct History {
+    highest: Option<u64>,
+    latest: (u64, Instant),
+    pending: Ring<Hole, PENDING>,
+    lost: Ring<(u64, u64), REMEMBERED>,
+}
+
+impl History {
+    pub(super) const fn new() -> Self {
+        Self {
+            highest: None,
+            latest: (0, Instant::ZERO),
+            pending: Ring::new(Hole {
+                first: 0,
+                last: 0,
+                before: (0, Instant::ZERO),
+                after: (0, Instant::ZERO),
+                above: 0,
+            }),
+            lost: Ring::new((0, 0)),
+        }
+    }
+
+    /// The highest packet so far.
+    pub(super) const fn highest(&self) -> Option<u64> {
+        self.highest
+    }
+
+    /// Records an arrival. Losses that it reveals are then taken with [`History::next_loss`].
+    pub(super) fn record(&mut self, seq: u64, at: Instant) -> Recorded {
+        let Some(highest) = self.highest else {
+            (self.highest, self.latest) = (Some(seq), (seq, at));
+            return Recorded::New;
+        };
+        let recorded = if seq > highest {
+            if seq > highest + 1 {
+                self.pending.push(Hole {
+                    first: highest + 1,
+                    last: seq - 1,
+                    before: self.latest,
+                    after: (seq, at),
+                    above: 0,
+                });
+            }
+            self.highest = Some(seq);
+            Recorded::New
+        } else if self.fill_pending(seq) {
+            Recorded::New
+        } else if self.fill_lost(seq) {
+            Recorded::Recovered
+        } else {
+            return Recorded::Duplicate;
+        };
+        for hole in self.pending.iter_mut().filter(|hole| hole.last < seq) {
+            hole.above += 1;
+        }
+        self.latest = (seq, at);
+        recorded
+    }
+
+    /// Takes the oldest hole that has become a loss.
+    pub(super) fn next_loss(&mut self) -> Option<Hole> {
+        let oldest = *self.pending.first()?;
+        // A full ring has no room for the next hole.
+        if oldest.above < NDUPACK && self.pending.len() < PENDING {
+            return None;
+        }
+        Some(self.lose_first())
+    }
+
+    /// Takes the oldest hole below `seq`, lost or not: what a marked packet confirms (RFC 5348 §5.1).
+    pub(super) fn next_hole_below(&mut self, seq: u64) -> Option<Hole> {
+        (self.pending.first()?.last < seq).then(|| self.lose_first())
+    }
+
+    fn lose_first(&mut self) -> Hole {
+        let hole = self.pending.remove(0);
+        if self.lost.len() == REMEMBERED {
+            self.lost.remove(0);
+        }
+        self.lost.push((hole.first, hole.last));
+        hole
+    }
+
+    fn fill_pending(&mut self, seq: u64) -> bool {
+        let Some(index) = self
+            .pending
+            .iter()
+            .position(|hole| (hole.first..=hole.last).contains(&seq))
+        else {
+            return false;
+        };
+        let hole = self.pending.remove(index);
+        // The upper part goes in first, so that the lower comes before it.
+        if seq < hole.last {
+            self.pending.insert(
+                index,
+                Hole {
+                    first: seq + 1,
+                    ..hole
+                },
+            );
+        }
+        if seq > hole.first {
+            self.pending.insert(
+                index,
+                Hole {
+                    last: seq - 1,
+                    ..hole
+                },
+            );
+        }
+        true
+    }
+
+    fn fill_lost(&mut self, seq: u64) -> bool {
+        let Some(index) = self
+            .lost
+            .iter()
+            .position(|(first, last)| (*first..=*last).contains(&seq))
+        else {
+            return false;
+        };
+        let (first, last) = self.lost.remove(index);
+        if seq < last && self.lost.len() < REMEMBERED {
+            self.lost.insert(index, (seq + 1, last));
+        }
+        if seq > first && self.lost.len() < REMEMBERED {
+            self.lost.insert(index, (first, seq - 1));
+        }
+        true
+    }
+}
+
+/// A list in a fixed array, oldest first. Inserting into a full one is a bug of the caller's.
+#[derive(Clone, Debug)]
+struct Ring<T, const N: usize> {
+    items: [T; N],
+    len: usize,
+}
+
+impl<T: Copy, const N: usize> Ring<T, N> {
+    const fn new(empty: T) -> Self {
+        Self {
+            items: [empty; N],
+            len: 0,
+        }
+    }
+
+    const fn len(&self) -> usize {
+        self.len
+    }
+
+    fn first(&self) -> Option<&T> {
+        self.items[..self.len].first()
+    }
+
+    fn iter(&self) -> core::slice::Iter<'_, T> {
+        self.items[..self.len].iter()
+    }
+
+    fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
+        self.items[..self.len].iter_mut()
+    }
+
+    fn push(&mut self, item: T) {
+        self.insert(self.len, item);
+    }
+
+    fn insert(&mut self, index: usize, item: T) {
+        self.items.copy_within(index..self.len, index + 1);
+        self.items[index] = item;
+        self.len += 1;
+    }
+
+    fn remove(&mut self, index: usize) -> T {
+        let item = self.items[index];
+        self.items.copy_within(index + 1..self.len, index);
+        self.len -= 1;
+        item
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn feed(history: &mut History, seqs: &[u64]) -> Vec<Hole> {
+        let mut losses = Vec::new();
+        for seq in seqs {
+            history.record(*seq, at(*seq));
+            losses.extend(core::iter::from_fn(|| history.next_loss()));
+        }
+        losses
+    }
+
+    #[test]
+    fn three_arrivals_above_make_a_loss_and_two_do_not() {
+        let mut history = History::new();
+        assert!(feed(&mut history, &[1, 3, 4]).is_empty());
+        let losses = feed(&mut history, &[5]);
+        assert_eq!((losses[0].first, losses[0].last), (2, 2));
+    }
+
+    #[test]
+    fn a_packet_overtaken_by_two_is_no_loss() {
+        assert!(feed(&mut History::new(), &[1, 3, 4, 2, 5, 6, 7]).is_empty());
+    }
+
+    #[test]
+    fn a_packet_overtaken_by_three_is_lost_then_recovered() {
+        let mut history = History::new();
+        assert_eq!(feed(&mut history, &[1, 5, 4, 3]).len(), 1);
+        assert_eq!(history.record(2, at(9)), Recorded::Recovered);
+        assert_eq!(history.record(2, at(10)), Recorded::Duplicate);
+    }
+
+    #[test]
+    fn the_time_of_a_loss_is_interpolated() {
+        let mut history = History::new();
+        history.record(10, at(100));
+        history.record(15, at(200));
+        let hole = *history.pending.first().unwrap();
+        assert_eq!(hole.nominal_time(11), at(120));
+        assert_eq!(hole.nominal_time(14), at(180));
+        assert_eq!(hole.packets_until(11, at(150)), 2);
+        assert_eq!(hole.packets_until(11, at(500)), 4);
+        assert_eq!(hole.packets_until(11, at(110)), 0);
+    }
+
+    #[test]
+    fn the_arrival_before_is_the_last_to_arrive_not_the_highest() {
+        let mut history = History::new();
+        // 3 is the highest, yet 2 arrived last before 5 did.
+        for (seq, ms) in [(1, 10), (3, 20), (2, 30), (5, 50)] {
+            history.record(seq, at(ms));
+        }
+        // S_before = 2 at 30 ms, S_after = 5 at 50 ms: 4 lies two thirds of the way.
+        assert_eq!(
+            history.pending.first().unwrap().nominal_time(4).as_micros(),
+            43_333
+        );
+    }
+
+    #[test]
+    fn a_jump_of_any_size_is_one_hole() {
+        let mut history = History::new();
+        let losses = feed(
+            &mut history,
+            &[1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX / 2 + 2],
+        );
+        assert_eq!(losses.len(), 1);
+        assert_eq!(losses[0].first, 2);
+    }
+
+    proptest! {
+        /// Whatever the order, each packet is new once, and each loss is a packet that had not come.
+        #[test]
+        fn packets_are_new_once_and_losses_were_missing(seqs in prop::collection::vec(1u64..120, 1..300)) {
+            let mut history = History::new();
+            let (mut seen, mut lost) = (BTreeSet::new(), BTreeSet::new());
+            let mut first = None;
+            for (now, seq) in seqs.into_iter().enumerate() {
+                let recorded = history.record(seq, at(now as u64));
+                let first = *first.get_or_insert(seq);
+                if seq > first || seen.is_empty() {
+                    let expected = if seen.contains(&seq) { Recorded::Duplicate } else if lost.contains(&seq) { Recorded::Recovered } else { Recorded::New };
+                    prop_assert_eq!(recorded, expected);
+                    seen.insert(seq);
+                    lost.remove(&seq);
+                }
+                while let Some(hole) = history.next_loss() {
+                    for seq in hole.first..=hole.last {
+                        prop_assert!(!seen.contains(&seq));
+                        lost.insert(seq);
+                    }
+                }
+                prop_assert!(history.pending.len() < PENDING);
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Loss intervals and their weighted average (RFC 5348 §5.3-5.5).
+
+use crate::time::Instant;
+use crate::units::LossEventRate;
+
+/// Closed intervals that the average takes in, n (RFC 5348 §5.4).
+const N: usize = 8;
+/// w_0 … w_7 for n = 8 (RFC 5348 §5.4).
+const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// The general discount factor never falls below this (RFC 5348 §5.5).
+const DISCOUNT_FLOOR: f64 = 0.25;
+
+/// A loss event and the interval that it begins.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    /// The packet that started the event.
+    start: u64,
+    /// Its nominal arrival time, T_old.
+    at: Instant,
+    /// Packets lost or marked in the event; none in the synthetic first interval.
+    losses: u64,
+    /// Packets in the interval, once closed.
+    length: f64,
+    /// DF_i.
+    discount: f64,
+}
+
+const EMPTY: Interval = Interval {
+    start: 0,
+    at: Instant::ZERO,
+    losses: 0,
+    length: 0.0,
+    discount: 1.0,
+};
+
+/// I_0 … I_n: the current interval and the n before it.
+#[derive(Clone, Debug)]
+pub(super) struct Intervals {
+    recent: [Interval; N + 1],
+    /// How many of `recent` are in use: none, or the current and at least one closed.
+    len: usize,
+    discounting: bool,
+}
+
+impl Intervals {
+    pub(super) const fn new(discounting: bool) -> Self {
+        Self {
+            recent: [EMPTY; N + 1],
+            len: 0,
+            discounting,
+        }
+    }
+
+    /// When the current loss event began; `None` before the first.
+    pub(super) fn event_time(&self) -> Option<Instant> {
+        (self.len > 0).then_some(self.recent[0].at)
+    }
+
+    /// The first packet of the current loss event.
+    pub(super) fn event_start(&self) -> Option<u64> {
+        (self.len > 0).then_some(self.recent[0].start)
+    }
+
+    /// Begins a loss event. `highest` is the highest packet received before it was detected; `first`
+    /// gives the synthetic interval before the very first event (RFC 5348 §6.3.1).
+    pub(super) fn begin_event(
+        &mut self,
+        start: u64,
+        at: Instant,
+        highest: u64,
+        first: impl FnOnce() -> f64,
+    ) {
+        if self.len == 0 {
+            self.recent[1] = Interval {
+                length: first(),
+                ..EMPTY
+            };
+            self.len = 2;
+        } else {
+            let discount = self.general_discount(highest);
+            for interval in &mut self.recent[1..self.len] {
+                interval.discount *= discount;
+            }
+            self.recent[0].length = start.saturating_sub(self.recent[0].start) as f64;
+            self.len = (self.len + 1).min(N + 1);
+            self.recent.copy_within(0..self.len - 1, 1);
+        }
+        self.recent[0] = Interval { start, at, ..EMPTY };
+    }
+
+    /// Adds lost or marked packets to the current event.
+    pub(super) fn add_losses(&mut self, count: u64) {
+        self.recent[0].losses += count;
+    }
+
+    /// Takes back one loss of the event that packet `seq` belongs to. True if no loss of that event is
+    /// left, so that two intervals became one (RFC 5348 §6.1).
+    pub(super) fn take_back(&mut self, seq: u64) -> bool {
+        let events = &mut self.recent[..self.len];
+        let Some(index) = events
+            .iter()
+            .position(|event| event.losses > 0 && event.start <= seq)
+        else {
+            return false;
+        };
+        events[index].losses -= 1;
+        if events[index].losses > 0 {
+            return false;
+        }
+        self.merge(index);
+        true
+    }
+
+    /// p, with `highest` the highest packet received (RFC 5348 §5.5; §5.4 without discounting).
+    pub(super) fn loss_event_rate(&self, highest: u64) -> LossEventRate {
+        if self.len == 0 {
+            return LossEventRate::ZERO;
+        }
+        let closed = self.len - 1;
+        let discount = self.general_discount(highest);
+        let (mut with, mut with_weight) = (self.current_length(highest) * WEIGHTS[0], WEIGHTS[0]);
+        let (mut without, mut without_weight) = (0.0, 0.0);
+        for i in 1..=closed {
+            let interval = &self.recent[i];
+            if i < closed {
+                let weight = WEIGHTS[i] * interval.discount * discount;
+                with += interval.length * weight;
+                with_weight += weight;
+            }
+            let weight = WEIGHTS[i - 1] * interval.discount;
+            without += interval.length * weight;
+            without_weight += weight;
+        }
+        LossEventRate::new((with_weight / with).min(without_weight / without))
+    }
+
+    /// DF: how much the intervals before the current one still count (RFC 5348 §5.5).
+    fn general_discount(&self, highest: u64) -> f64 {
+        if !self.discounting || self.len == 0 {
+            return 1.0;
+        }
+        let (mut total, mut weights) = (0.0, 0.0);
+        for (interval, weight) in self.recent[1..self.len].iter().zip(WEIGHTS) {
+            weights += weight * interval.discount;
+            total += interval.length * weight * interval.discount;
+        }
+        let mean = total / weights;
+        let current = self.current_length(highest);
+        if current > 2.0 * mean {
+            (2.0 * mean / current).max(DISCOUNT_FLOOR)
+        } else {
+            1.0
+        }
+    }
+
+    /// I_0 = S_C − S_A + 1 (RFC 5348 §5.3).
+    fn current_length(&self, highest: u64) -> f64 {
+        (highest.saturating_sub(self.recent[0].start) + 1) as f64
+    }
+
+    /// Removes an event whose packets all came after all, and joins its interval to the one before.
+    fn merge(&mut self, index: usize) {
+        let newer = self.recent[index];
+        if let Some(older) = self.recent[..self.len].get_mut(index + 1)
+            && older.losses > 0
+        {
+            older.length += newer.length;
+            older.discount = newer.discount;
+        }
+        self.recent.copy_within(index + 1..self.len, index);
+        self.len -= 1;
+        // Only the synthetic interval is left: there has been no loss event after all.
+        if self.len < 2 {
+            self.len = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Intervals of these lengths, oldest first; the first is the synthetic one. Packet numbers start
+    /// at 1,000, and each event is one lost packet.
+    fn intervals(lengths: &[u64], discounting: bool) -> (Intervals, u64) {
+        let mut intervals = Intervals::new(discounting);
+        let mut start = 1_000;
+        for (i, length) in lengths.iter().enumerate() {
+            if i > 0 {
+                start += length;
+            }
+            intervals.begin_event(start, Instant::from_secs(i as u64), start - 1, || {
+                *length as f64
+            });
+            intervals.add_losses(1);
+        }
+        (intervals, start)
+    }
+
+    fn close(p: LossEventRate, expected: f64) {
+        assert!(
+            (p.get() - expected).abs() < 1e-15,
+            "{} is not {expected}",
+            p.get()
+        );
+    }
+
+    #[test]
+    fn before_the_first_event_p_is_zero() {
+        assert!(Intervals::new(true).loss_event_rate(5).is_zero());
+    }
+
+    #[test]
+    fn one_event_gives_the_synthetic_interval_until_the_current_outgrows_it() {
+        let (intervals, start) = intervals(&[50], true);
+        close(intervals.loss_event_rate(start), 1.0 / 50.0);
+        close(intervals.loss_event_rate(start + 79), 1.0 / 80.0);
+    }
+
+    #[test]
+    fn a_steady_loss_gives_its_rate_and_the_current_interval_counts_only_when_it_helps() {
+        let (intervals, start) = intervals(&[100; 9], true);
+        close(intervals.loss_event_rate(start), 0.01);
+        close(intervals.loss_event_rate(start + 99), 0.01);
+        // I_0 = 160: sum with it is 160 + 3·100 + 0.8·100 + … = 660 of weight 6.
+        close(intervals.loss_event_rate(start + 159), 6.0 / 660.0);
+    }
+
+    #[test]
+    fn weights_fall_after_the_fourth_interval() {
+        let lengths: Vec<u64> = (1..=8).map(|i| i * 10).collect();
+        let (intervals, start) = intervals(&lengths, false);
+        // Newest first: 80 70 60 50 40 30 20 10.
+        let total = 80.0 + 70.0 + 60.0 + 50.0 + 40.0 * 0.8 + 30.0 * 0.6 + 20.0 * 0.4 + 10.0 * 0.2;
+        close(intervals.loss_event_rate(start), 6.0 / total);
+    }
+
+    #[test]
+    fn discounting_is_right_to_the_digit() {
+        let (intervals, start) = intervals(&[100; 9], true);
+        // I_0 = 400, I_mean = 100: DF = 200/400 = 0.5, so 400 + 0.5·500 over 1 + 0.5·5.
+        close(intervals.loss_event_rate(start + 399), 3.5 / 650.0);
+        // I_0 = 1000: DF would be 0.2 and is held at 0.25.
+        close(intervals.loss_event_rate(start + 999), 2.25 / 1_125.0);
+    }
+
+    #[test]
+    fn a_discount_stays_with_its_intervals_when_the_next_event_comes() {
+        let (mut intervals, start) = intervals(&[100; 9], true);
+        intervals.begin_event(start + 400, Instant::from_secs(99), start + 399, || 0.0);
+        intervals.add_losses(1);
+        // I_1 = 400 with DF_1 = 1; I_2 … I_8 = 100 with DF = 0.5.
+        let expected = (1.0 + 0.5 * 5.0) / (400.0 + 0.5 * 500.0);
+        close(intervals.loss_event_rate(start + 400), expected);
+    }
+
+    #[test]
+    fn a_recovered_event_merges_its_interval_with_the_one_before() {
+        let (mut intervals, start) = intervals(&[100, 40, 60], false);
+        // Events at 1000, 1040, 1100. The last is taken back: I_0 runs from 1040 on.
+        assert!(intervals.take_back(start));
+        assert_eq!(intervals.event_start(), Some(1_040));
+        close(intervals.loss_event_rate(start), 2.0 / (40.0 + 100.0));
+        // The middle of three: its interval joins that of the event before it.
+        let (mut intervals, start) = self::intervals(&[100, 40, 60], false);
+        assert!(intervals.take_back(1_040));
+        close(intervals.loss_event_rate(start), 2.0 / (100.0 + 100.0));
+    }
+
+    #[test]
+    fn when_the_only_event_is_recovered_there_was_no_loss() {
+        let (mut intervals, start) = intervals(&[100], true);
+        assert!(intervals.take_back(start));
+        assert!(intervals.loss_event_rate(start).is_zero());
+    }
+
+    #[test]
+    fn an_event_of_two_losses_survives_the_recovery_of_one() {
+        let (mut intervals, start) = intervals(&[100, 50], true);
+        intervals.add_losses(1);
+        assert!(!intervals.take_back(start));
+        assert!(intervals.take_back(start));
+    }
+}

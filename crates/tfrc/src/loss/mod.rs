@@ -1,0 +1,12 @@
+//! From arrivals to the loss event rate *p* (RFC 5348 §5).
+//!
+//! ```text
+//! arrival ──► History ──► lost packets ──► Intervals ──► p
+//!             §5.1        §5.2             §5.3-5.5
+//! ```
+
+mod estimator;
+mod history;
+mod interval;
+
+pub use estimator::{Arrived, LossEstimator};

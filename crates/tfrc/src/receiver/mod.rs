@@ -1,0 +1,318 @@
+//! The data receiver (RFC 5348 §6): arrivals in, reports out.
+
+mod rate_meter;
+mod schedule;
+
+use core::time::Duration;
+
+use crate::Ecn;
+use crate::equation;
+use crate::loss::{Arrived, LossEstimator};
+use crate::time::Instant;
+use crate::units::{Bytes, LossEventRate, Rate};
+use rate_meter::RateMeter;
+use schedule::Schedule;
+
+/// A data packet as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Its sequence number, extended (see [`crate::seq::Extender`]).
+    pub seq: u64,
+    /// When it arrived: the kernel's receive time where there is one.
+    pub at: Instant,
+    /// The sender's timestamp; opaque here, and echoed in the report.
+    pub timestamp: u32,
+    /// R_i, the sender's estimate of the round-trip time; `None` while it has none.
+    pub rtt: Option<Duration>,
+    /// Its size, as the sender counts it.
+    pub size: Bytes,
+    /// The ECN field that it arrived with.
+    pub ecn: Ecn,
+}
+
+/// What a feedback packet carries (RFC 5348 §3.2.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Report {
+    /// t_recvdata: the timestamp of the last packet received.
+    pub timestamp: u32,
+    /// t_delay: from that packet's arrival to this report.
+    pub delay: Duration,
+    /// X_recv; zero in the first report.
+    pub receive_rate: Rate,
+    /// p.
+    pub loss_event_rate: LossEventRate,
+}
+
+/// How a receiver behaves.
+#[derive(Clone, Debug)]
+pub struct ReceiverConfig {
+    /// History discounting (RFC 5348 §5.5). On by default.
+    pub discounting: bool,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self { discounting: true }
+    }
+}
+
+/// Packets as the receiver counted them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Received, without duplicates.
+    pub received: u64,
+    /// Called lost and not come since.
+    pub lost: u64,
+    /// Received again, or too late to tell.
+    pub duplicate: u64,
+    /// Received with a congestion mark.
+    pub marked: u64,
+    /// Loss events begun.
+    pub loss_events: u64,
+}
+
+/// The data receiver: a constant amount of state, no clock.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    estimator: LossEstimator,
+    meter: RateMeter,
+    schedule: Schedule,
+    counters: Counters,
+    latest: Option<(u32, Instant)>,
+    /// The last p that was computed: a report leaves early when p rises above it (RFC 5348 §6.1).
+    reported: LossEventRate,
+}
+
+impl Receiver {
+    /// A receiver that has seen nothing.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a configuration is handed over"
+    )]
+    pub fn new(config: ReceiverConfig) -> Self {
+        Self {
+            estimator: LossEstimator::new(config.discounting),
+            meter: RateMeter::new(),
+            schedule: Schedule::new(),
+            counters: Counters::default(),
+            latest: None,
+            reported: LossEventRate::ZERO,
+        }
+    }
+
+    /// Takes in a data packet (RFC 5348 §6.1); a report may be due at once afterwards.
+    pub fn handle_data(&mut self, arrival: &Arrival) -> Arrived {
+        let (meter, rtt) = (
+            &self.meter,
+            arrival.rtt.or(self.estimator.round_trip_time()),
+        );
+        let arrived = self
+            .estimator
+            .handle_arrival(arrival, || first_interval(meter, rtt));
+        if arrived.duplicate {
+            self.counters.duplicate += 1;
+            return arrived;
+        }
+        self.count(arrival, arrived);
+        self.meter.handle_data(arrival.at, arrival.size);
+        self.latest = Some((arrival.timestamp, arrival.at));
+        let p_rose = arrived.new_event && self.estimator.loss_event_rate() > self.reported;
+        let rtt_unknown = self.estimator.round_trip_time().is_none();
+        self.schedule
+            .handle_data(arrival.at, p_rose || arrived.merged || rtt_unknown);
+        arrived
+    }
+
+    /// When [`Receiver::poll_report`] has something to do: an instant that has passed means at once.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.schedule.due()
+    }
+
+    /// The report that is due, if one is (RFC 5348 §6.2). Restarts the feedback timer.
+    pub fn poll_report(&mut self, now: Instant) -> Option<Report> {
+        let (timestamp, arrived) = self.latest?;
+        let rtt = self.estimator.round_trip_time();
+        if !self.schedule.expire(now, rtt) {
+            return None;
+        }
+        self.reported = self.estimator.loss_event_rate();
+        Some(Report {
+            timestamp,
+            delay: now.saturating_since(arrived),
+            receive_rate: self.meter.report(rtt),
+            loss_event_rate: self.reported,
+        })
+    }
+
+    /// p as of the last arrival.
+    pub fn loss_event_rate(&self) -> LossEventRate {
+        self.estimator.loss_event_rate()
+    }
+
+    /// R, as the sender told it.
+    pub const fn round_trip_time(&self) -> Option<Duration> {
+        self.estimator.round_trip_time()
+    }
+
+    /// X_recv of the last report.
+    pub const fn receive_rate(&self) -> Rate {
+        self.meter.last()
+    }
+
+    /// Packets so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn count(&mut self, arrival: &Arrival, arrived: Arrived) {
+        self.counters.received += 1;
+        self.counters.marked += u64::from(arrival.ecn.is_marked());
+        self.counters.lost = self
+            .counters
+            .lost
+            .saturating_add(arrived.lost)
+            .saturating_sub(u64::from(arrived.recovered));
+        self.counters.loss_events += u64::from(arrived.new_event);
+    }
+}
+
+/// The interval before the first loss event: the one at which the equation would allow the largest
+/// receive rate so far, at least half a packet a round trip (RFC 5348 §6.3.1).
+fn first_interval(meter: &RateMeter, rtt: Option<Duration>) -> f64 {
+    let segment = meter.mean_size();
+    let Some(rtt) = rtt else {
+        // Nothing can be inverted without a round trip: half a packet per round trip, as below.
+        return 1.0
+            / equation::loss_event_rate(
+                Bytes::new(1),
+                Duration::from_secs(1),
+                Rate::from_bytes_per_sec(0.5),
+            )
+            .get();
+    };
+    let floor = Rate::from_bytes_per_sec(0.5 * segment.as_f64() / rtt.as_secs_f64());
+    let target = meter.largest(rtt).max(floor);
+    1.0 / equation::loss_event_rate(segment, rtt, target).get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn packet(seq: u64, ms: u64) -> Arrival {
+        Arrival {
+            seq,
+            at: Instant::from_millis(ms),
+            timestamp: seq as u32,
+            rtt: Some(RTT),
+            size: Bytes::new(1_000),
+            ecn: Ecn::NotEct,
+        }
+    }
+
+    #[test]
+    fn the_first_packet_is_reported_at_once_with_no_rate_and_no_loss() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.handle_data(&packet(0, 5));
+        let now = Instant::from_millis(8);
+        assert!(receiver.poll_timeout().is_some_and(|due| due <= now));
+        let report = receiver.poll_report(now).unwrap();
+        assert_eq!(report.delay, Duration::from_millis(3));
+        assert_eq!(
+            (report.receive_rate, report.loss_event_rate),
+            (Rate::ZERO, LossEventRate::ZERO)
+        );
+        assert_eq!(receiver.poll_report(now), None);
+        assert_eq!(receiver.poll_timeout(), None);
+        receiver.handle_data(&packet(1, 20));
+        assert_eq!(receiver.poll_timeout(), Some(now + RTT));
+    }
+
+    #[test]
+    fn until_a_round_trip_is_told_every_packet_is_reported() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for seq in 0..4 {
+            receiver.handle_data(&Arrival {
+                rtt: None,
+                ..packet(seq, seq * 7)
+            });
+            assert!(
+                receiver
+                    .poll_report(Instant::from_millis(seq * 7))
+                    .is_some()
+            );
+        }
+    }
+
+    #[test]
+    fn one_report_a_round_trip_carries_what_arrived() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut reports = std::vec::Vec::new();
+        for seq in 0..100 {
+            receiver.handle_data(&packet(seq, seq * 10));
+            let now = Instant::from_millis(seq * 10);
+            reports.extend(receiver.poll_report(now));
+        }
+        assert_eq!(reports.len(), 10);
+        // 1,000 bytes every 10 ms.
+        assert!(
+            reports[1..]
+                .iter()
+                .all(|r| (r.receive_rate.bytes_per_sec() - 1e5).abs() < 1.0),
+            "{reports:?}"
+        );
+    }
+
+    #[test]
+    fn the_first_loss_is_reported_at_once_and_allows_the_rate_so_far() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for seq in 0..100 {
+            receiver.handle_data(&packet(seq, seq * 10));
+            receiver.poll_report(Instant::from_millis(seq * 10));
+        }
+        for seq in [101, 102] {
+            receiver.handle_data(&packet(seq, seq * 10));
+            receiver.poll_report(Instant::from_millis(seq * 10));
+        }
+        receiver.handle_data(&packet(103, 1_030));
+        let report = receiver.poll_report(Instant::from_millis(1_030)).unwrap();
+        let allowed =
+            equation::rate(Bytes::new(1_000), RTT, report.loss_event_rate).bytes_per_sec();
+        assert!((allowed / 1e5 - 1.0).abs() < 0.05, "{allowed}");
+        assert_eq!(receiver.counters().lost, 1);
+    }
+
+    #[test]
+    fn a_marked_first_packet_allows_half_a_packet_a_round_trip() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        receiver.handle_data(&Arrival {
+            ecn: Ecn::Ce,
+            ..packet(0, 0)
+        });
+        let report = receiver.poll_report(Instant::ZERO).unwrap();
+        let allowed =
+            equation::rate(Bytes::new(1_000), RTT, report.loss_event_rate).bytes_per_sec();
+        assert!((allowed / 5_000.0 - 1.0).abs() < 0.05, "{allowed}");
+    }
+
+    #[test]
+    fn being_descheduled_does_not_change_the_measured_rate() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for seq in 0..50 {
+            receiver.handle_data(&packet(seq, seq * 10));
+            receiver.poll_report(Instant::from_millis(seq * 10));
+        }
+        // The process sleeps for 300 ms, then reads half of what waits before its timer is served.
+        for seq in 50..65 {
+            receiver.handle_data(&packet(seq, seq * 10));
+        }
+        let report = receiver.poll_report(Instant::from_millis(800)).unwrap();
+        assert!(
+            (report.receive_rate.bytes_per_sec() - 1e5).abs() < 1.0,
+            "{report:?}"
+        );
+        assert_eq!(report.delay, Duration::from_millis(160));
+    }
+}

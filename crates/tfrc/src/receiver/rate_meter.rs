@@ -1,0 +1,175 @@
+//! X_recv, measured over the packets' own arrival times (RFC 5348 §6.2).
+
+use core::time::Duration;
+
+use crate::time::Instant;
+use crate::units::{Bytes, Rate};
+
+/// Reports looked back at. Expedited ones follow each other within a round trip; one of four is
+/// practically always a round trip old, and if not, the oldest serves.
+const MARKS: usize = 4;
+
+/// The state of the count when a report was made.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// The last arrival that it covers.
+    last: Instant,
+    /// The first arrival after it.
+    next: Option<Instant>,
+    /// Bytes up to it.
+    bytes: u64,
+}
+
+/// Counts bytes, and divides by the time that their own arrivals span: a process that was descheduled,
+/// or has read only a part of what waits, measures the same rate as one that was not.
+#[derive(Clone, Debug)]
+pub(super) struct RateMeter {
+    marks: [Option<Mark>; MARKS],
+    latest: Instant,
+    bytes: u64,
+    packets: u64,
+    last: Rate,
+    largest: Rate,
+}
+
+impl RateMeter {
+    pub(super) const fn new() -> Self {
+        Self {
+            marks: [None; MARKS],
+            latest: Instant::ZERO,
+            bytes: 0,
+            packets: 0,
+            last: Rate::ZERO,
+            largest: Rate::ZERO,
+        }
+    }
+
+    pub(super) fn handle_data(&mut self, at: Instant, size: Bytes) {
+        if let Some(Mark {
+            next: next @ None, ..
+        }) = &mut self.marks[0]
+        {
+            *next = Some(at);
+        }
+        self.latest = self.latest.max(at);
+        self.bytes = self.bytes.saturating_add(size.get());
+        self.packets += 1;
+    }
+
+    /// X_recv for a report. The first is zero (RFC 5348 §6.3).
+    pub(super) fn report(&mut self, rtt: Option<Duration>) -> Rate {
+        let rate = self.measure(rtt);
+        self.largest = self.largest.max(rate);
+        self.last = rate;
+        self.marks.rotate_right(1);
+        self.marks[0] = Some(Mark {
+            last: self.latest,
+            next: None,
+            bytes: self.bytes,
+        });
+        rate
+    }
+
+    /// X_recv of the last report.
+    pub(super) const fn last(&self) -> Rate {
+        self.last
+    }
+
+    /// The largest X_recv so far, the present one included (RFC 5348 §6.3.1).
+    pub(super) fn largest(&self, rtt: Duration) -> Rate {
+        self.largest.max(self.measure(Some(rtt)))
+    }
+
+    /// The mean size of a packet.
+    pub(super) fn mean_size(&self) -> Bytes {
+        Bytes::new(self.bytes.checked_div(self.packets).unwrap_or(1).max(1))
+    }
+
+    /// Over the time since the latest report that is a round trip old: "the interval going back to the
+    /// most recent feedback timer expiration that was at least R_(m-1) seconds ago" (RFC 5348 §6.2).
+    fn measure(&self, rtt: Option<Duration>) -> Rate {
+        let rtt = rtt.unwrap_or(Duration::ZERO);
+        let mut marks = self.marks.iter().flatten();
+        let old_enough = |mark: &&Mark| self.latest.saturating_since(mark.last) >= rtt;
+        let Some(mark) = marks.clone().find(old_enough).or_else(|| marks.next_back()) else {
+            return Rate::ZERO;
+        };
+        let bytes = Bytes::new(self.bytes - mark.bytes);
+        if bytes == Bytes::ZERO {
+            return Rate::ZERO;
+        }
+        // After a silence of more than a round trip the time before the first packet says nothing about
+        // the path: X_recv is then at least one packet per round trip (RFC 5348 §6.2).
+        let next = mark.next.unwrap_or(self.latest);
+        let window = if next.saturating_since(mark.last) > rtt {
+            self.latest.saturating_since(next).max(rtt)
+        } else {
+            self.latest.saturating_since(mark.last)
+        };
+        if window.is_zero() {
+            self.last
+        } else {
+            bytes / window
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Option<Duration> = Some(Duration::from_millis(100));
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    /// A packet of 1,000 bytes at each of these times.
+    fn feed(meter: &mut RateMeter, times: impl IntoIterator<Item = u64>) {
+        times
+            .into_iter()
+            .for_each(|ms| meter.handle_data(at(ms), Bytes::new(1_000)));
+    }
+
+    #[test]
+    fn the_first_report_is_zero_and_the_next_is_bytes_over_time() {
+        let mut meter = RateMeter::new();
+        feed(&mut meter, [0]);
+        assert_eq!(meter.report(RTT), Rate::ZERO);
+        feed(&mut meter, (1..=10).map(|i| i * 10));
+        assert_eq!(meter.report(RTT), Rate::from_bytes_per_sec(1e5));
+    }
+
+    #[test]
+    fn an_expedited_report_looks_back_past_the_one_before() {
+        let mut meter = RateMeter::new();
+        feed(&mut meter, [0]);
+        meter.report(RTT);
+        feed(&mut meter, (1..=10).map(|i| i * 10));
+        meter.report(RTT);
+        feed(&mut meter, [105, 110]);
+        // Twelve packets over the 110 ms since the first report.
+        assert_eq!(
+            meter.report(RTT).bytes_per_sec().round(),
+            (12_000.0_f64 / 0.110).round()
+        );
+    }
+
+    #[test]
+    fn after_a_silence_one_packet_is_one_packet_per_round_trip() {
+        let mut meter = RateMeter::new();
+        feed(&mut meter, [0]);
+        meter.report(RTT);
+        feed(&mut meter, [60_000]);
+        assert_eq!(meter.report(RTT), Rate::from_bytes_per_sec(1e4));
+    }
+
+    #[test]
+    fn a_burst_with_one_arrival_time_is_no_infinite_rate() {
+        let mut meter = RateMeter::new();
+        feed(&mut meter, [0]);
+        meter.report(RTT);
+        feed(&mut meter, [0, 0, 0]);
+        assert!(meter.report(RTT).is_finite());
+    }
+}

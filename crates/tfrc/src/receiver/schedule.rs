@@ -1,0 +1,105 @@
+//! When to report: once a round trip, and at once when there is news (RFC 5348 §6.1, §6.2).
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// The feedback timer. It sleeps while no data comes: a timer that expires without data would only be
+/// restarted, and the next packet is then reported at once whenever it comes (RFC 5348 §6.1 step 4).
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    /// The timer's next expiry; `None` before the first report, and while none is owed.
+    timer: Option<Instant>,
+    /// Set when a report must not wait for the timer.
+    urgent: Option<Instant>,
+    /// Data came since the last report.
+    data: bool,
+}
+
+impl Schedule {
+    pub(super) const fn new() -> Self {
+        Self {
+            timer: None,
+            urgent: None,
+            data: false,
+        }
+    }
+
+    /// Notes data, and whether the report about it cannot wait.
+    pub(super) fn handle_data(&mut self, at: Instant, urgent: bool) {
+        self.data = true;
+        // No timer runs before the first packet, or after one ran out without data.
+        let silent = self.timer.is_none_or(|timer| timer <= at);
+        if (urgent || silent) && self.urgent.is_none() {
+            self.urgent = Some(at);
+        }
+    }
+
+    /// When the timer must be served; `None` while there is nothing to report.
+    pub(super) fn due(&self) -> Option<Instant> {
+        if self.data {
+            self.urgent.or(self.timer)
+        } else {
+            None
+        }
+    }
+
+    /// True if a report is due now; the timer is then restarted.
+    pub(super) fn expire(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
+        if self.due().is_none_or(|due| due > now) {
+            return false;
+        }
+        *self = Self {
+            timer: rtt.map(|rtt| now + rtt),
+            urgent: None,
+            data: false,
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Option<Duration> = Some(Duration::from_millis(100));
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn nothing_is_due_without_data() {
+        let mut schedule = Schedule::new();
+        assert_eq!(schedule.due(), None);
+        schedule.handle_data(at(0), false);
+        assert!(schedule.expire(at(0), RTT));
+        assert_eq!(schedule.due(), None);
+        assert!(!schedule.expire(at(1_000), RTT));
+    }
+
+    #[test]
+    fn data_waits_for_the_timer_unless_it_is_urgent() {
+        let mut schedule = Schedule::new();
+        schedule.handle_data(at(0), false);
+        schedule.expire(at(0), RTT);
+        schedule.handle_data(at(10), false);
+        assert_eq!(schedule.due(), Some(at(100)));
+        assert!(!schedule.expire(at(99), RTT));
+        schedule.handle_data(at(20), true);
+        assert_eq!(schedule.due(), Some(at(20)));
+        assert!(schedule.expire(at(20), RTT));
+        // Restarted from the report.
+        schedule.handle_data(at(30), false);
+        assert_eq!(schedule.due(), Some(at(120)));
+    }
+
+    #[test]
+    fn after_a_timer_without_data_the_next_packet_is_reported_at_once() {
+        let mut schedule = Schedule::new();
+        schedule.handle_data(at(0), false);
+        schedule.expire(at(0), RTT);
+        schedule.handle_data(at(250), false);
+        assert_eq!(schedule.due(), Some(at(250)));
+    }
+}

@@ -1,0 +1,188 @@
+//! What the receiver saw bounds the rate: X_recv_set, and the data-limited rules
+//! (RFC 5348 §4.3, §8.2).
+
+use core::time::Duration;
+
+use crate::time::Instant;
+use crate::units::Rate;
+
+/// Elements that X_recv_set needs at most (RFC 5348 §8.2.2).
+const N: usize = 3;
+
+/// X_recv_set: the receive rates of the last two round trips, newest first.
+#[derive(Clone, Debug)]
+pub(super) struct ReceiveRates {
+    set: [(Rate, Instant); N],
+    len: usize,
+}
+
+impl ReceiveRates {
+    /// {∞}: the rate of the first two round trips is not limited by what the receiver saw.
+    pub(super) const fn new() -> Self {
+        Self {
+            set: [(Rate::INFINITY, Instant::ZERO); N],
+            len: 1,
+        }
+    }
+
+    /// The largest.
+    pub(super) fn max(&self) -> Rate {
+        self.set[..self.len]
+            .iter()
+            .fold(Rate::ZERO, |max, (rate, _)| max.max(*rate))
+    }
+
+    /// *Update*: adds a rate, and forgets those older than two round trips. The initial ∞ is as old as
+    /// the first report.
+    pub(super) fn update(&mut self, rate: Rate, now: Instant, rtt: Duration) {
+        let oldest = now - 2 * rtt;
+        let kept = self.set;
+        let fresh = kept[..self.len]
+            .iter()
+            .filter(|(_, at)| *at >= oldest)
+            .take(N - 1);
+        let mut len = 1;
+        for entry in fresh {
+            self.set[len] = *entry;
+            len += 1;
+        }
+        self.set[0] = (rate, now);
+        self.len = len;
+    }
+
+    /// *Maximise*: keeps the larger of the set and a rate, as of now; ∞ is dropped.
+    pub(super) fn maximise(&mut self, rate: Rate, now: Instant) {
+        let finite = self.set[..self.len]
+            .iter()
+            .filter(|(rate, _)| rate.is_finite());
+        let largest = finite.fold(rate, |max, (rate, _)| max.max(*rate));
+        self.replace(largest, now);
+    }
+
+    /// Halves every entry.
+    pub(super) fn halve(&mut self) {
+        for (rate, _) in &mut self.set[..self.len] {
+            *rate = *rate / 2.0;
+        }
+    }
+
+    /// Keeps one rate only.
+    pub(super) fn replace(&mut self, rate: Rate, now: Instant) {
+        self.set[0] = (rate, now);
+        self.len = 1;
+    }
+
+    /// Dates the initial ∞: it holds for two round trips from the first report on.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.replace(Rate::INFINITY, now);
+    }
+}
+
+/// Instants kept, at least a quarter of a round trip apart: four round trips, so that a report may be
+/// lost or late and its successor is still judged rightly.
+const INSTANTS: usize = 16;
+
+/// Tells whether a report covers only time in which the sender sent less than it was allowed to.
+///
+/// RFC 5348 §8.2.1 keeps two instants at which the permission was used up and grants that more would
+/// be more accurate. With two, one lost report is enough to take a sender that used its whole rate
+/// for data-limited; so here are sixteen, and the bookkeeping becomes simpler.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DataLimit {
+    used_up: [Option<Instant>; INSTANTS],
+    newest: usize,
+}
+
+impl DataLimit {
+    /// The sender sent all that it was allowed to.
+    pub(super) fn handle_permission_used(&mut self, now: Instant, rtt: Duration) {
+        if self.used_up[self.newest].is_some_and(|at| now < at + rtt / 4) {
+            return;
+        }
+        self.newest = (self.newest + 1) % INSTANTS;
+        self.used_up[self.newest] = Some(now);
+    }
+
+    /// Was the sender data-limited throughout (t_old, t_new], the round trip up to `sent_at`?
+    pub(super) fn covers(&self, sent_at: Instant, rtt: Duration) -> bool {
+        // Instants are a quarter of a round trip apart, so the one that stands for the start of the
+        // interval may lie as much before it.
+        let oldest = sent_at
+            .checked_since(Instant::ZERO + rtt + rtt / 4)
+            .map(|since| Instant::ZERO + since);
+        !self
+            .used_up
+            .iter()
+            .flatten()
+            .any(|at| oldest.is_none_or(|oldest| *at > oldest) && *at <= sent_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn rate(rate: f64) -> Rate {
+        Rate::from_bytes_per_sec(rate)
+    }
+
+    #[test]
+    fn the_first_two_round_trips_are_not_limited() {
+        let mut rates = ReceiveRates::new();
+        rates.begin(at(100));
+        rates.update(rate(10.0), at(200), RTT);
+        assert_eq!(rates.max(), Rate::INFINITY);
+        rates.update(rate(20.0), at(301), RTT);
+        assert_eq!(rates.max(), rate(20.0));
+    }
+
+    #[test]
+    fn update_keeps_three_and_forgets_what_is_two_round_trips_old() {
+        let mut rates = ReceiveRates::new();
+        for (value, ms) in [(50.0, 1_000), (40.0, 1_050), (30.0, 1_100), (20.0, 1_150)] {
+            rates.update(rate(value), at(ms), RTT);
+        }
+        assert_eq!(rates.max(), rate(40.0));
+        rates.update(rate(10.0), at(1_301), RTT);
+        assert_eq!(rates.max(), rate(20.0));
+    }
+
+    #[test]
+    fn maximise_drops_infinity_and_keeps_the_largest_as_of_now() {
+        let mut rates = ReceiveRates::new();
+        rates.maximise(rate(10.0), at(100));
+        assert_eq!(rates.max(), rate(10.0));
+        rates.maximise(rate(5.0), at(900));
+        assert_eq!(rates.max(), rate(10.0));
+        rates.update(rate(1.0), at(1_000), RTT);
+        assert_eq!(rates.max(), rate(10.0));
+        rates.halve();
+        assert_eq!(rates.max(), rate(5.0));
+    }
+
+    #[test]
+    fn one_instant_of_full_use_makes_an_interval_not_data_limited() {
+        let mut limit = DataLimit::default();
+        limit.handle_permission_used(at(950), RTT);
+        assert!(!limit.covers(at(1_000), RTT));
+        assert!(limit.covers(at(1_200), RTT));
+        assert!(limit.covers(at(900), RTT));
+    }
+
+    #[test]
+    fn a_lost_report_does_not_make_a_busy_sender_data_limited() {
+        let mut limit = DataLimit::default();
+        (0..400)
+            .step_by(10)
+            .for_each(|ms| limit.handle_permission_used(at(ms), RTT));
+        for sent_at in [100, 200, 300, 399] {
+            assert!(!limit.covers(at(sent_at), RTT));
+        }
+    }
+}

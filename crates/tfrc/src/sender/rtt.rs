@@ -1,0 +1,95 @@
+//! The round-trip time, and how far it is from its usual (RFC 5348 §4.3, §4.5).
+
+use core::time::Duration;
+
+use crate::float::sqrt;
+use crate::units::duration_from_secs;
+
+/// q and q2 (RFC 5348 §4.3, §4.5).
+const Q: f64 = 0.9;
+
+/// R and R_sqmean.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RoundTrip {
+    state: Option<State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// R, seconds.
+    smoothed: f64,
+    /// √R_sample.
+    sqrt_sample: f64,
+    /// R_sqmean.
+    sqmean: f64,
+}
+
+impl RoundTrip {
+    /// Takes in R_sample.
+    pub(super) fn update(&mut self, sample: Duration) {
+        let sample = sample.as_secs_f64();
+        let sqrt_sample = sqrt(sample);
+        self.state = Some(match self.state {
+            None => State {
+                smoothed: sample,
+                sqrt_sample,
+                sqmean: sqrt_sample,
+            },
+            Some(old) => State {
+                smoothed: Q * old.smoothed + (1.0 - Q) * sample,
+                sqrt_sample,
+                sqmean: Q * old.sqmean + (1.0 - Q) * sqrt_sample,
+            },
+        });
+    }
+
+    /// R; `None` before the first sample.
+    pub(super) fn smoothed(&self) -> Option<Duration> {
+        self.state.map(|state| duration_from_secs(state.smoothed))
+    }
+
+    /// R_sqmean / √R_sample: below one while the queue on the path grows (RFC 5348 §4.5).
+    pub(super) fn oscillation_factor(&self) -> f64 {
+        self.state
+            .filter(|state| state.sqrt_sample > 0.0)
+            .map_or(1.0, |state| state.sqmean / state.sqrt_sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// The thesis's checks 18 and 19.
+    #[test]
+    fn the_estimate_follows_the_table_of_the_conformance_list() {
+        let mut rtt = RoundTrip::default();
+        rtt.update(ms(20));
+        for expected in [
+            22.0, 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
+        ] {
+            rtt.update(ms(40));
+            let got = rtt.smoothed().unwrap().as_secs_f64() * 1e3;
+            assert!((got - expected).abs() < 0.001, "{got}, not {expected}");
+        }
+    }
+
+    /// The thesis's checks 36 to 39.
+    #[test]
+    fn the_oscillation_factor_follows_the_table_of_the_conformance_list() {
+        let mut rtt = RoundTrip::default();
+        rtt.update(ms(20));
+        rtt.update(ms(20));
+        assert!((rtt.oscillation_factor() - 1.0).abs() < 1e-12);
+        rtt.update(ms(10));
+        assert!((rtt.state.unwrap().sqmean - 0.137_279).abs() < 1e-6);
+        assert!((rtt.oscillation_factor() - 1.372_79).abs() < 1e-5);
+        rtt.update(ms(40));
+        assert!((rtt.state.unwrap().sqmean - 0.143_551).abs() < 1e-6);
+        assert!((rtt.oscillation_factor() - 0.717_756).abs() < 1e-5);
+    }
+}

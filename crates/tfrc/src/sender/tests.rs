@@ -1,0 +1,327 @@
+use super::*;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const RTT: Duration = Duration::from_millis(100);
+const SIZE: Bytes = Bytes::new(1_460);
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+fn config() -> SenderConfig {
+    SenderConfig {
+        segment_size: SIZE,
+        ..SenderConfig::default()
+    }
+}
+
+/// A report about a packet sent one round trip before `now`.
+fn report(now: Instant, x_recv: f64, p: f64) -> Feedback {
+    Feedback {
+        sent_at: now - RTT,
+        delay: Duration::ZERO,
+        receive_rate: Rate::from_bytes_per_sec(x_recv),
+        loss_event_rate: LossEventRate::new(p),
+    }
+}
+
+fn trace_rate(trace: Trace) -> f64 {
+    match trace {
+        Trace::Feedback { allowed_rate, .. } | Trace::NoFeedback { allowed_rate, .. } => {
+            allowed_rate.bytes_per_sec()
+        }
+    }
+}
+
+/// A sender past its first report at 100 ms, which used all its permission.
+fn started() -> Sender {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    sender.handle_sent(Instant::ZERO, SIZE);
+    sender.handle_feedback(at(100), &report(at(100), 0.0, 0.0));
+    sender
+}
+
+/// Sends whatever may leave from `from` to `to`, a step a millisecond, so that permission is used up.
+fn saturate(sender: &mut Sender, from: u64, to: u64) {
+    for ms in from..to {
+        while sender.next_departure(at(ms)) <= at(ms) {
+            sender.handle_sent(at(ms), SIZE);
+        }
+    }
+}
+
+/// The thesis's checks 21 to 23: departures and halvings with a receiver that never answers.
+#[test]
+fn without_any_report_the_rate_halves_down_to_a_packet_in_64_seconds() {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    let (mut now, mut departures, mut halvings) = (Instant::ZERO, Vec::new(), Vec::new());
+    while now < Instant::from_secs(260) {
+        // Where both fall together the packet leaves first: it was due before the timer ran out.
+        if sender.next_departure(now) <= now {
+            departures.push(now.as_nanos() / 1_000_000_000);
+            sender.handle_sent(now, SIZE);
+        }
+        if sender.handle_timeout(now).is_some() {
+            halvings.push(now.as_nanos() / 1_000_000_000);
+        }
+        now = sender
+            .next_departure(now)
+            .min(sender.poll_timeout())
+            .max(now + Duration::from_nanos(1));
+    }
+    assert_eq!(halvings[..6], [2, 6, 14, 30, 62, 126]);
+    assert_eq!(
+        departures,
+        [0, 1, 2, 4, 6, 10, 14, 22, 30, 46, 62, 94, 126, 190, 254]
+    );
+    assert!((sender.allowed_rate().bytes_per_sec() - 1_460.0 / 64.0).abs() < 1e-9);
+}
+
+#[test]
+fn the_first_report_gives_the_initial_window_over_the_round_trip() {
+    let sender = started();
+    // min(4·1460, max(2·1460, 4380)) = 4380 bytes in 100 ms.
+    assert!((sender.allowed_rate().bytes_per_sec() - 43_800.0).abs() < 1e-6);
+    assert_eq!(sender.rtt(), Some(RTT));
+    assert_eq!(sender.poll_timeout(), at(500));
+}
+
+#[test]
+fn slow_start_doubles_once_a_round_trip_within_twice_the_receive_rate() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 200);
+    assert!(
+        (trace_rate(sender.handle_feedback(at(200), &report(at(200), 40_000.0, 0.0))) - 87_600.0)
+            .abs()
+            < 1e-6
+    );
+    saturate(&mut sender, 200, 250);
+    // Too early to double again.
+    assert!(
+        (trace_rate(sender.handle_feedback(at(250), &report(at(250), 80_000.0, 0.0))) - 87_600.0)
+            .abs()
+            < 1e-6
+    );
+    saturate(&mut sender, 250, 401);
+    // The initial infinity is two round trips old: 2·max(40000, 80000, 70000) binds.
+    let rate = trace_rate(sender.handle_feedback(at(401), &report(at(401), 70_000.0, 0.0)));
+    assert!((rate - 160_000.0).abs() < 1e-6, "{rate}");
+}
+
+#[test]
+fn with_loss_the_equation_gives_the_rate() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 200);
+    let rate = trace_rate(sender.handle_feedback(at(200), &report(at(200), 90_000.0, 0.01)));
+    let expected =
+        equation::rate(sender.segment_size(), RTT, LossEventRate::new(0.01)).bytes_per_sec();
+    assert_eq!(rate, expected);
+    assert_eq!(sender.bound(), Bound::Equation);
+}
+
+#[test]
+fn a_data_limited_sender_is_not_held_to_what_it_sent() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 400);
+    sender.handle_feedback(at(400), &report(at(400), 80_000.0, 0.001));
+    // A packet every round trip, far below what is allowed, for two seconds.
+    for ms in (500..2_500).step_by(100) {
+        sender.handle_sent(at(ms), SIZE);
+        let trace = sender.handle_feedback(at(ms + 100), &report(at(ms + 100), 14_600.0, 0.001));
+        if ms > 700 {
+            assert!(
+                matches!(
+                    trace,
+                    Trace::Feedback {
+                        data_limited: true,
+                        ..
+                    }
+                ),
+                "{trace:?}"
+            );
+        }
+    }
+    assert!(
+        sender.allowed_rate().bytes_per_sec() >= 160_000.0 - 1e-6,
+        "{}",
+        sender.allowed_rate()
+    );
+}
+
+#[test]
+fn a_loss_while_data_limited_takes_the_remembered_rate_down() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 400);
+    sender.handle_feedback(at(400), &report(at(400), 80_000.0, 0.000_1));
+    for ms in (500..1_500).step_by(100) {
+        sender.handle_sent(at(ms), SIZE);
+        sender.handle_feedback(at(ms + 100), &report(at(ms + 100), 14_600.0, 0.000_1));
+    }
+    sender.handle_sent(at(1_600), SIZE);
+    // Set {80000} halves to 40000; recv_limit is its maximum, not twice that.
+    let rate = trace_rate(sender.handle_feedback(at(1_700), &report(at(1_700), 14_600.0, 0.000_2)));
+    assert!((rate - 40_000.0).abs() < 1e-6, "{rate}");
+    assert_eq!(sender.bound(), Bound::ReceiveRate);
+}
+
+#[test]
+fn an_idle_sender_keeps_the_recover_rate() {
+    let mut sender = started();
+    let before = sender.allowed_rate();
+    let trace = sender.handle_timeout(at(500)).unwrap();
+    assert!(matches!(
+        trace,
+        Trace::NoFeedback {
+            branch: Branch::Idle,
+            ..
+        }
+    ));
+    assert_eq!(sender.allowed_rate(), before);
+}
+
+#[test]
+fn without_loss_a_missing_report_halves_the_rate() {
+    let mut sender = started();
+    sender.handle_sent(at(100), SIZE);
+    let before = sender.allowed_rate();
+    let trace = sender.handle_timeout(at(500)).unwrap();
+    assert!(matches!(
+        trace,
+        Trace::NoFeedback {
+            branch: Branch::WithoutLoss,
+            ..
+        }
+    ));
+    assert_eq!(sender.allowed_rate(), before / 2.0);
+    assert_eq!(sender.handle_timeout(at(501)), None);
+}
+
+#[test]
+fn with_loss_a_missing_report_halves_what_held_the_rate() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 400);
+    sender.handle_feedback(at(400), &report(at(400), 1e6, 0.01));
+    let equation = sender.allowed_rate();
+    assert_eq!(sender.bound(), Bound::Equation);
+    sender.handle_sent(at(400), SIZE);
+    let trace = sender.handle_timeout(at(800)).unwrap();
+    assert!(matches!(
+        trace,
+        Trace::NoFeedback {
+            branch: Branch::EquationHalved,
+            ..
+        }
+    ));
+    assert!((sender.allowed_rate() / equation - 0.5).abs() < 1e-9);
+    sender.handle_sent(at(800), SIZE);
+    let trace = sender.handle_timeout(at(1_200)).unwrap();
+    assert!(matches!(
+        trace,
+        Trace::NoFeedback {
+            branch: Branch::ReceiveRateHalved,
+            ..
+        }
+    ));
+    assert!((sender.allowed_rate() / equation - 0.25).abs() < 1e-9);
+}
+
+#[test]
+fn after_a_blackout_the_rate_doubles_back() {
+    let mut sender = started();
+    saturate(&mut sender, 100, 400);
+    sender.handle_feedback(at(400), &report(at(400), 200_000.0, 0.001));
+    let before = sender.allowed_rate();
+    for _ in 0..6 {
+        let now = sender.poll_timeout();
+        sender.handle_sent(now, SIZE);
+        sender.handle_timeout(now);
+    }
+    assert!(
+        sender.allowed_rate() < before / 32.0,
+        "{} of {before}",
+        sender.allowed_rate()
+    );
+    let mut ms = sender.poll_timeout().as_nanos() / 1_000_000;
+    let mut rounds = 0;
+    while sender.allowed_rate() < before * 0.99 {
+        saturate(&mut sender, ms, ms + 100);
+        ms += 100;
+        let seen = sender.allowed_rate().bytes_per_sec();
+        sender.handle_feedback(at(ms), &report(at(ms), seen, 0.001));
+        rounds += 1;
+        assert!(
+            rounds < 10,
+            "{} after {rounds} round trips",
+            sender.allowed_rate()
+        );
+    }
+}
+
+#[test]
+fn segment_size_follows_what_is_sent() {
+    let mut sender = started();
+    (0..5_000).for_each(|i| sender.handle_sent(at(100 + i), Bytes::new(500)));
+    assert!(
+        (490..=520).contains(&sender.segment_size().get()),
+        "{}",
+        sender.segment_size()
+    );
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    Feedback {
+        age_ms: u64,
+        delay_ms: u64,
+        x_recv: f64,
+        p: f64,
+    },
+    Timeout,
+    Sent(u64),
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        (0u64..30_000, 0u64..40_000, 0.0..1e10f64, -0.1..1.1f64).prop_map(
+            |(age_ms, delay_ms, x_recv, p)| Call::Feedback {
+                age_ms,
+                delay_ms,
+                x_recv,
+                p
+            }
+        ),
+        Just(Call::Timeout),
+        (0u64..65_536).prop_map(Call::Sent),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_calls_in_any_order_leave_a_finite_rate_above_the_floor(
+        calls in prop::collection::vec((0u64..5_000, call()), 1..200),
+    ) {
+        let mut sender = Sender::new(Instant::ZERO, config());
+        let mut now = Instant::ZERO;
+        for (step, call) in calls {
+            now += Duration::from_millis(step);
+            match call {
+                Call::Feedback { age_ms, delay_ms, x_recv, p } => {
+                    sender.handle_feedback(now, &Feedback {
+                        sent_at: now - Duration::from_millis(age_ms),
+                        delay: Duration::from_millis(delay_ms),
+                        receive_rate: Rate::from_bytes_per_sec(x_recv),
+                        loss_event_rate: LossEventRate::new(p),
+                    });
+                }
+                Call::Timeout => { sender.handle_timeout(now); }
+                Call::Sent(size) => sender.handle_sent(now, Bytes::new(size)),
+            }
+            prop_assert!(sender.allowed_rate().is_finite());
+            prop_assert!(sender.instantaneous_rate().is_finite());
+            prop_assert!(sender.allowed_rate().bytes_per_sec() >= 0.0);
+            sender.handle_timeout(now);
+            prop_assert!(sender.poll_timeout() > now);
+        }
+    }
+}
