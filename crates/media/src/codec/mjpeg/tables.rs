@@ -1,0 +1,196 @@
+//! The tables that RFC 2435 fixes: quantisation at any scale, Huffman codes, zigzag order.
+
+use crate::frame::QuantTables;
+
+/// Row-major position of each coefficient of a block, in zigzag order (ITU-T T.81, figure 5).
+#[rustfmt::skip]
+pub(super) const ZIGZAG: [u8; 64] = [
+     0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
+    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13,  6,  7, 14, 21, 28,
+    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+];
+
+/// Table K.1 of ITU-T T.81, row-major.
+#[rustfmt::skip]
+const LUMA: [u8; 64] = [
+    16, 11, 10, 16,  24,  40,  51,  61,
+    12, 12, 14, 19,  26,  58,  60,  55,
+    14, 13, 16, 24,  40,  57,  69,  56,
+    14, 17, 22, 29,  51,  87,  80,  62,
+    18, 22, 37, 56,  68, 109, 103,  77,
+    24, 35, 55, 64,  81, 104, 113,  92,
+    49, 64, 78, 87, 103, 121, 120, 101,
+    72, 92, 95, 98, 112, 100, 103,  99,
+];
+
+/// Table K.2 of ITU-T T.81, row-major.
+#[rustfmt::skip]
+const CHROMA: [u8; 64] = [
+    17, 18, 24, 47, 99, 99, 99, 99,
+    18, 21, 26, 66, 99, 99, 99, 99,
+    24, 26, 56, 99, 99, 99, 99, 99,
+    47, 66, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99,
+];
+
+/// How coarsely to quantise: the factor on the tables of ITU-T T.81 Annex K.
+///
+/// The customary JPEG quality 1 to 100 is a view of it, [`Scale::quality`]; the scale itself is
+/// continuous, because the steps of an integer quality are up to a tenth of a frame's size.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Scale(f64);
+
+impl Scale {
+    /// The tables as Annex K prints them: quality 50.
+    pub const ANNEX_K: Self = Self(1.0);
+    /// Every divisor is 1 (121 / 81 rounds to it): the largest frames.
+    pub const FINEST: Self = Self(1.0 / 81.0);
+    /// Every divisor is 255 (10 x 25.5): the smallest frames.
+    pub const COARSEST: Self = Self(25.5);
+
+    /// A factor, clamped to [[`Scale::FINEST`], [`Scale::COARSEST`]]; NaN becomes the coarsest.
+    pub fn new(factor: f64) -> Self {
+        if factor < Self::COARSEST.0 {
+            Self(factor.max(Self::FINEST.0))
+        } else {
+            Self::COARSEST
+        }
+    }
+
+    /// The scale that the JPEG library of the IJG, and RFC 2435 Appendix A, give a quality.
+    pub fn from_quality(quality: f64) -> Self {
+        Self::new(if quality < 50.0 {
+            50.0 / quality.max(1.0)
+        } else {
+            2.0 - quality / 50.0
+        })
+    }
+
+    /// The factor.
+    pub const fn factor(self) -> f64 {
+        self.0
+    }
+
+    /// The quality, from 1.96 ([`Scale::COARSEST`]) to 99.4 ([`Scale::FINEST`]).
+    pub fn quality(self) -> f64 {
+        if self.0 > 1.0 {
+            50.0 / self.0
+        } else {
+            100.0 - 50.0 * self.0
+        }
+    }
+
+    /// The 8-bit tables at this scale, each divisor rounded and at least 1.
+    pub fn tables(self) -> QuantTables {
+        QuantTables {
+            luma: scaled(&LUMA, self.0),
+            chroma: scaled(&CHROMA, self.0),
+        }
+    }
+}
+
+fn scaled(base: &[u8; 64], factor: f64) -> [u8; 64] {
+    ZIGZAG.map(|at| (f64::from(base[usize::from(at)]) * factor + 0.5).clamp(1.0, 255.0) as u8)
+}
+
+/// A Huffman code as a DHT segment defines it (ITU-T T.81 §C).
+pub(super) struct HuffmanSpec {
+    /// How many codes have 1, 2, … 16 bits.
+    pub(super) lengths: [u8; 16],
+    /// The symbols in the order of their codes.
+    pub(super) symbols: &'static [u8],
+}
+
+/// Luma DC, table K.3.
+pub(super) static LUMA_DC: HuffmanSpec = HuffmanSpec {
+    lengths: [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0],
+    symbols: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+};
+
+/// Chroma DC, table K.4.
+pub(super) static CHROMA_DC: HuffmanSpec = HuffmanSpec {
+    lengths: [0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0],
+    symbols: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+};
+
+/// Luma AC, table K.5.
+pub(super) static LUMA_AC: HuffmanSpec = HuffmanSpec {
+    lengths: [0, 2, 1, 3, 3, 2, 4, 3, 5, 5, 4, 4, 0, 0, 1, 0x7d],
+    symbols: &LUMA_AC_SYMBOLS,
+};
+
+/// Chroma AC, table K.6.
+pub(super) static CHROMA_AC: HuffmanSpec = HuffmanSpec {
+    lengths: [0, 2, 1, 2, 4, 4, 3, 4, 7, 5, 4, 4, 0, 1, 2, 0x77],
+    symbols: &CHROMA_AC_SYMBOLS,
+};
+
+#[rustfmt::skip]
+static LUMA_AC_SYMBOLS: [u8; 162] = [
+    0x01, 0x02, 0x03, 0x00, 0x04, 0x11, 0x05, 0x12, 0x21, 0x31, 0x41, 0x06, 0x13, 0x51, 0x61, 0x07,
+    0x22, 0x71, 0x14, 0x32, 0x81, 0x91, 0xa1, 0x08, 0x23, 0x42, 0xb1, 0xc1, 0x15, 0x52, 0xd1, 0xf0,
+    0x24, 0x33, 0x62, 0x72, 0x82, 0x09, 0x0a, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x25, 0x26, 0x27, 0x28,
+    0x29, 0x2a, 0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48, 0x49,
+    0x4a, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68, 0x69,
+    0x6a, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78, 0x79, 0x7a, 0x83, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89,
+    0x8a, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7,
+    0xa8, 0xa9, 0xaa, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3, 0xc4, 0xc5,
+    0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda, 0xe1, 0xe2,
+    0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xf1, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8,
+    0xf9, 0xfa,
+];
+
+#[rustfmt::skip]
+static CHROMA_AC_SYMBOLS: [u8; 162] = [
+    0x00, 0x01, 0x02, 0x03, 0x11, 0x04, 0x05, 0x21, 0x31, 0x06, 0x12, 0x41, 0x51, 0x07, 0x61, 0x71,
+    0x13, 0x22, 0x32, 0x81, 0x08, 0x14, 0x42, 0x91, 0xa1, 0xb1, 0xc1, 0x09, 0x23, 0x33, 0x52, 0xf0,
+    0x15, 0x62, 0x72, 0xd1, 0x0a, 0x16, 0x24, 0x34, 0xe1, 0x25, 0xf1, 0x17, 0x18, 0x19, 0x1a, 0x26,
+    0x27, 0x28, 0x29, 0x2a, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3a, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48,
+    0x49, 0x4a, 0x53, 0x54, 0x55, 0x56, 0x57, 0x58, 0x59, 0x5a, 0x63, 0x64, 0x65, 0x66, 0x67, 0x68,
+    0x69, 0x6a, 0x73, 0x74, 0x75, 0x76, 0x77, 0x78, 0x79, 0x7a, 0x82, 0x83, 0x84, 0x85, 0x86, 0x87,
+    0x88, 0x89, 0x8a, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99, 0x9a, 0xa2, 0xa3, 0xa4, 0xa5,
+    0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xb2, 0xb3, 0xb4, 0xb5, 0xb6, 0xb7, 0xb8, 0xb9, 0xba, 0xc2, 0xc3,
+    0xc4, 0xc5, 0xc6, 0xc7, 0xc8, 0xc9, 0xca, 0xd2, 0xd3, 0xd4, 0xd5, 0xd6, 0xd7, 0xd8, 0xd9, 0xda,
+    0xe2, 0xe3, 0xe4, 0xe5, 0xe6, 0xe7, 0xe8, 0xe9, 0xea, 0xf2, 0xf3, 0xf4, 0xf5, 0xf6, 0xf7, 0xf8,
+    0xf9, 0xfa,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quality_and_scale_are_two_views_of_one_number() {
+        for quality in [2.0, 10.0, 50.0, 75.0, 99.0] {
+            let back = Scale::from_quality(quality).quality();
+            assert!((back - quality).abs() < 1e-9, "{quality} became {back}");
+        }
+        assert_eq!(Scale::from_quality(50.0), Scale::ANNEX_K);
+        assert_eq!(Scale::new(f64::NAN), Scale::COARSEST);
+    }
+
+    #[test]
+    fn the_extreme_scales_give_the_extreme_tables() {
+        let finest = Scale::FINEST.tables();
+        assert_eq!((finest.luma, finest.chroma), ([1; 64], [1; 64]));
+        let coarsest = Scale::COARSEST.tables();
+        assert_eq!((coarsest.luma, coarsest.chroma), ([255; 64], [255; 64]));
+    }
+
+    #[test]
+    fn annex_k_begins_in_zigzag_order() {
+        assert_eq!(Scale::ANNEX_K.tables().luma[..6], [16, 11, 12, 14, 12, 10]);
+    }
+
+    #[test]
+    fn a_huffman_code_has_a_symbol_for_each_length() {
+        for spec in [&LUMA_DC, &LUMA_AC, &CHROMA_DC, &CHROMA_AC] {
+            let codes: usize = spec.lengths.iter().map(|&n| usize::from(n)).sum();
+            assert_eq!(codes, spec.symbols.len());
+        }
+    }
+}

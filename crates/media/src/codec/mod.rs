@@ -1,0 +1,3 @@
+//! Codecs: pictures to coded images and back.
+
+pub mod mjpeg;

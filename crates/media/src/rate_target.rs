@@ -1,0 +1,286 @@
+//! The encoder that hits a size: the rate controller says how many bytes the next frame may have.
+//!
+//! Size falls with the quantiser's scale nearly as a power of it, and the power changes slowly. So
+//! the search runs on logarithms: scales are [`STEPS`] steps of 2^(1/64), and the slope of log size
+//! over steps is remembered from frame to frame. Each frame is first *probed*: a spread of its
+//! intervals is coded at a trial scale, which costs a small part of a pass and follows any cut or
+//! any jump of the target; what the whole weighs over that part is remembered too. Then the frame is
+//! coded, and again if that missed the tolerance. Nothing is interpolated from past frames alone,
+//! so nothing can become stuck as three points on a line do (thesis §7.5).
+
+use tfrc::units::Bytes;
+
+use crate::codec::mjpeg::{Coefficients, PictureSizeError, Scale, Scan, restart_interval_for};
+use crate::frame::{JpegImage, Picture, QuantTables};
+
+/// A frame is accepted from this share of its target on. It is never accepted above the target,
+/// which is what the network gives, unless it cannot be coded smaller.
+const ACCEPTED: f64 = 0.95;
+
+/// What is aimed at: near the target, by twice the usual error of the first pass.
+const AIM: f64 = 0.985;
+
+/// Passes after which any size below the target will do. The third is for what the probes did not
+/// see, as after a cut.
+const PASSES: u32 = 3;
+
+/// Trial scales a frame at most; each halves the error several times.
+const PROBES: u32 = 4;
+
+/// A probe this near the aim ends the search, as log2: 0.7 %, less than a step.
+const PROBED: f64 = 0.01;
+
+/// Intervals in a probe at least, where the picture has them.
+const PROBE_INTERVALS: usize = 8;
+
+/// Steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
+const STEPS: usize = 705;
+
+/// Slope of log2 size over steps before anything is known: size as scale to the power of -0.7.
+const FIRST_SLOPE: f64 = -0.7 / 64.0;
+
+/// Slopes believed. The flattest is met where only the block ends are left to code.
+const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
+
+/// Codes pictures of a stream to a size each; pictures may change their size.
+#[derive(Debug)]
+pub struct Encoder {
+    restart_interval: Option<u16>,
+    coefficients: Coefficients,
+    /// The scan being tried, and the largest that fits the target.
+    trial: Scan,
+    fitting: Scan,
+    step: usize,
+    slope: f64,
+    /// log2 of the whole's size over the probe's.
+    whole_over_probe: f64,
+}
+
+/// A coded frame and how it came about.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// The picture; every interval is present.
+    pub image: JpegImage,
+    /// The scale it was quantised with.
+    pub scale: Scale,
+    /// How many times the whole was coded.
+    pub passes: u32,
+    /// The size that was asked for.
+    pub target: Bytes,
+    /// Why the size could not come near the target, if it could not.
+    pub limit: Option<Limit>,
+}
+
+/// The end of what a picture's size can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// At the coarsest scale it is still larger than the target.
+    Coarsest,
+    /// At the finest scale it is still smaller.
+    Finest,
+}
+
+impl Encoded {
+    /// |size − target| / target, where the target is taken as what the picture can reach: 0 at a
+    /// limit.
+    pub fn size_error(&self) -> f64 {
+        if self.limit.is_some() {
+            return 0.0;
+        }
+        let target = self.target.as_f64();
+        (self.image.scan_size().as_f64() - target).abs() / target
+    }
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Encoder {
+    /// An encoder that chooses the restart interval by [`restart_interval_for`].
+    pub fn new() -> Self {
+        Self {
+            restart_interval: None,
+            coefficients: Coefficients::default(),
+            trial: Scan::default(),
+            fitting: Scan::default(),
+            step: STEPS / 2,
+            slope: FIRST_SLOPE,
+            whole_over_probe: 0.0,
+        }
+    }
+
+    /// The same with `mcus` MCUs in an interval; 0 makes each picture one piece.
+    pub fn with_restart_interval(mcus: u16) -> Self {
+        Self {
+            restart_interval: Some(mcus),
+            ..Self::new()
+        }
+    }
+
+    /// Codes a picture in at most `target` bytes of scan, and as near to it as three passes come.
+    ///
+    /// Only where the coarsest scale is still too large for it does the scan exceed the target;
+    /// then [`Encoded::limit`] says so.
+    ///
+    /// # Errors
+    /// If the picture is larger than RFC 2435 can carry, or empty.
+    pub fn encode(
+        &mut self,
+        picture: &Picture,
+        target: Bytes,
+    ) -> Result<Encoded, PictureSizeError> {
+        PictureSizeError::check(picture)?;
+        self.coefficients.transform(picture);
+        let interval = self
+            .restart_interval
+            .unwrap_or_else(|| restart_interval_for(picture.width()));
+        let aim = log2(target.as_f64() * AIM);
+        let probed = self.probe(aim, interval);
+        Ok(self.search(target, aim, interval, probed))
+    }
+
+    /// Moves `step` to where the probe says the aim is; returns log2 of the probe's size there.
+    fn probe(&mut self, aim: f64, interval: u16) -> f64 {
+        let mcus = self.coefficients.mcu_count();
+        let intervals = match interval {
+            0 => 1,
+            n => mcus.div_ceil(usize::from(n)),
+        };
+        // Odd, so that it does not see the same columns in every row.
+        let stride = (intervals / PROBE_INTERVALS) | 1;
+        let mut previous: Option<(usize, f64)> = None;
+        let mut probes = 0;
+        loop {
+            let tables = tables(self.step);
+            self.trial
+                .code_every(stride, &self.coefficients, &tables, interval);
+            let size = log2(self.trial.size().as_f64());
+            if let Some(previous) = previous {
+                self.learn_slope(previous, (self.step, size));
+            }
+            probes += 1;
+            let error = size + self.whole_over_probe - aim;
+            let next = self.towards(-error);
+            if error.abs() < PROBED || next == self.step || probes == PROBES {
+                return size;
+            }
+            previous = Some((self.step, size));
+            self.step = next;
+        }
+    }
+
+    fn search(&mut self, target: Bytes, aim: f64, interval: u16, probed: f64) -> Encoded {
+        let mut fitting: Option<usize> = None;
+        let (mut too_large, mut previous) = (None, None);
+        let mut passes = 0;
+        let limit = loop {
+            passes += 1;
+            self.trial
+                .code(&self.coefficients, &tables(self.step), interval);
+            let size = self.trial.size();
+            let logarithm = log2(size.as_f64());
+            match previous {
+                None => self.whole_over_probe = logarithm - probed,
+                Some(previous) => self.learn_slope(previous, (self.step, logarithm)),
+            }
+            previous = Some((self.step, logarithm));
+            if size <= target {
+                fitting = Some(self.step);
+                core::mem::swap(&mut self.trial, &mut self.fitting);
+                if size.as_f64() >= ACCEPTED * target.as_f64() {
+                    break None;
+                }
+                if self.step == 0 {
+                    break Some(Limit::Finest);
+                }
+            } else {
+                too_large = Some(self.step);
+                if self.step == STEPS {
+                    fitting = Some(self.step);
+                    core::mem::swap(&mut self.trial, &mut self.fitting);
+                    break Some(Limit::Coarsest);
+                }
+            }
+            let finer = too_large.map_or(0, |step| step + 1);
+            let coarser = fitting.map_or(STEPS, |step| step - 1);
+            if finer > coarser || (passes >= PASSES && fitting.is_some()) {
+                break None;
+            }
+            self.step = if passes < PASSES {
+                self.towards(aim - logarithm).clamp(finer, coarser)
+            } else {
+                // Half of what is left each time: it ends at the coarsest within ten.
+                finer.midpoint(coarser + 1)
+            };
+        };
+        self.step = fitting.unwrap_or(STEPS);
+        Encoded {
+            image: self.fitting.image(&self.coefficients, tables(self.step)),
+            scale: scale(self.step),
+            passes,
+            target,
+            limit,
+        }
+    }
+
+    /// The step that changes log2 size by `change`, as the slope has it.
+    fn towards(&self, change: f64) -> usize {
+        let step = self.step as f64 + change / self.slope;
+        // The cast clamps at zero, and takes NaN there too.
+        ((step + 0.5) as usize).min(STEPS)
+    }
+
+    fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
+        let steps = b.0 as f64 - a.0 as f64;
+        if steps != 0.0 {
+            self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
+        }
+    }
+}
+
+fn tables(step: usize) -> QuantTables {
+    scale(step).tables()
+}
+
+fn scale(step: usize) -> Scale {
+    Scale::new(SCALES[step])
+}
+
+/// The factor of each step; the last is beyond the coarsest and clamped to it.
+static SCALES: [f64; STEPS + 1] = {
+    /// 2^(1/64).
+    const RATIO: f64 = 1.010_889_286_051_700_5;
+    let mut factors = [Scale::FINEST.factor(); STEPS + 1];
+    let mut step = 1;
+    while step <= STEPS {
+        factors[step] = factors[step - 1] * RATIO;
+        step += 1;
+    }
+    factors
+};
+
+/// The binary logarithm of what is at least 1 (less counts as 1), to 2^-16.
+///
+/// The library's is not the same on every machine; this is exact arithmetic: a square's logarithm is
+/// twice the number's.
+fn log2(value: f64) -> f64 {
+    let mut mantissa = value.max(1.0);
+    let mut logarithm = 0.0;
+    while mantissa >= 2.0 {
+        mantissa /= 2.0;
+        logarithm += 1.0;
+    }
+    let mut bit = 0.5;
+    while bit > 1.0 / 65_536.0 {
+        mantissa *= mantissa;
+        if mantissa >= 2.0 {
+            mantissa /= 2.0;
+            logarithm += bit;
+        }
+        bit /= 2.0;
+    }
+    logarithm
+}

@@ -1,0 +1,104 @@
+//! A YUV4MPEG2 file, as `ffmpeg`, `mpv` and most tools read it.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::Sink;
+use crate::frame::Picture;
+use crate::source::Format;
+
+/// Writes pictures of one format to a file.
+///
+/// Pictures are buffered whole; [`Y4mFile::finish`] or dropping it writes what waits, so the file
+/// always ends with a complete picture unless the disk refuses it.
+#[derive(Debug)]
+pub struct Y4mFile<W: Write = File> {
+    out: BufWriter<W>,
+    format: Format,
+}
+
+impl Y4mFile {
+    /// Creates the file, or empties it.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written.
+    pub fn create(path: &Path, format: Format) -> io::Result<Self> {
+        Self::new(File::create(path)?, format)
+    }
+}
+
+impl<W: Write> Y4mFile<W> {
+    /// Writes the stream's header to `out`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn new(out: W, format: Format) -> io::Result<Self> {
+        let mut out = BufWriter::new(out);
+        let Format {
+            width,
+            height,
+            frame_rate,
+        } = format;
+        let (numerator, denominator) = (frame_rate.numerator(), frame_rate.denominator());
+        // Chroma is sited between the luma samples, as in JPEG.
+        writeln!(
+            out,
+            "YUV4MPEG2 W{width} H{height} F{numerator}:{denominator} Ip A1:1 C420jpeg"
+        )?;
+        Ok(Self { out, format })
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    /// If that fails; dropping the file instead would hide it.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Sink for Y4mFile<W> {
+    fn show(&mut self, picture: &Picture) -> io::Result<()> {
+        let Format { width, height, .. } = self.format;
+        if (picture.width(), picture.height()) != (width, height) {
+            let (w, h) = (picture.width(), picture.height());
+            let message = format!("picture of {w}x{h} in a file of {width}x{height}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        self.out.write_all(b"FRAME\n")?;
+        self.out.write_all(picture.data())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::FrameRate;
+
+    fn format() -> Format {
+        Format {
+            width: 3,
+            height: 1,
+            frame_rate: FrameRate::new(30_000, 1001).expect("valid"),
+        }
+    }
+
+    #[test]
+    fn the_file_is_its_header_and_its_pictures() {
+        let mut bytes = Vec::new();
+        let mut file = Y4mFile::new(&mut bytes, format()).expect("memory");
+        file.show(&Picture::new(3, 1)).expect("memory");
+        drop(file);
+        let expected: &[u8] = b"YUV4MPEG2 W3 H1 F30000:1001 Ip A1:1 C420jpeg\nFRAME\n\
+            \x10\x10\x10\x80\x80\x80\x80";
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn a_picture_of_another_size_is_refused() {
+        let mut bytes = Vec::new();
+        let mut file = Y4mFile::new(&mut bytes, format()).expect("memory");
+        assert!(file.show(&Picture::new(1, 3)).is_err());
+    }
+}
