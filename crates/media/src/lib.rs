@@ -1,9 +1,18 @@
 //! Live video at any rate: sources, encoder with a size target, sending buffer, playout, sinks.
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod codec;
+pub mod event;
 pub mod frame;
+pub mod packetize;
+pub mod playout;
+pub mod policy;
 pub mod quality;
 pub mod rate_target;
+pub mod reassemble;
+pub mod receiver;
+pub mod sender;
+pub mod sending_buffer;
 pub mod sink;
 pub mod source;

@@ -1,0 +1,225 @@
+//! One end of a call: a session with what it sends and what it receives.
+
+use std::collections::VecDeque;
+
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
+use evenkeel_rtp::session::{self, EventKind, Incoming, Session};
+use tfrc::time::Instant;
+
+use crate::event;
+use crate::frame::{EncodedFrame, ReceivedFrame};
+use crate::packetize::jpeg::PacketizeError;
+use crate::policy::{FrameTarget, PolicyConfig};
+use crate::receiver::ReceivingSide;
+use crate::sender::{SenderConfig, SendingSide};
+
+/// Something that happened in a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CallEvent {
+    /// On the wire.
+    Session(session::Event),
+    /// To a frame.
+    Media(event::Event),
+}
+
+impl CallEvent {
+    /// When, on the caller's clock.
+    pub const fn at(&self) -> Instant {
+        match self {
+            Self::Session(event) => event.at,
+            Self::Media(event) => event.at,
+        }
+    }
+}
+
+/// One end of a call, driven as an [`Endpoint`].
+///
+/// A sending end asks [`frame_target`](Self::frame_target) for each captured picture, encodes it and
+/// gives it to [`push_frame`](Self::push_frame). A receiving end takes what is due with
+/// [`poll_frame`](Self::poll_frame) after each call of the driver's, until it gives `None`.
+/// [`poll_event`](Self::poll_event) tells what happened.
+#[derive(Debug)]
+pub struct Call {
+    session: Session,
+    sender: Option<SendingSide>,
+    receiver: Option<ReceivingSide>,
+    /// The latest instant that was passed in.
+    now: Instant,
+    events: VecDeque<CallEvent>,
+}
+
+impl Call {
+    /// One end of a call that starts at `now`. It sends and receives what `config` says; `policy`
+    /// holds for what it sends.
+    pub fn new(now: Instant, config: session::Config, policy: PolicyConfig) -> Self {
+        let receiver = config
+            .receive
+            .as_ref()
+            .map(|receive| ReceivingSide::new(receive.clock_rate));
+        let packet_size = config.send.as_ref().map(|send| send.packet_size);
+        let session = Session::new(now, config);
+        let sender = packet_size.map(|size| {
+            let payload_capacity = session.payload_capacity();
+            SendingSide::new(&SenderConfig {
+                policy,
+                payload_capacity,
+                packet_overhead: (size.get() as usize).saturating_sub(payload_capacity),
+            })
+        });
+        Self {
+            session,
+            sender,
+            receiver,
+            now,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// What to make of the picture captured at `now`; `None` if it is better not encoded, or if this
+    /// end sends nothing.
+    pub fn frame_target(&mut self, now: Instant) -> Option<FrameTarget> {
+        self.advance(now);
+        let path = self.session.path()?;
+        let target = self.sender.as_mut()?.target(self.now, &path);
+        self.collect_events();
+        target
+    }
+
+    /// A coded frame to be sent. An end that sends nothing ignores it.
+    pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
+        self.advance(now);
+        let Some(sender) = &mut self.sender else {
+            return Ok(());
+        };
+        let pushed = sender.push_frame(self.now, frame);
+        self.collect_events();
+        pushed
+    }
+
+    /// The frame that is due for display, if one is.
+    pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
+        self.advance(now);
+        let frame = self.receiver.as_mut()?.poll_frame(self.now);
+        self.collect_events();
+        frame
+    }
+
+    /// The oldest event that was not taken yet. At most 1,024 wait; the oldest give way.
+    pub fn poll_event(&mut self) -> Option<CallEvent> {
+        self.events.pop_front()
+    }
+
+    /// The session, for its path, its counters and its peer's clock.
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What is sent, if anything is.
+    pub const fn sender(&self) -> Option<&SendingSide> {
+        self.sender.as_ref()
+    }
+
+    /// What is received, if anything is.
+    pub const fn receiver(&self) -> Option<&ReceivingSide> {
+        self.receiver.as_ref()
+    }
+
+    /// Ends the call: nothing more is sent but a BYE, which waits for `poll_transmit`.
+    pub fn close(&mut self, now: Instant) {
+        self.advance(now);
+        if let Some(sender) = &mut self.sender {
+            sender.close(self.now);
+        }
+        self.session.close(self.now);
+        self.collect_events();
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+    }
+
+    /// Brings the events of all parts together, and passes on those of the session that concern media.
+    fn collect_events(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            match (event.kind, &mut self.sender, &mut self.receiver) {
+                (EventKind::Feedback(feedback), Some(sender), _) => {
+                    sender.observe_rtt(event.at, feedback.rtt_sample);
+                }
+                (EventKind::PeerChanged { .. }, _, Some(receiver)) => receiver.reset(event.at),
+                _ => {}
+            }
+            self.note(CallEvent::Session(event));
+        }
+        while let Some(event) = self.sender.as_mut().and_then(SendingSide::poll_event) {
+            self.note(CallEvent::Media(event));
+        }
+        while let Some(event) = self.receiver.as_mut().and_then(ReceivingSide::poll_event) {
+            self.note(CallEvent::Media(event));
+        }
+    }
+
+    fn note(&mut self, event: CallEvent) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// A media packet, if one may leave now and there is one worth sending.
+    fn transmit_media(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        let sender = self.sender.as_mut()?;
+        let departure = self.session.next_departure(self.now)?;
+        if departure > self.now || !sender.has_data() {
+            return None;
+        }
+        let path = self.session.path()?;
+        let packet = sender.next_packet(self.now, &path)?;
+        let transmit = self
+            .session
+            .write_media(self.now, &packet.info, packet.payload, buf)?;
+        sender.packet_sent(self.now);
+        Some(transmit)
+    }
+}
+
+impl Endpoint for Call {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.advance(now);
+        let incoming = self.session.handle_datagram(self.now, datagram);
+        if let (Incoming::Media(packet), Some(receiver)) = (incoming, &mut self.receiver) {
+            receiver.push_packet(self.now, &packet);
+        }
+        self.collect_events();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+        self.session.handle_timeout(self.now);
+        self.collect_events();
+    }
+
+    fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        self.advance(now);
+        let control = self.session.poll_transmit(self.now, buf);
+        let transmit = control.or_else(|| self.transmit_media(buf));
+        self.collect_events();
+        transmit
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        let departure = match &self.sender {
+            Some(sender) if sender.has_data() => self.session.next_departure(self.now),
+            _ => None,
+        };
+        let playout = self.receiver.as_ref().and_then(ReceivingSide::poll_timeout);
+        self.session
+            .poll_timeout()
+            .into_iter()
+            .chain(departure.map(|at| (at, Reason::Departure)))
+            .chain(playout.map(|at| (at, Reason::Playout)))
+            .min_by_key(|&(at, _)| at)
+    }
+}
+
+/// Ten seconds of video between two drains.
+const MAX_EVENTS: usize = 1_024;

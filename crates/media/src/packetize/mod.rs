@@ -1,0 +1,4 @@
+//! Coded frames as RTP payloads, one file a payload format.
+
+pub mod jpeg;
+pub mod tables;

@@ -1,0 +1,173 @@
+//! Which Q value of RFC 2435 says which quantisation tables.
+//!
+//! A frame of a dozen packets loses its first one as often as any other, and with Q = 255 the rest
+//! is then undecodable, for only that packet carries the tables (§3.1.8). So:
+//!
+//! 1. Tables that the Independent JPEG Group's formula gives travel as Q = 1 to 99: every packet
+//!    says which, and no bytes are spent.
+//! 2. Other tables get a value from 128 to 254 at their first use, for the life of the stream, as
+//!    §3.1.8 demands of these values. The first packet of every frame carries them still, for who
+//!    joins late; who has seen them once can decode a frame without its first packet.
+//! 3. Only the 128th and later distinct tables use Q = 255.
+
+use crate::frame::QuantTables;
+
+/// The lowest Q whose tables are sent and stay the same (§3.1.8).
+const FIRST_STATIC: u8 = 128;
+/// The highest such Q.
+const LAST_STATIC: u8 = 254;
+/// Q = 255: tables that may change with every frame.
+const DYNAMIC: u8 = 255;
+
+/// The Q values that a sender has given away.
+#[derive(Clone, Debug, Default)]
+pub struct TableIndex {
+    /// The tables of Q = 128 and up, in the order of their first use.
+    known: Vec<QuantTables>,
+}
+
+impl TableIndex {
+    /// The Q value for these tables, and the same at every call.
+    pub fn q(&mut self, tables: &QuantTables) -> u8 {
+        if let Some(q) = standard_q(tables) {
+            return q;
+        }
+        let index = self.known.iter().position(|known| known == tables);
+        let index = index.unwrap_or_else(|| {
+            if self.known.len() < usize::from(DYNAMIC - FIRST_STATIC) {
+                self.known.push(tables.clone());
+                self.known.len() - 1
+            } else {
+                usize::from(DYNAMIC - FIRST_STATIC)
+            }
+        });
+        FIRST_STATIC + index as u8
+    }
+}
+
+/// The tables that a receiver has seen: 127 pairs at most.
+#[derive(Clone, Debug, Default)]
+pub struct TableCache {
+    /// By Q − 128; filled as far as the highest that was seen.
+    known: Vec<Option<QuantTables>>,
+}
+
+impl TableCache {
+    /// Remembers tables that came in band; those of Q = 255 hold for their own frame alone.
+    pub fn learn(&mut self, q: u8, tables: &QuantTables) {
+        if !(FIRST_STATIC..=LAST_STATIC).contains(&q) {
+            return;
+        }
+        let index = usize::from(q - FIRST_STATIC);
+        if self.known.len() <= index {
+            self.known.resize(index + 1, None);
+        }
+        if self.known[index].as_ref() != Some(tables) {
+            self.known[index] = Some(tables.clone());
+        }
+    }
+
+    /// The tables that `q` stands for without looking at its frame's first packet.
+    pub fn get(&self, q: u8) -> Option<QuantTables> {
+        match q {
+            1..=99 => Some(standard(q)),
+            FIRST_STATIC..=LAST_STATIC => self
+                .known
+                .get(usize::from(q - FIRST_STATIC))
+                .cloned()
+                .flatten(),
+            _ => None,
+        }
+    }
+}
+
+/// The tables of 1 ≤ `q` ≤ 99 (§4.2), in zigzag order.
+fn standard(q: u8) -> QuantTables {
+    let q = u32::from(q.clamp(1, 99));
+    let scale = if q < 50 { 5_000 / q } else { 200 - 2 * q };
+    let scaled = |base: &[u8; 64]| {
+        let mut table = [0; 64];
+        for (entry, &natural) in table.iter_mut().zip(&ZIGZAG) {
+            let value = (u32::from(base[usize::from(natural)]) * scale + 50) / 100;
+            *entry = value.clamp(1, 255) as u8;
+        }
+        table
+    };
+    QuantTables {
+        luma: scaled(&LUMA),
+        chroma: scaled(&CHROMA),
+    }
+}
+
+/// The Q from 1 to 99 whose tables these are.
+fn standard_q(tables: &QuantTables) -> Option<u8> {
+    (1..=99).find(|&q| standard(q) == *tables)
+}
+
+/// ITU-T T.81, figure A.6: the place in the block of each coefficient in zigzag order.
+const ZIGZAG: [u8; 64] = [
+    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
+    13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
+    52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
+];
+
+/// ITU-T T.81, table K.1, row by row.
+const LUMA: [u8; 64] = [
+    16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56,
+    14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113,
+    92, 49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
+];
+
+/// ITU-T T.81, table K.2, row by row.
+const CHROMA: [u8; 64] = [
+    17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99, 99, 99,
+    47, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(step: u8) -> QuantTables {
+        QuantTables {
+            luma: [step; 64],
+            chroma: [step.wrapping_add(1); 64],
+        }
+    }
+
+    #[test]
+    fn standard_tables_need_no_bytes() {
+        let mut index = TableIndex::default();
+        for q in 1..=99 {
+            // The coarsest few saturate alike: any Q that gives the same tables will do.
+            let named = index.q(&standard(q));
+            assert_eq!(TableCache::default().get(named), Some(standard(q)));
+        }
+        let half = standard(50);
+        assert_eq!(half.luma[..4], [16, 11, 12, 14]);
+        assert_eq!(half.chroma[..4], [17, 18, 18, 24]);
+    }
+
+    #[test]
+    fn a_static_value_never_changes_its_meaning() {
+        let mut index = TableIndex::default();
+        let first: Vec<u8> = (0..140).map(|step| index.q(&flat(step))).collect();
+        let again: Vec<u8> = (0..140).map(|step| index.q(&flat(step))).collect();
+        assert_eq!(first, again);
+        assert_eq!(first[..3], [128, 129, 130]);
+        assert_eq!(first[126..129], [254, 255, 255]);
+    }
+
+    #[test]
+    fn a_receiver_remembers_what_is_static_and_nothing_else() {
+        let mut cache = TableCache::default();
+        for q in [0, 100, 127, 130, 255] {
+            cache.learn(q, &flat(q));
+        }
+        assert_eq!(cache.get(130), Some(flat(130)));
+        for q in [0, 100, 127, 128, 129, 131, 254, 255] {
+            assert_eq!(cache.get(q), None);
+        }
+    }
+}

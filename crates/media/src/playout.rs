@@ -1,0 +1,156 @@
+//! When a frame is shown: its timestamp plus a delay that follows the jitter of whole frames.
+//!
+//! A frame's *transit* is the arrival of its last packet less its timestamp. It holds everything
+//! that varies from frame to frame: encoding, the sending buffer, the frame's own length on a paced
+//! link, and the network. Its origin is arbitrary, for nothing relates the two clocks; only its
+//! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
+//! that all but a few of the recent frames kept.
+//!
+//! The window of recent frames also absorbs clock drift: at 100 ppm two clocks part by 0.4 ms while
+//! it passes.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tfrc::time::Instant;
+
+/// The schedule of one stream.
+#[derive(Clone, Debug)]
+pub struct Playout {
+    clock_rate: u32,
+    /// The last [`WINDOW`] frames.
+    recent: VecDeque<Sample>,
+    /// Nanoseconds from a timestamp, on its own time line, to its display.
+    delay: Option<i64>,
+    /// When `delay` was set last.
+    adjusted: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    at: Instant,
+    transit: i64,
+}
+
+impl Playout {
+    /// A schedule for timestamps of `clock_rate` ticks a second, that knows nothing of the path yet.
+    pub fn new(clock_rate: u32) -> Self {
+        Self {
+            clock_rate: clock_rate.max(1),
+            recent: VecDeque::with_capacity(MAX_SAMPLES),
+            delay: None,
+            adjusted: Instant::ZERO,
+        }
+    }
+
+    /// The last packet of a frame arrived at `arrival`. Gives true if its display time had passed.
+    ///
+    /// `timestamp` is the RTP timestamp, extended so that it does not wrap.
+    pub fn frame_arrived(&mut self, timestamp: i64, arrival: Instant) -> bool {
+        let transit = self.transit(timestamp, arrival);
+        let late = self.delay.is_some_and(|delay| transit > delay);
+        if self.recent.len() == MAX_SAMPLES {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Sample {
+            at: arrival,
+            transit,
+        });
+        let old = |sample: &Sample| arrival.saturating_since(sample.at) > WINDOW;
+        while self.recent.front().is_some_and(old) {
+            self.recent.pop_front();
+        }
+        self.adapt(arrival);
+        late
+    }
+
+    /// When the frame of this timestamp is to be shown; `None` before any frame arrived.
+    pub fn display_at(&self, timestamp: i64) -> Option<Instant> {
+        let at = self.media_nanos(timestamp).saturating_add(self.delay?);
+        Some(Instant::from_nanos(u64::try_from(at).unwrap_or(0)))
+    }
+
+    /// How long a frame of the least transit in the window waits for its display: the part of the
+    /// delay that is playout's own doing.
+    pub fn allowance(&self) -> Duration {
+        match (self.delay, self.least()) {
+            (Some(delay), Some(least)) => {
+                Duration::from_nanos(u64::try_from(delay.saturating_sub(least)).unwrap_or(0))
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// True if a packet with this timestamp that arrived now belongs to another time line: the
+    /// peer's clock jumped, or a forger wrote it.
+    pub fn is_discontinuous(&self, timestamp: i64, arrival: Instant) -> bool {
+        let transit = self.transit(timestamp, arrival);
+        self.delay
+            .is_some_and(|delay| transit.abs_diff(delay) > DISCONTINUITY.as_nanos() as u64)
+    }
+
+    /// Forgets everything about the path.
+    pub fn reset(&mut self) {
+        self.recent.clear();
+        self.delay = None;
+    }
+
+    fn adapt(&mut self, now: Instant) {
+        let Some(wanted) = self.wanted() else {
+            return;
+        };
+        let elapsed = now.saturating_since(self.adjusted);
+        self.adjusted = self.adjusted.max(now);
+        self.delay = Some(match self.delay {
+            Some(delay) if wanted < delay => {
+                let step = (elapsed / SLOW_DOWN).as_nanos() as i64;
+                wanted.max(delay.saturating_sub(step))
+            }
+            _ => wanted,
+        });
+    }
+
+    /// The delay that [`IN_TIME`] of the window's frames would have kept, by nearest rank, as far as
+    /// [`MAX_SPREAD`] lets it.
+    fn wanted(&self) -> Option<i64> {
+        let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
+        let least = self.least()?;
+        let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
+        let (_, &mut kept, _) = transits.select_nth_unstable(rank);
+        Some(kept.min(least.saturating_add(MAX_SPREAD.as_nanos() as i64)))
+    }
+
+    fn least(&self) -> Option<i64> {
+        self.recent.iter().map(|sample| sample.transit).min()
+    }
+
+    fn transit(&self, timestamp: i64, arrival: Instant) -> i64 {
+        let arrival = i64::try_from(arrival.as_nanos()).unwrap_or(i64::MAX);
+        arrival.saturating_sub(self.media_nanos(timestamp))
+    }
+
+    fn media_nanos(&self, timestamp: i64) -> i64 {
+        let nanos = i128::from(timestamp) * 1_000_000_000 / i128::from(self.clock_rate);
+        i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+    }
+}
+
+/// How far back jitter is looked at: one swing of the queue that TFRC fills and drains.
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// The window at 60 frames a second.
+const MAX_SAMPLES: usize = 240;
+
+/// Percent of the window's frames that must be in time.
+const IN_TIME: usize = 95;
+
+/// The most that playout adds to the least transit. Beyond it a frame is shown when it is whole:
+/// waiting for the worst would break every frame's deadline for the sake of a few.
+const MAX_SPREAD: Duration = Duration::from_millis(80);
+
+/// The delay shrinks by no more than this part of real time: motion 5 % too fast is not noticed.
+const SLOW_DOWN: u32 = 20;
+
+/// A transit this far from the delay is no jitter. Longer than the 2 s that a process may be
+/// stopped for.
+const DISCONTINUITY: Duration = Duration::from_secs(5);

@@ -1,0 +1,296 @@
+//! How large a frame may be, and whether it may still be sent: equations 6.3 and 6.4 of the thesis.
+//!
+//! With the deadline γ from capture to display, the playout allowance t_pbuf, the queued bytes θ,
+//! the round-trip time R and the allowed rate X, the thesis encodes to
+//! `L < (γ − R/2 − t_pbuf)·X − θ` (6.3) and begins to send a frame only if
+//! `(now − t_capture) + R/2 + L/X + t_pbuf < γ` (6.4).
+//!
+//! Taken alone, 6.3 makes every frame as large as the deadline allows, so that the smallest fall of
+//! X makes 6.4 fail (thesis §7.3). Here the target obeys two further limits:
+//!
+//! - **Rate.** No more than X lets through until the next frame comes: the sending buffer then
+//!   neither grows nor runs empty, and what is left of the deadline absorbs a fall of X.
+//! - **Queueing counts whole.** Media fills the queue in its own direction, so what R exceeds its
+//!   minimum by delays the frame in full: `R_min/2 + (R − R_min)` in place of `R/2`.
+//!
+//! 6.4, which throws away work already done, keeps the milder `R/2`. The time that a frame spends in
+//! the encoder and its headers on the wire are measured and taken off too.
+//!
+//! When even an empty buffer leaves no time for a frame worth sending, the thesis's sender falls
+//! silent (§7.2.2). This one says so and stretches the deadline to what the path needs; it returns
+//! to γ by itself once γ has been feasible, with room to spare, for a second.
+
+use std::time::Duration;
+
+use evenkeel_rtp::session::Path;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+/// What the policy is told when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyConfig {
+    /// γ: from capture to display, at the latest.
+    pub deadline: Duration,
+    /// t_pbuf: how long the receiver may hold a frame after its last packet.
+    pub playout: Duration,
+    /// The time from one capture to the next.
+    pub frame_interval: Duration,
+}
+
+impl PolicyConfig {
+    /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).
+    pub const DEADLINE: Duration = Duration::from_millis(150);
+    /// Playout follows the jitter of whole frames, most of which the target has taken off already;
+    /// this is what remains between two wake-ups of a display.
+    pub const PLAYOUT: Duration = Duration::from_millis(10);
+
+    /// The thesis's deadline, for frames that come at this interval.
+    pub const fn new(frame_interval: Duration) -> Self {
+        Self {
+            deadline: Self::DEADLINE,
+            playout: Self::PLAYOUT,
+            frame_interval,
+        }
+    }
+}
+
+/// What the encoder is to make of the picture just captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameTarget {
+    /// The size to aim at, of the coded scan ([`JpegImage::scan_size`](crate::frame::JpegImage::scan_size)).
+    pub size: Bytes,
+    /// From capture to display, at the latest.
+    pub deadline: Duration,
+    /// True while the deadline is longer than the configured one.
+    pub stretched: bool,
+}
+
+/// A frame that was coded, for what it teaches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodedFrame {
+    /// From its capture until it entered the sending buffer.
+    pub(crate) preparation: Duration,
+    /// What it was asked to be.
+    pub(crate) target: Option<Bytes>,
+    /// Its coded scan.
+    pub(crate) scan: Bytes,
+    /// The same with every header that TFRC counts.
+    pub(crate) wire: Bytes,
+}
+
+/// The sending buffer's policy and what it has measured.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    config: PolicyConfig,
+    rtt: RttTrack,
+    /// Mean time from capture to the sending buffer.
+    preparation: Duration,
+    /// Bytes on the wire for a byte of coded scan.
+    expansion: f64,
+    /// What the encoder could not go below of late, on the wire.
+    floor: Bytes,
+    /// The stretched deadline, while there is one.
+    stretched: Option<Duration>,
+    /// Since when the configured deadline has been feasible again.
+    feasible_since: Option<Instant>,
+}
+
+impl Policy {
+    /// A policy that has measured nothing yet. `expansion` is a first guess at the bytes that TFRC
+    /// counts for each byte of coded scan.
+    pub fn new(config: PolicyConfig, expansion: f64) -> Self {
+        Self {
+            config,
+            rtt: RttTrack::default(),
+            preparation: Duration::ZERO,
+            expansion,
+            floor: Bytes::ZERO,
+            stretched: None,
+            feasible_since: None,
+        }
+    }
+
+    /// What it was configured with.
+    pub const fn config(&self) -> &PolicyConfig {
+        &self.config
+    }
+
+    /// A sample of the round-trip time came with feedback.
+    pub fn observe_rtt(&mut self, now: Instant, sample: Duration) {
+        self.rtt.observe(now, sample);
+    }
+
+    /// The deadline in force: γ, or longer while [`stretched`](Self::stretched).
+    pub fn deadline(&self) -> Duration {
+        self.stretched.unwrap_or(self.config.deadline)
+    }
+
+    /// The stretched deadline, while no frame worth sending can meet the configured one.
+    pub const fn stretched(&self) -> Option<Duration> {
+        self.stretched
+    }
+
+    /// The target of a picture captured at `now`, with `queued` bytes (θ) before it, or `None` if
+    /// what is queued keeps the sender busy until there is a fresher picture.
+    pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
+        let rate = path.allowed_rate;
+        let interval = rate * self.config.frame_interval;
+        let least = self.least(interval);
+        self.update_deadline(now, path, interval, least);
+        // What will still be queued when this picture has been coded.
+        let ahead = queued - rate * self.preparation;
+        let carried = interval - ahead;
+        let in_time = self.room(path, self.deadline()) - ahead;
+        let wire = carried.min(in_time);
+        if ahead > Bytes::ZERO && wire < least {
+            return None;
+        }
+        Some(FrameTarget {
+            size: self.scan_size(wire.max(least)),
+            deadline: self.deadline(),
+            stretched: self.stretched.is_some(),
+        })
+    }
+
+    /// Equation 6.4: whether a frame of `size` bytes on the wire that begins now can be displayed in
+    /// time.
+    pub fn is_in_time(&self, now: Instant, captured: Instant, size: Bytes, path: &Path) -> bool {
+        self.delay_if_sent(now, captured, size, path) < self.deadline()
+    }
+
+    /// From capture to display if the frame begins now: the left side of equation 6.4.
+    pub fn delay_if_sent(
+        &self,
+        now: Instant,
+        captured: Instant,
+        size: Bytes,
+        path: &Path,
+    ) -> Duration {
+        let half = path.rtt.unwrap_or_default() / 2;
+        now.saturating_since(captured)
+            .saturating_add(half)
+            .saturating_add(size / path.allowed_rate)
+            .saturating_add(self.config.playout)
+    }
+
+    /// Lets frames go by `deadline` from now on, because otherwise none would go.
+    pub(crate) fn stretch(&mut self, deadline: Duration) {
+        self.stretched = Some(deadline.max(self.config.deadline));
+        self.feasible_since = None;
+    }
+
+    /// A frame was coded: how long that took, and what it costs on the wire.
+    pub(crate) fn observe_frame(&mut self, frame: &CodedFrame) {
+        self.preparation = average(self.preparation, frame.preparation);
+        if frame.scan > Bytes::ZERO {
+            let expansion = frame.wire.as_f64() / frame.scan.as_f64();
+            self.expansion += (expansion - self.expansion) / f64::from(AVERAGE_OVER);
+        }
+        self.floor = match frame.target {
+            Some(target) if frame.scan.as_f64() > MISSED * target.as_f64() => frame.wire,
+            _ => Bytes::new(self.floor.get() - self.floor.get().div_ceil(FLOOR_DECAY)),
+        };
+    }
+
+    /// The smallest frame worth sending, on the wire.
+    fn least(&self, interval: Bytes) -> Bytes {
+        self.floor.max(Bytes::new(interval.get() / WORTH_SENDING))
+    }
+
+    /// The coded scan that takes `wire` bytes with its headers.
+    fn scan_size(&self, wire: Bytes) -> Bytes {
+        Bytes::new((wire.as_f64() / self.expansion) as u64)
+    }
+
+    /// What X carries of a frame, from an empty buffer, until it must be at the receiver: the right
+    /// side of equation 6.3 without θ.
+    fn room(&self, path: &Path, deadline: Duration) -> Bytes {
+        path.allowed_rate * deadline.saturating_sub(self.fixed_delay(path))
+    }
+
+    /// What a frame is delayed by, whatever its size.
+    fn fixed_delay(&self, path: &Path) -> Duration {
+        self.preparation + self.rtt.one_way(path) + self.config.playout
+    }
+
+    fn update_deadline(&mut self, now: Instant, path: &Path, interval: Bytes, least: Bytes) {
+        // Before the first round-trip time X is a formality (RFC 5348 §4.2).
+        if path.rtt.is_none() {
+            return;
+        }
+        let room = self.room(path, self.config.deadline);
+        if room >= Bytes::new(2 * least.get()) {
+            let since = *self.feasible_since.get_or_insert(now);
+            if now.saturating_since(since) >= RELAX_AFTER {
+                self.stretched = None;
+            }
+        } else {
+            self.feasible_since = None;
+        }
+        if self.stretched.is_some() || room < least {
+            let needed = self.fixed_delay(path) + interval.max(least) / path.allowed_rate;
+            self.stretched = Some(needed.clamp(self.config.deadline, LONGEST_DEADLINE));
+        }
+    }
+}
+
+/// A frame that gets less than this part of what X carries in an interval is not worth its headers:
+/// the picture would cost 12 dB or so against what the path could show a little later.
+const WORTH_SENDING: u64 = 4;
+
+/// How long γ must have been feasible before the deadline returns to it: longer than the queue of
+/// a drop-tail link takes to drain and fill again around one loss event.
+const RELAX_AFTER: Duration = Duration::from_secs(1);
+
+/// The deadline is not stretched further than this; a frame that needs longer is late.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
+
+/// Frames that a running mean looks back over: a third of a second at 25 frames a second.
+const AVERAGE_OVER: u32 = 8;
+
+/// An encoder that comes out this far above its target could not make the picture smaller.
+const MISSED: f64 = 1.25;
+
+/// The floor that an encoder showed once is forgotten by this part at each frame.
+const FLOOR_DECAY: u64 = 64;
+
+fn average(mean: Duration, sample: Duration) -> Duration {
+    (mean.saturating_mul(AVERAGE_OVER - 1).saturating_add(sample)) / AVERAGE_OVER
+}
+
+/// The round-trip time of now, and its minimum over the last half to whole minute.
+#[derive(Clone, Copy, Debug, Default)]
+struct RttTrack {
+    smoothed: Option<Duration>,
+    /// The minimum of the window before, and of the current one.
+    minima: [Option<Duration>; 2],
+    window_start: Instant,
+}
+
+impl RttTrack {
+    /// Long enough to see an empty queue between two loss events at video rates, short enough that
+    /// a change of route is learnt.
+    const WINDOW: Duration = Duration::from_secs(30);
+
+    fn observe(&mut self, now: Instant, sample: Duration) {
+        if now.saturating_since(self.window_start) > Self::WINDOW {
+            self.minima = [self.minima[1], None];
+            self.window_start = now;
+        }
+        let [_, current] = &mut self.minima;
+        *current = Some(current.map_or(sample, |min| min.min(sample)));
+        self.smoothed = Some(match self.smoothed {
+            Some(mean) => (mean * 3 + sample) / 4,
+            None => sample,
+        });
+    }
+
+    /// The delay of media on its way: half the least round trip, and all of the queueing.
+    fn one_way(&self, path: &Path) -> Duration {
+        let Some(now) = self.smoothed.or(path.rtt) else {
+            return Duration::ZERO;
+        };
+        let least = self.minima.iter().flatten().min().copied().unwrap_or(now);
+        least / 2 + now.saturating_sub(least)
+    }
+}

@@ -1,0 +1,143 @@
+//! The pieces that one frame's scan travels in: chunks of restart intervals, or fragments of the whole.
+
+use std::collections::BTreeMap;
+
+use evenkeel_rtp::payload::jpeg::Restart;
+
+/// Packets of chunks that have not all arrived (RFC 2435 §3.1.7: from F to L, in sequence).
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    fragments: BTreeMap<u64, Fragment>,
+}
+
+#[derive(Debug)]
+struct Fragment {
+    restart: Restart,
+    data: Vec<u8>,
+}
+
+impl Chunks {
+    /// Takes a packet's data, and gives the chunk that it makes whole.
+    pub(crate) fn push(&mut self, restart: Restart, data: &[u8], sequence: u64) -> Option<Vec<u8>> {
+        if restart.first && restart.last {
+            return Some(data.to_vec());
+        }
+        let data = data.to_vec();
+        self.fragments.insert(sequence, Fragment { restart, data });
+        let first = self.find(sequence, restart.count, true)?;
+        let last = self.find(sequence, restart.count, false)?;
+        let mut chunk = Vec::new();
+        for sequence in first..=last {
+            chunk.append(&mut self.fragments.remove(&sequence)?.data);
+        }
+        Some(chunk)
+    }
+
+    /// The packet that begins (or ends) the chunk of `sequence`, if all between are here.
+    fn find(&self, mut sequence: u64, count: u16, backwards: bool) -> Option<u64> {
+        loop {
+            let fragment = self.fragments.get(&sequence)?;
+            if fragment.restart.count != count {
+                return None;
+            }
+            let (end, next) = if backwards {
+                (fragment.restart.first, sequence.checked_sub(1)?)
+            } else {
+                (fragment.restart.last, sequence.checked_add(1)?)
+            };
+            if end {
+                return Some(sequence);
+            }
+            sequence = next;
+        }
+    }
+}
+
+/// Fragments of a scan that can only be read whole: one without restart markers, or whose packets
+/// are not aligned with them (restart count 0x3FFF, §4.4).
+#[derive(Debug, Default)]
+pub(crate) struct WholeScan {
+    fragments: BTreeMap<u32, Vec<u8>>,
+    /// Bytes held, which is the length of the scan once it is whole.
+    held: usize,
+    /// Where the packet with the marker bit ends.
+    end: Option<usize>,
+}
+
+impl WholeScan {
+    /// Takes a fragment, and gives the scan if it is whole.
+    pub(crate) fn push(&mut self, offset: u32, data: &[u8], marker: bool) -> Option<Vec<u8>> {
+        if marker {
+            self.end = Some(offset as usize + data.len());
+        }
+        if !data.is_empty() && !self.fragments.contains_key(&offset) {
+            self.held += data.len();
+            self.fragments.insert(offset, data.to_vec());
+        }
+        if self.end != Some(self.held) {
+            return None;
+        }
+        let mut scan = Vec::with_capacity(self.held);
+        for (&offset, data) in &self.fragments {
+            if offset as usize != scan.len() {
+                return None;
+            }
+            scan.extend_from_slice(data);
+        }
+        Some(scan)
+    }
+}
+
+/// The restart intervals in a chunk whose first one has the index `first`, without their markers.
+///
+/// The markers' own numbers, modulo 8, must agree with the indices; from the first that does not,
+/// the chunk is not believed. Fill bytes before a marker (§3.1.9) and an EOI at the end are left out.
+pub(crate) fn split_intervals(first: usize, chunk: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut index = first;
+    let mut rest = Some(chunk);
+    std::iter::from_fn(move || {
+        loop {
+            let data = rest?;
+            let marker = next_marker(data);
+            let (interval, after) = match marker {
+                Some((at, _)) => (&data[..at], Some(&data[at + 2..])),
+                None => (data, None),
+            };
+            let this = index;
+            let empty = trim_fill(interval).is_empty();
+            // The marker before the chunk's first interval numbers that one, not the next.
+            if !(empty && this == first) {
+                index += 1;
+            }
+            let agrees = |number: u8| index > 0 && (index - 1) % 8 == usize::from(number);
+            rest = match marker {
+                Some((_, Marker::Restart(number))) if agrees(number) => after,
+                _ => None,
+            };
+            if !empty {
+                return Some((this, trim_fill(interval)));
+            }
+        }
+    })
+}
+
+enum Marker {
+    Restart(u8),
+    End,
+}
+
+/// The first marker in entropy-coded data and where its 0xFF stands.
+fn next_marker(data: &[u8]) -> Option<(usize, Marker)> {
+    data.windows(2)
+        .enumerate()
+        .find_map(|(at, pair)| match pair {
+            [0xff, code @ 0xd0..=0xd7] => Some((at, Marker::Restart(code & 7))),
+            [0xff, 0xd9] => Some((at, Marker::End)),
+            _ => None,
+        })
+}
+
+fn trim_fill(data: &[u8]) -> &[u8] {
+    let end = data.iter().rposition(|&byte| byte != 0xff);
+    &data[..end.map_or(0, |end| end + 1)]
+}

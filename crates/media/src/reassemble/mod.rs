@@ -1,0 +1,4 @@
+//! Frames from RTP payloads, one file a payload format.
+
+mod chunk;
+pub mod jpeg;

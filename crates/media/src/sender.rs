@@ -1,0 +1,183 @@
+//! The sending side of a call: policy, sending buffer and packetiser.
+
+use std::time::Duration;
+
+use evenkeel_rtp::session::{MediaInfo, Path};
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+use crate::event::{Discard, Event, EventKind, EventQueue};
+use crate::frame::EncodedFrame;
+use crate::packetize::jpeg::{PacketizeError, Packetizer};
+use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig};
+use crate::sending_buffer::SendingBuffer;
+
+/// What a sending side is told when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderConfig {
+    /// The deadline and what it is made of.
+    pub policy: PolicyConfig,
+    /// The largest RTP payload in bytes
+    /// ([`Session::payload_capacity`](evenkeel_rtp::session::Session::payload_capacity)).
+    pub payload_capacity: usize,
+    /// What TFRC counts of a packet besides its payload, in bytes.
+    pub packet_overhead: usize,
+}
+
+/// A packet that may leave now.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// For [`Session::write_media`](evenkeel_rtp::session::Session::write_media).
+    pub info: MediaInfo,
+    /// The RTP payload.
+    pub payload: &'a [u8],
+}
+
+/// Frames in, packets out.
+///
+/// For each captured picture: ask [`target`](Self::target), encode, [`push_frame`](Self::push_frame).
+/// Whenever the pacer lets a packet go: [`next_packet`](Self::next_packet), and if it was sent,
+/// [`packet_sent`](Self::packet_sent).
+#[derive(Debug)]
+pub struct SendingSide {
+    policy: Policy,
+    buffer: SendingBuffer,
+    packetizer: Packetizer,
+    /// The target given last, until a frame answers it.
+    target: Option<Bytes>,
+    /// Where a payload is put together.
+    payload: Vec<u8>,
+    events: EventQueue,
+}
+
+impl SendingSide {
+    /// A sending side with nothing to send.
+    pub fn new(config: &SenderConfig) -> Self {
+        let packet = config.payload_capacity + config.packet_overhead;
+        // Main and restart header (RFC 2435 §3.1): a first guess, replaced by what frames cost.
+        let data = config.payload_capacity.saturating_sub(12).max(1);
+        Self {
+            policy: Policy::new(config.policy, packet as f64 / data as f64),
+            buffer: SendingBuffer::new(config.packet_overhead),
+            packetizer: Packetizer::new(config.payload_capacity),
+            target: None,
+            payload: Vec::with_capacity(config.payload_capacity),
+            events: EventQueue::default(),
+        }
+    }
+
+    /// A sample of the round-trip time came with feedback.
+    pub fn observe_rtt(&mut self, now: Instant, sample: Duration) {
+        self.policy.observe_rtt(now, sample);
+    }
+
+    /// What to make of the picture captured at `now`; `None` if it is better not encoded.
+    pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
+        self.buffer.expire(now, &mut self.events);
+        let queued = self.buffer.queued();
+        let before = self.policy.stretched();
+        let target = self.policy.target(now, path, queued);
+        self.note_deadline(now, before);
+        match target {
+            Some(target) => {
+                self.target = Some(target.size);
+                let (size, deadline) = (target.size, target.deadline);
+                let kind = EventKind::Target {
+                    size,
+                    queued,
+                    deadline,
+                };
+                self.events.push(now, kind);
+            }
+            None => self.discard(now, None, Discard::Busy),
+        }
+        target
+    }
+
+    /// A coded frame for the sending buffer. An error leaves the buffer as it was.
+    pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
+        let target = self.target.take();
+        let frame = self.packetizer.packetize(frame)?;
+        let scan = frame.scan_size();
+        self.policy.observe_frame(&CodedFrame {
+            preparation: frame.age(now),
+            target,
+            scan,
+            wire: self.buffer.wire_size(&frame),
+        });
+        let kind = EventKind::Queued {
+            timestamp: frame.timestamp(),
+            target,
+            size: scan,
+            packets: frame.packets(),
+        };
+        self.events.push(now, kind);
+        if let Some(evicted) = self.buffer.push(frame) {
+            self.discard(now, Some(evicted.timestamp()), Discard::Limit);
+        }
+        Ok(())
+    }
+
+    /// True if a departure would find something. It may turn out too late to be sent then.
+    pub fn has_data(&self) -> bool {
+        !self.buffer.is_empty()
+    }
+
+    /// What the buffer holds (θ), as TFRC will count it.
+    pub fn queued(&self) -> Bytes {
+        self.buffer.queued()
+    }
+
+    /// The packet that leaves if one leaves now.
+    pub fn next_packet(&mut self, now: Instant, path: &Path) -> Option<Outgoing<'_>> {
+        let before = self.policy.stretched();
+        let policy = &mut self.policy;
+        let next = self.buffer.next_packet(now, path, policy, &mut self.events);
+        let info = next.map(|next| {
+            self.payload.clear();
+            next.frame.write(next.index, &mut self.payload);
+            MediaInfo {
+                timestamp: next.frame.timestamp(),
+                marker: next.index + 1 == next.frame.packets(),
+            }
+        });
+        self.note_deadline(now, before);
+        info.map(|info| Outgoing {
+            info,
+            payload: &self.payload,
+        })
+    }
+
+    /// The packet that [`next_packet`](Self::next_packet) gave has left.
+    pub fn packet_sent(&mut self, now: Instant) {
+        self.buffer.packet_sent(now, &mut self.events);
+    }
+
+    /// The policy, for its deadline and what it measured.
+    pub const fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The oldest event that was not taken yet.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop()
+    }
+
+    /// Gives up what is queued.
+    pub fn close(&mut self, now: Instant) {
+        self.buffer.clear(now, &mut self.events);
+    }
+
+    fn discard(&mut self, now: Instant, timestamp: Option<u32>, reason: Discard) {
+        let kind = EventKind::Discarded { timestamp, reason };
+        self.events.push(now, kind);
+    }
+
+    fn note_deadline(&mut self, now: Instant, before: Option<Duration>) {
+        match (before, self.policy.stretched()) {
+            (None, Some(deadline)) => self.events.push(now, EventKind::Stretched { deadline }),
+            (Some(_), None) => self.events.push(now, EventKind::Relaxed),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The sending buffer: coded frames between the encoder and the pacer (thesis §6.3.1).
+//!
+//! Which frame goes next is decided when its first packet may leave, with the rate and the
+//! round-trip time of that moment. A frame once begun is finished, unless its sender was stopped or
+//! its peer vanished for so long that the rest of it is worthless.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use evenkeel_rtp::session::Path;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+use crate::event::{Discard, EventKind, EventQueue};
+use crate::packetize::jpeg::PacketizedFrame;
+use crate::policy::Policy;
+
+/// Frames that wait or are being sent.
+#[derive(Debug)]
+pub struct SendingBuffer {
+    /// Not begun, oldest first.
+    waiting: VecDeque<PacketizedFrame>,
+    current: Option<Current>,
+    /// When a frame last began.
+    last_begun: Option<Instant>,
+    /// What TFRC counts of each packet besides its payload.
+    packet_overhead: usize,
+}
+
+#[derive(Debug)]
+struct Current {
+    frame: PacketizedFrame,
+    /// The next packet to leave.
+    next: usize,
+    /// Given up when older than this.
+    expires: Duration,
+}
+
+/// A packet about to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NextPacket<'a> {
+    /// The frame it belongs to.
+    pub(crate) frame: &'a PacketizedFrame,
+    /// Which of its packets.
+    pub(crate) index: usize,
+}
+
+impl SendingBuffer {
+    /// The hard limit on waiting frames (thesis §6.3.2): the target keeps less than one waiting;
+    /// more than these would be too late at any frame rate of a conversation.
+    pub const MAX_WAITING: usize = 3;
+
+    /// An empty buffer; `packet_overhead` is what TFRC counts of each packet besides its payload,
+    /// in bytes.
+    pub fn new(packet_overhead: usize) -> Self {
+        Self {
+            waiting: VecDeque::with_capacity(Self::MAX_WAITING),
+            current: None,
+            last_begun: None,
+            packet_overhead,
+        }
+    }
+
+    /// Adds a coded frame. Gives the frame that had to leave for it, if the buffer was full.
+    pub fn push(&mut self, frame: PacketizedFrame) -> Option<PacketizedFrame> {
+        let evicted = if self.waiting.len() == Self::MAX_WAITING {
+            self.waiting.pop_front()
+        } else {
+            None
+        };
+        self.waiting.push_back(frame);
+        evicted
+    }
+
+    /// θ: everything that waits or remains to be sent, as TFRC will count it.
+    pub fn queued(&self) -> Bytes {
+        let waiting: Bytes = self.waiting.iter().map(|frame| self.wire_size(frame)).sum();
+        let current = self.current.as_ref().map_or(Bytes::ZERO, |current| {
+            (current.next..current.frame.packets())
+                .map(|index| Bytes::from(current.frame.payload_len(index) + self.packet_overhead))
+                .sum()
+        });
+        waiting + current
+    }
+
+    /// True if there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.current.is_none()
+    }
+
+    /// A frame as TFRC will count it.
+    pub fn wire_size(&self, frame: &PacketizedFrame) -> Bytes {
+        frame.payload() + Bytes::from(frame.packets() * self.packet_overhead)
+    }
+
+    /// The packet that leaves if one leaves now. Frames that are no longer worth sending are given up.
+    pub(crate) fn next_packet(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        policy: &mut Policy,
+        events: &mut EventQueue,
+    ) -> Option<NextPacket<'_>> {
+        self.expire(now, events);
+        if self.current.is_none() {
+            let frame = self.choose(now, path, policy, events)?;
+            let expected =
+                policy.delay_if_sent(now, frame.captured(), self.wire_size(&frame), path);
+            self.last_begun = Some(now);
+            self.current = Some(Current {
+                frame,
+                next: 0,
+                expires: expected
+                    .max(policy.deadline())
+                    .saturating_add(WORTHLESS_AFTER),
+            });
+        }
+        let current = self.current.as_ref()?;
+        Some(NextPacket {
+            frame: &current.frame,
+            index: current.next,
+        })
+    }
+
+    /// The packet that [`next_packet`](Self::next_packet) gave has left.
+    pub(crate) fn packet_sent(&mut self, now: Instant, events: &mut EventQueue) {
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        let (timestamp, age) = (current.frame.timestamp(), current.frame.age(now));
+        if current.next == 0 {
+            events.push(now, EventKind::Begun { timestamp, age });
+        }
+        current.next += 1;
+        if current.next == current.frame.packets() {
+            self.current = None;
+            events.push(now, EventKind::Sent { timestamp, age });
+        }
+    }
+
+    /// Gives up a half-sent frame that is worthless by now.
+    pub(crate) fn expire(&mut self, now: Instant, events: &mut EventQueue) {
+        let worthless = |current: &mut Current| current.frame.age(now) > current.expires;
+        if let Some(current) = self.current.take_if(worthless) {
+            discard(now, &current.frame, Discard::Abandoned, events);
+        }
+    }
+
+    /// Gives up everything.
+    pub(crate) fn clear(&mut self, now: Instant, events: &mut EventQueue) {
+        let current = self.current.take().map(|current| current.frame);
+        for frame in current.into_iter().chain(self.waiting.drain(..)) {
+            discard(now, &frame, Discard::Closed, events);
+        }
+    }
+
+    /// The frame to begin with: the oldest that can be displayed in time (equation 6.4). If none can
+    /// and the deadline is stretched, or the picture has stood still for too long, the freshest.
+    fn choose(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        policy: &mut Policy,
+        events: &mut EventQueue,
+    ) -> Option<PacketizedFrame> {
+        loop {
+            let frame = self.waiting.pop_front()?;
+            let size = self.wire_size(&frame);
+            if policy.is_in_time(now, frame.captured(), size, path) {
+                return Some(frame);
+            }
+            let freshest = self.waiting.is_empty();
+            let fresh = frame.age(now) < policy.deadline().saturating_add(WORTHLESS_AFTER);
+            let urgent = policy.stretched().is_some() || self.is_starving(now, policy);
+            if freshest && fresh && urgent {
+                if path.rtt.is_some() {
+                    let needed = policy.delay_if_sent(now, frame.captured(), size, path);
+                    policy.stretch(needed);
+                }
+                return Some(frame);
+            }
+            let reason = if urgent && !freshest {
+                Discard::Superseded
+            } else {
+                Discard::TooLate
+            };
+            discard(now, &frame, reason, events);
+        }
+    }
+
+    /// True if the picture would stand still for too long were the next frame awaited.
+    fn is_starving(&self, now: Instant, policy: &Policy) -> bool {
+        self.last_begun.is_none_or(|begun| {
+            now.saturating_since(begun) + policy.config().frame_interval > LONGEST_GAP
+        })
+    }
+}
+
+/// What remains of a half-sent frame this long after it should have been displayed interests
+/// nobody: the sender was stopped, its peer vanished or its rate collapsed.
+const WORTHLESS_AFTER: Duration = Duration::from_secs(1);
+
+/// The longest that the sender lets the picture stand still for the sake of the deadline: two
+/// frames at the lowest rate that is used for conversation, 10 frames a second.
+const LONGEST_GAP: Duration = Duration::from_millis(200);
+
+fn discard(now: Instant, frame: &PacketizedFrame, reason: Discard, events: &mut EventQueue) {
+    let timestamp = Some(frame.timestamp());
+    events.push(now, EventKind::Discarded { timestamp, reason });
+}
