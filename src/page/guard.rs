@@ -1,0 +1,215 @@
+//! Who may use the page: a browser that came here on purpose.
+//!
+//! A page on this machine can be reached by any web site that a browser on this machine has open.
+//! Two checks keep such sites out. The **Host** must be an IP literal or `localhost`: a name that an
+//! attacker's DNS has rebound to this address is neither. And what changes something must come from
+//! this very **origin**.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, header};
+
+/// Set by every current browser, and by no script of a page.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Why a request is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The Host is a name, or missing.
+    Host,
+    /// A request that changes something came from another site.
+    Origin,
+    /// What was posted is not declared as JSON.
+    ContentType,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others",
+            Self::Origin => "only the page itself may change the link: this request came from another site",
+            Self::ContentType => "post the knobs as application/json",
+        })
+    }
+}
+
+/// Checks a request of any kind.
+pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
+    let authority = only(headers, &header::HOST).and_then(|host| host.parse::<Authority>().ok());
+    let literal = authority.is_some_and(|authority| {
+        let host = authority.host();
+        // No user information: a Host has none.
+        !authority.as_str().contains('@')
+            && (host.eq_ignore_ascii_case("localhost")
+                || host.parse::<Ipv4Addr>().is_ok()
+                || host
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.strip_suffix(']'))
+                    .is_some_and(|inner| inner.parse::<Ipv6Addr>().is_ok()))
+    });
+    if literal { Ok(()) } else { Err(Refused::Host) }
+}
+
+/// Checks a request that changes something, after [`check_host`].
+///
+/// A browser names the origin of every such request. What names none is not a browser and acts for
+/// whoever runs it, so `curl` may steer the link; it too has to say `application/json`, which no
+/// page of another site can without asking first.
+pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
+    if headers.contains_key(header::ORIGIN) {
+        let host = only(headers, &header::HOST).ok_or(Refused::Host)?;
+        let same = only(headers, &header::ORIGIN)
+            .and_then(|origin| origin.strip_prefix("http://"))
+            .is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+        if !same {
+            return Err(Refused::Origin);
+        }
+    }
+    if headers.contains_key(&SEC_FETCH_SITE)
+        && only(headers, &SEC_FETCH_SITE) != Some("same-origin")
+    {
+        return Err(Refused::Origin);
+    }
+    let json = only(headers, &header::CONTENT_TYPE)
+        .and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"));
+    if json {
+        Ok(())
+    } else {
+        Err(Refused::ContentType)
+    }
+}
+
+/// The value of a header that stands exactly once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, value.parse().unwrap());
+        }
+        headers
+    }
+
+    fn host(host: &str) -> Result<(), Refused> {
+        check_host(&headers(&[("host", host)]))
+    }
+
+    #[test]
+    fn an_address_or_localhost_may_be_asked_for() {
+        for good in [
+            "127.0.0.1:8080",
+            "localhost",
+            "LocalHost:9000",
+            "[::1]:8080",
+            "[::1]",
+            "192.168.1.5:80",
+        ] {
+            assert_eq!(host(good), Ok(()), "{good}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_may_be_rebound_is_refused() {
+        for bad in [
+            "evil.example:8080",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "127.1",
+            "0x7f.0.0.1",
+            "",
+            "[::1",
+            "::1",
+            "a@127.0.0.1",
+            "127.0.0.1:8080, evil.example",
+        ] {
+            assert_eq!(host(bad), Err(Refused::Host), "{bad}");
+        }
+        assert_eq!(check_host(&HeaderMap::new()), Err(Refused::Host));
+        assert_eq!(
+            check_host(&headers(&[("host", "localhost"), ("host", "localhost")])),
+            Err(Refused::Host)
+        );
+    }
+
+    fn change(extra: &[(&'static str, &str)]) -> Result<(), Refused> {
+        let mut all = vec![
+            ("host", "127.0.0.1:8080"),
+            ("content-type", "application/json; charset=utf-8"),
+        ];
+        all.extend_from_slice(extra);
+        check_change(&headers(&all))
+    }
+
+    #[test]
+    fn the_page_itself_and_a_script_on_this_machine_may_change_the_link() {
+        assert_eq!(
+            change(&[
+                ("origin", "http://127.0.0.1:8080"),
+                ("sec-fetch-site", "same-origin")
+            ]),
+            Ok(())
+        );
+        assert_eq!(change(&[]), Ok(()));
+    }
+
+    #[test]
+    fn another_site_or_port_or_scheme_may_not() {
+        for origin in [
+            "http://evil.example",
+            "http://127.0.0.1",
+            "http://127.0.0.1:3000",
+            "http://localhost:8080",
+            "https://127.0.0.1:8080",
+            "null",
+            "",
+        ] {
+            assert_eq!(
+                change(&[("origin", origin)]),
+                Err(Refused::Origin),
+                "{origin}"
+            );
+        }
+        for site in ["cross-site", "same-site", "none"] {
+            assert_eq!(
+                change(&[("sec-fetch-site", site)]),
+                Err(Refused::Origin),
+                "{site}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_form_of_another_site_cannot_declare_json() {
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=application/json",
+        ] {
+            let posted = headers(&[("host", "localhost"), ("content-type", kind)]);
+            assert_eq!(check_change(&posted), Err(Refused::ContentType), "{kind}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_the_host_says_only_literals_pass(text in "[a-z0-9.:@\\[\\]-]{0,24}") {
+            if host(&text).is_ok() {
+                let name = text.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit())).map_or(text.as_str(), |(name, _)| name);
+                let literal = name.trim_start_matches('[').trim_end_matches(']');
+                prop_assert!(name == "localhost" || literal.parse::<std::net::IpAddr>().is_ok());
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The last minute of samples, for the charts of who joins late, and the stream of new ones.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use axum::body::Bytes;
+use tokio::sync::broadcast;
+
+use super::sample::{Sample, to_json};
+
+/// How far back the charts reach, seconds.
+pub(super) const SPAN_S: f64 = 60.0;
+/// The same at 20 samples a second, twice what is asked for: the bound whatever the times say.
+const MAX_SAMPLES: usize = 1_200;
+/// Samples a viewer may fall behind before it skips some: six seconds' worth.
+const MAX_LAG: usize = 64;
+
+/// Samples as server-sent events, bounded.
+pub(super) struct History {
+    /// The first event of every stream: what is running.
+    info_event: String,
+    recent: Mutex<VecDeque<Recent>>,
+    live: broadcast::Sender<Bytes>,
+}
+
+struct Recent {
+    t_s: f64,
+    json: String,
+}
+
+impl History {
+    /// None yet; `info` is the JSON that opens every stream.
+    pub(super) fn new(info: &str) -> Self {
+        Self {
+            // A browser whose stream breaks comes back after one second.
+            info_event: format!("retry: 1000\nevent: info\ndata: {info}\n\n"),
+            recent: Mutex::new(VecDeque::new()),
+            live: broadcast::Sender::new(MAX_LAG),
+        }
+    }
+
+    /// Adds a sample, forgets what is over a minute old, and tells the viewers.
+    pub(super) fn push(&self, sample: &Sample) {
+        let json = to_json(sample);
+        let event = Bytes::from(format!("data: {json}\n\n"));
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        while recent.len() >= MAX_SAMPLES
+            || recent
+                .front()
+                .is_some_and(|old| old.t_s < sample.t_s - SPAN_S)
+        {
+            recent.pop_front();
+        }
+        recent.push_back(Recent {
+            t_s: sample.t_s,
+            json,
+        });
+        // Sent under the lock, so that a stream that opens now has the sample once. Nobody watching
+        // is no error.
+        let _ = self.live.send(event);
+    }
+
+    /// The newest sample as JSON, if there is one.
+    pub(super) fn latest(&self) -> Option<String> {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.back().map(|newest| newest.json.clone())
+    }
+
+    /// The events that open a stream (what is running, the last minute), and the samples after them.
+    pub(super) fn follow(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
+        let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let samples: Vec<&str> = recent.iter().map(|sample| sample.json.as_str()).collect();
+        let opening = format!(
+            "{}event: history\ndata: [{}]\n\n",
+            self.info_event,
+            samples.join(",")
+        );
+        (opening.into(), self.live.subscribe())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(t_s: f64) -> Sample {
+        Sample {
+            t_s,
+            ..Sample::default()
+        }
+    }
+
+    /// The times of the samples that open a stream.
+    fn times(history: &History) -> Vec<f64> {
+        let (opening, _) = history.follow();
+        let text = std::str::from_utf8(&opening).unwrap();
+        let data = text.split("event: history\ndata: ").nth(1).unwrap();
+        let samples: Vec<serde_json::Value> = serde_json::from_str(data.trim()).unwrap();
+        samples
+            .iter()
+            .map(|sample| sample["t_s"].as_f64().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_late_joiner_gets_the_last_minute() {
+        let history = History::new("{}");
+        assert_eq!(times(&history), [0.0; 0]);
+        (0..1_000).for_each(|n| history.push(&at(f64::from(n) / 8.0)));
+        let times = times(&history);
+        assert_eq!(times.len(), 481);
+        assert_eq!((times[0], times[480]), (64.875, 124.875));
+    }
+
+    #[test]
+    fn memory_is_bounded_when_time_stands_still_or_is_undefined() {
+        let history = History::new("{}");
+        (0..3_000).for_each(|n| history.push(&at(if n % 2 == 0 { 1.0 } else { f64::NAN })));
+        assert_eq!(history.recent.lock().unwrap().len(), MAX_SAMPLES);
+    }
+
+    #[test]
+    fn every_sample_is_in_the_opening_or_live_and_never_both() {
+        let history = History::new("{}");
+        history.push(&at(1.0));
+        let (opening, mut live) = history.follow();
+        history.push(&at(2.0));
+        assert!(
+            std::str::from_utf8(&opening)
+                .unwrap()
+                .contains("\"t_s\":1.0")
+        );
+        assert!(live.try_recv().unwrap().starts_with(b"data: {\"t_s\":2.0"));
+        assert!(live.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_viewer_that_falls_behind_skips_to_the_newest() {
+        let history = History::new("{}");
+        let (_, mut live) = history.follow();
+        (0..1_000).for_each(|n| history.push(&at(f64::from(n))));
+        assert!(matches!(
+            live.try_recv(),
+            Err(broadcast::error::TryRecvError::Lagged(_))
+        ));
+        assert_eq!(std::iter::from_fn(|| live.try_recv().ok()).count(), MAX_LAG);
+        assert_eq!(
+            history.latest().unwrap().split(',').next(),
+            Some("{\"t_s\":999.0")
+        );
+    }
+}

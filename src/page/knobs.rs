@@ -1,0 +1,188 @@
+//! The link's knobs as a viewer posts them, and the ranges they may take.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A change of the link, or its present settings. `None` leaves a setting as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Knobs {
+    /// The link's rate, bits a second.
+    pub(crate) rate_bps: Option<f64>,
+    /// The base **round-trip** time in milliseconds, as `--rtt`: half of it each way.
+    pub(crate) delay_ms: Option<f64>,
+    /// The drop-tail queue's size in milliseconds at the link's rate.
+    pub(crate) queue_ms: Option<f64>,
+    /// Independent random loss, percent of packets.
+    pub(crate) loss_pct: Option<f64>,
+}
+
+/// The range of one knob, ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limit {
+    pub(super) field: &'static str,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+/// From a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
+/// from one packet at the higher rates to a bloated buffer; from none to a cut line.
+pub(super) const LIMITS: [Limit; 4] = [
+    Limit {
+        field: "rate_bps",
+        min: 50e3,
+        max: 100e6,
+    },
+    Limit {
+        field: "delay_ms",
+        min: 0.0,
+        max: 1_000.0,
+    },
+    Limit {
+        field: "queue_ms",
+        min: 1.0,
+        max: 1_000.0,
+    },
+    Limit {
+        field: "loss_pct",
+        min: 0.0,
+        max: 100.0,
+    },
+];
+
+/// Why posted knobs are refused.
+#[derive(Debug, PartialEq)]
+pub(crate) enum KnobsError {
+    /// Not JSON of the right shape; the text names the place.
+    Malformed(String),
+    /// No knob in it.
+    Empty,
+    /// A value outside its range.
+    OutOfRange {
+        /// The value given.
+        value: f64,
+        /// The range it should have been in.
+        limit: Limit,
+    },
+}
+
+impl fmt::Display for KnobsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(why) => write!(f, "not a set of knobs: {why}"),
+            Self::Empty => {
+                write!(f, "nothing to change: give at least one of")?;
+                LIMITS
+                    .iter()
+                    .try_for_each(|limit| write!(f, " {}", limit.field))
+            }
+            Self::OutOfRange {
+                value,
+                limit: Limit { field, min, max },
+            } => {
+                write!(f, "{field} is {value}: it must be from {min} to {max}")
+            }
+        }
+    }
+}
+
+impl Knobs {
+    /// Reads posted JSON and checks every value.
+    pub(super) fn parse(json: &[u8]) -> Result<Self, KnobsError> {
+        // A derived reader would take an array too, by position.
+        if !json.trim_ascii_start().starts_with(b"{") {
+            return Err(KnobsError::Malformed("expected an object".into()));
+        }
+        let knobs: Self = serde_json::from_slice(json)
+            .map_err(|error| KnobsError::Malformed(error.to_string()))?;
+        let values = [
+            knobs.rate_bps,
+            knobs.delay_ms,
+            knobs.queue_ms,
+            knobs.loss_pct,
+        ];
+        if values.iter().all(Option::is_none) {
+            return Err(KnobsError::Empty);
+        }
+        for (value, limit) in values.into_iter().zip(LIMITS) {
+            // Written so that NaN is out of range too.
+            if let Some(value) = value
+                && !(limit.min..=limit.max).contains(&value)
+            {
+                return Err(KnobsError::OutOfRange { value, limit });
+            }
+        }
+        Ok(knobs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn one_knob_is_a_change_and_the_others_stay() {
+        let knobs = Knobs::parse(br#"{"rate_bps": 2e6}"#).unwrap();
+        assert_eq!(
+            knobs,
+            Knobs {
+                rate_bps: Some(2e6),
+                ..Knobs::default()
+            }
+        );
+    }
+
+    #[test]
+    fn the_ends_of_each_range_belong_to_it() {
+        for limit in LIMITS {
+            for value in [limit.min, limit.max] {
+                assert!(
+                    Knobs::parse(format!("{{\"{}\": {value}}}", limit.field).as_bytes()).is_ok()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_outside_says_field_value_and_range() {
+        let error = Knobs::parse(br#"{"delay_ms": -1}"#).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "delay_ms is -1: it must be from 0 to 1000"
+        );
+    }
+
+    #[test]
+    fn nothing_and_nonsense_are_refused() {
+        assert_eq!(Knobs::parse(b"{}"), Err(KnobsError::Empty));
+        assert_eq!(
+            Knobs::parse(br#"{"rate_bps": null}"#),
+            Err(KnobsError::Empty)
+        );
+        for json in [
+            "",
+            "[1]",
+            "{",
+            r#"{"rate_bps": "2e6"}"#,
+            r#"{"rate_bps": 1e999}"#,
+            r#"{"rate": 1}"#,
+        ] {
+            assert!(
+                matches!(Knobs::parse(json.as_bytes()), Err(KnobsError::Malformed(_))),
+                "{json}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_accepted_is_in_range(bytes in any::<Vec<u8>>(), value in any::<f64>(), which in 0_usize..4) {
+            prop_assert!(Knobs::parse(&bytes).is_err());
+            let limit = LIMITS[which];
+            let parsed = Knobs::parse(format!("{{\"{}\": {value}}}", limit.field).as_bytes());
+            prop_assert_eq!(parsed.is_ok(), value >= limit.min && value <= limit.max);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! One live picture for any number of viewers, as motion JPEG over HTTP.
+//!
+//! Only the newest picture is kept: a viewer takes it when it is ready for one, so a slow viewer
+//! misses pictures, holds nobody up and costs no memory.
+
+use axum::body::Bytes;
+use tokio::sync::watch;
+
+/// The content type of a stream of pictures.
+pub(super) const CONTENT_TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
+/// What opens a stream.
+const OPENING: &[u8] = b"--picture\r\n";
+/// What ends a part. It goes out with its part: a browser shows a picture when it sees the boundary
+/// after it, which would otherwise wait for the next picture.
+const CLOSING: &[u8] = b"\r\n--picture\r\n";
+
+/// The newest picture, framed as a part.
+pub(super) struct Pictures {
+    newest: watch::Sender<Option<Bytes>>,
+}
+
+impl Pictures {
+    /// None yet.
+    pub(super) fn new() -> Self {
+        Self {
+            newest: watch::Sender::new(None),
+        }
+    }
+
+    /// True while a stream is open.
+    pub(super) fn watched(&self) -> bool {
+        self.newest.receiver_count() > 0
+    }
+
+    /// Replaces the newest picture.
+    pub(super) fn show(&self, jpeg: &[u8]) {
+        self.newest.send_replace(Some(part(jpeg)));
+    }
+
+    /// Opens a stream.
+    pub(super) fn follow(&self) -> Viewer {
+        if !self.watched() {
+            // Pictures are made only while someone looks: the last one may be minutes old.
+            self.newest.send_replace(None);
+        }
+        let mut newest = self.newest.subscribe();
+        newest.mark_changed();
+        Viewer {
+            newest,
+            opened: false,
+        }
+    }
+}
+
+/// One open stream. Dropping it closes it.
+pub(super) struct Viewer {
+    newest: watch::Receiver<Option<Bytes>>,
+    opened: bool,
+}
+
+impl Viewer {
+    /// The next bytes of the stream, when there are any; `None` once the page has stopped.
+    pub(super) async fn next(&mut self) -> Option<Bytes> {
+        if !self.opened {
+            self.opened = true;
+            return Some(Bytes::from_static(OPENING));
+        }
+        loop {
+            self.newest.changed().await.ok()?;
+            let part = self.newest.borrow_and_update().clone();
+            if part.is_some() {
+                return part;
+            }
+        }
+    }
+}
+
+/// A picture between two boundaries.
+fn part(jpeg: &[u8]) -> Bytes {
+    let mut part = format!(
+        "Content-Type: image/jpeg\r\nContent-Length: {}\r\n\r\n",
+        jpeg.len()
+    )
+    .into_bytes();
+    part.extend_from_slice(jpeg);
+    part.extend_from_slice(CLOSING);
+    part.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    /// What the viewer can have without waiting.
+    fn ready(viewer: &mut Viewer) -> Option<Bytes> {
+        viewer.next().now_or_never().flatten()
+    }
+
+    #[test]
+    fn a_part_carries_its_length_and_the_boundary_after_it() {
+        assert_eq!(
+            part(b"\xFF\xD8jpeg\xFF\xD9"),
+            &b"Content-Type: image/jpeg\r\nContent-Length: 8\r\n\r\n\xFF\xD8jpeg\xFF\xD9\r\n--picture\r\n"[..]
+        );
+    }
+
+    #[test]
+    fn a_slow_viewer_gets_the_newest_picture_and_no_other() {
+        let pictures = Pictures::new();
+        let mut viewer = pictures.follow();
+        assert_eq!(ready(&mut viewer).unwrap(), OPENING);
+        assert_eq!(ready(&mut viewer), None);
+        pictures.show(b"1");
+        pictures.show(b"2");
+        assert_eq!(ready(&mut viewer).unwrap(), part(b"2"));
+        assert_eq!(ready(&mut viewer), None);
+    }
+
+    #[test]
+    fn a_second_viewer_sees_the_picture_of_the_first_at_once() {
+        let pictures = Pictures::new();
+        let _first = pictures.follow();
+        pictures.show(b"1");
+        let mut second = pictures.follow();
+        assert_eq!(ready(&mut second).unwrap(), OPENING);
+        assert_eq!(ready(&mut second).unwrap(), part(b"1"));
+    }
+
+    #[test]
+    fn a_picture_from_before_the_pause_is_not_shown() {
+        let pictures = Pictures::new();
+        let viewer = pictures.follow();
+        pictures.show(b"old");
+        assert!(pictures.watched());
+        drop(viewer);
+        assert!(!pictures.watched());
+        let mut viewer = pictures.follow();
+        assert_eq!(ready(&mut viewer).unwrap(), OPENING);
+        assert_eq!(ready(&mut viewer), None);
+    }
+}

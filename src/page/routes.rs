@@ -1,0 +1,201 @@
+//! What the server answers, and the headers of every answer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+use futures_util::stream::{self, StreamExt as _};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::guard::{self, Refused};
+use super::knobs::Knobs;
+use super::pictures::{self, Pictures};
+use super::{Shared, sample};
+
+/// Four numbers with their names are under 200 bytes.
+const MAX_POST: usize = 1_024;
+/// How long they may take to arrive.
+const POST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Everything from here, nothing from elsewhere, and no other page may frame this one.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+const SVG: &str = "image/svg+xml";
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// Path, content type and content of everything that does not change while the program runs.
+const ASSETS: [(&str, &str, &str); 8] = [
+    ("/", HTML, include_str!("assets/index.html")),
+    ("/page.css", CSS, include_str!("assets/page.css")),
+    ("/page.js", JAVASCRIPT, include_str!("assets/page.js")),
+    ("/chart.js", JAVASCRIPT, include_str!("assets/chart.js")),
+    ("/format.js", JAVASCRIPT, include_str!("assets/format.js")),
+    ("/knobs.js", JAVASCRIPT, include_str!("assets/knobs.js")),
+    ("/stream.js", JAVASCRIPT, include_str!("assets/stream.js")),
+    ("/mark.svg", SVG, include_str!("assets/mark.svg")),
+];
+
+/// All routes over the shared state.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    let assets = ASSETS
+        .into_iter()
+        .fold(Router::new(), |router, (path, kind, content)| {
+            router.route(
+                path,
+                get(move || async move { answer(StatusCode::OK, kind, content) }),
+            )
+        });
+    assets
+        .route("/api/info", get(info))
+        .route("/api/sample", get(latest))
+        .route("/api/events", get(events))
+        .route("/api/link", post(change_link))
+        .route("/sent.mjpg", get(sent))
+        .route("/received.mjpg", get(received))
+        .fallback(|| async { answer(StatusCode::NOT_FOUND, TEXT, "there is no such page here\n") })
+        .layer(middleware::from_fn(guarded))
+        .with_state(shared)
+}
+
+/// Refuses a wrong Host, and sets the headers that every answer has.
+async fn guarded(request: Request, next: Next) -> Response {
+    let mut response = match guard::check_host(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refuse(&refused),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        // The pictures are nobody else's: without this any site could show them.
+        (
+            header::HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn info(State(shared): State<Arc<Shared>>) -> Response {
+    answer(StatusCode::OK, JSON, shared.info.clone())
+}
+
+async fn latest(State(shared): State<Arc<Shared>>) -> Response {
+    match shared.history.latest() {
+        Some(sample) => answer(StatusCode::OK, JSON, sample),
+        None => StatusCode::NO_CONTENT.into_response(),
+    }
+}
+
+async fn events(State(shared): State<Arc<Shared>>) -> Response {
+    let (opening, live) = shared.history.follow();
+    let samples = stream::unfold(live, async |mut live| {
+        loop {
+            match live.recv().await {
+                Ok(event) => return Some((event, live)),
+                // Too slow: what was missed is of no use any more.
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    });
+    let events = stream::iter([opening])
+        .chain(samples)
+        .map(Ok::<_, Infallible>);
+    answer(
+        StatusCode::OK,
+        "text/event-stream",
+        Body::from_stream(events),
+    )
+}
+
+async fn sent(State(shared): State<Arc<Shared>>) -> Response {
+    motion_jpeg(&shared.sent)
+}
+
+async fn received(State(shared): State<Arc<Shared>>) -> Response {
+    motion_jpeg(&shared.received)
+}
+
+fn motion_jpeg(pictures: &Pictures) -> Response {
+    let parts = stream::unfold(pictures.follow(), async |mut viewer| {
+        viewer
+            .next()
+            .await
+            .map(|bytes| (Ok::<_, Infallible>(bytes), viewer))
+    });
+    answer(
+        StatusCode::OK,
+        pictures::CONTENT_TYPE,
+        Body::from_stream(parts),
+    )
+}
+
+async fn change_link(
+    State(shared): State<Arc<Shared>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if let Err(refused) = guard::check_change(&headers) {
+        return refuse(&refused);
+    }
+    let Some(controls) = &shared.controls else {
+        return answer(
+            StatusCode::NOT_FOUND,
+            TEXT,
+            "there is no link to steer in this mode\n",
+        );
+    };
+    let posted = match tokio::time::timeout(POST_TIMEOUT, to_bytes(body, MAX_POST)).await {
+        Ok(Ok(posted)) => posted,
+        Ok(Err(_)) => {
+            return answer(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                TEXT,
+                format!("at most {MAX_POST} bytes\n"),
+            );
+        }
+        Err(_) => {
+            return answer(
+                StatusCode::REQUEST_TIMEOUT,
+                TEXT,
+                "the knobs did not arrive in time\n",
+            );
+        }
+    };
+    match Knobs::parse(&posted) {
+        Err(error) => answer(StatusCode::UNPROCESSABLE_ENTITY, TEXT, format!("{error}\n")),
+        Ok(knobs) => match controls(knobs) {
+            Err(error) => answer(StatusCode::CONFLICT, TEXT, format!("{error}\n")),
+            Ok(()) => answer(StatusCode::OK, JSON, sample::to_json(&knobs)),
+        },
+    }
+}
+
+fn refuse(refused: &Refused) -> Response {
+    let status = match refused {
+        Refused::Host => StatusCode::MISDIRECTED_REQUEST,
+        Refused::Origin => StatusCode::FORBIDDEN,
+        Refused::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    };
+    answer(status, TEXT, format!("{refused}\n"))
+}
+
+fn answer(status: StatusCode, kind: &'static str, content: impl Into<Body>) -> Response {
+    (status, [(header::CONTENT_TYPE, kind)], content.into()).into_response()
+}

@@ -1,0 +1,184 @@
+//! What the page is told: once about the run, then about ten times a second about its state.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use super::knobs::{self, Knobs};
+
+/// What is running, shown in the page's header.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct PageInfo {
+    /// The source of the pictures, in words: "built-in scene", a file's name, a camera's.
+    pub(crate) source: String,
+    /// Width of the picture in pixels.
+    pub(crate) width: u32,
+    /// Height of the picture in pixels.
+    pub(crate) height: u32,
+    /// Pictures a second.
+    pub(crate) fps: f64,
+    /// The run's seed. A string in JSON, because a browser's numbers end at 2^53.
+    #[serde(serialize_with = "as_string")]
+    pub(crate) seed: u64,
+    /// The command that repeats this run.
+    pub(crate) command: String,
+    /// Which pictures there are.
+    pub(crate) mode: Mode,
+    /// True where a link can be steered from the page.
+    pub(crate) knobs: bool,
+    /// The sending buffer's deadline γ in milliseconds, before any stretching.
+    pub(crate) deadline_ms: f64,
+}
+
+impl PageInfo {
+    /// This and the knobs' ranges, so that the sliders end where the checks do.
+    pub(super) fn with_limits(&self) -> String {
+        #[derive(Serialize)]
+        struct WithLimits<'a> {
+            #[serde(flatten)]
+            info: &'a PageInfo,
+            limits: BTreeMap<&'static str, [f64; 2]>,
+        }
+        let limits = knobs::LIMITS
+            .iter()
+            .map(|limit| (limit.field, [limit.min, limit.max]))
+            .collect();
+        to_json(&WithLimits { info: self, limits })
+    }
+}
+
+/// Which subcommand runs: it decides which pictures and charts have something to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// Both ends and the link between them.
+    Demo,
+    /// One end of a call: it sends and receives.
+    Call,
+    /// The receiving end of one way.
+    Recv,
+    /// The sending end of one way.
+    Send,
+}
+
+/// What limits the sender just now, shown as a badge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) enum SenderState {
+    /// No peer was heard yet, or no feedback came yet.
+    #[default]
+    #[serde(rename = "waiting")]
+    Waiting,
+    /// No loss event yet: the rate doubles once a round trip.
+    #[serde(rename = "slow start")]
+    SlowStart,
+    /// The throughput equation gives the rate.
+    #[serde(rename = "congestion avoidance")]
+    CongestionAvoidance,
+    /// The nofeedback timer has expired since the last feedback: the rate halves.
+    #[serde(rename = "nofeedback")]
+    NoFeedback,
+    /// The peer said goodbye.
+    #[serde(rename = "peer gone")]
+    PeerGone,
+    /// Nothing was heard for so long that sending has stopped.
+    #[serde(rename = "given up")]
+    GivenUp,
+}
+
+/// The session at one time. Counts run from the start of the run; a number that does not exist at
+/// this end is `None` or NaN and shown as a dash.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Sample {
+    /// Seconds since the start of the run.
+    pub(crate) t_s: f64,
+    /// The allowed rate *X*, bits a second.
+    pub(crate) x_bps: f64,
+    /// The receive rate *X_recv* last reported, bits a second.
+    pub(crate) x_recv_bps: f64,
+    /// What has gone out lately, bits a second.
+    pub(crate) throughput_bps: f64,
+    /// The link's rate, bits a second, where the link is ours.
+    pub(crate) link_bps: Option<f64>,
+    /// The filtered round-trip time *R*, milliseconds.
+    pub(crate) rtt_ms: f64,
+    /// How long the link's queue takes to drain, milliseconds, where the link is ours.
+    pub(crate) queue_ms: Option<f64>,
+    /// The loss event rate *p*, in [0, 1].
+    pub(crate) p: f64,
+    /// Capture to display of the last frame shown, milliseconds.
+    pub(crate) frame_delay_ms: f64,
+    /// The 95th percentile of the same over the last seconds.
+    pub(crate) frame_delay_p95_ms: f64,
+    /// PSNR of the last frame shown against the original, where both are here.
+    pub(crate) psnr_db: Option<f64>,
+    /// The size that the encoder now aims at, bytes a frame.
+    pub(crate) target_bytes: u64,
+    /// Frames that went out.
+    pub(crate) frames_sent: u64,
+    /// Frames displayed on time.
+    pub(crate) frames_shown: u64,
+    /// Frames complete after their playout time.
+    pub(crate) frames_late: u64,
+    /// Frames displayed with intervals concealed.
+    pub(crate) frames_corrupt: u64,
+    /// Frames that the sending buffer gave up before they began.
+    pub(crate) frames_discarded: u64,
+    /// Those, by reason.
+    pub(crate) discarded: BTreeMap<&'static str, u64>,
+    /// What limits the sender.
+    pub(crate) state: SenderState,
+    /// The sending buffer's present deadline, milliseconds: above [`PageInfo::deadline_ms`] it is
+    /// stretched.
+    pub(crate) deadline_ms: f64,
+    /// Datagrams ignored, by kind.
+    pub(crate) ignored: BTreeMap<&'static str, u64>,
+    /// The link as it is now; nothing where the link is not ours.
+    pub(crate) knobs: Knobs,
+}
+
+/// JSON of a value of this module. Their maps have string keys and their numbers no failing
+/// serialiser, so this cannot fail; an infinite or undefined number becomes `null`.
+pub(super) fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("strings, numbers and maps with string keys serialise")
+}
+
+fn as_string<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_undefined_number_is_null_and_not_an_error() {
+        let sample = Sample {
+            x_bps: f64::INFINITY,
+            rtt_ms: f64::NAN,
+            ..Sample::default()
+        };
+        let json: serde_json::Value = serde_json::from_str(&to_json(&sample)).unwrap();
+        assert!(json["x_bps"].is_null() && json["rtt_ms"].is_null() && json["link_bps"].is_null());
+        assert_eq!(json["p"], 0.0);
+        assert_eq!(json["state"], "waiting");
+    }
+
+    #[test]
+    fn the_seed_survives_a_browsers_numbers() {
+        let info = PageInfo {
+            source: "scene".into(),
+            width: 640,
+            height: 480,
+            fps: 25.0,
+            seed: u64::MAX,
+            command: "evenkeel demo".into(),
+            mode: Mode::Demo,
+            knobs: true,
+            deadline_ms: 150.0,
+        };
+        let json: serde_json::Value = serde_json::from_str(&info.with_limits()).unwrap();
+        assert_eq!(json["seed"], u64::MAX.to_string());
+        assert_eq!(json["mode"], "demo");
+        assert_eq!(json["limits"]["loss_pct"][1], 100.0);
+    }
+}
