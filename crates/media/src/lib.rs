@@ -12,6 +12,7 @@ pub mod quality;
 pub mod rate_target;
 pub mod reassemble;
 pub mod receiver;
+pub mod report;
 pub mod sender;
 pub mod sending_buffer;
 pub mod sink;

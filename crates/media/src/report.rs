@@ -1,0 +1,392 @@
+//! What a run comes to: one set of figures, over the time after a warm-up.
+
+use std::time::Duration;
+
+use evenkeel_rtp::session::EventKind as SessionEvent;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use crate::call::CallEvent;
+use crate::event::EventKind as MediaEvent;
+
+/// The state of both ends and the link at one moment, as far as they are at hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct State {
+    /// X at the sender.
+    pub allowed_rate: Option<Rate>,
+    /// p at the sender.
+    pub loss_event_rate: Option<f64>,
+    /// The link's rate.
+    pub link_rate: Option<Rate>,
+    /// Bytes of media that the sender has sent, as TFRC counts them.
+    pub sent: Option<Bytes>,
+    /// Bytes of media that the receiver has received.
+    pub received: Option<Bytes>,
+    /// Packets that the receiver has received.
+    pub packets_received: u64,
+    /// Packets that the receiver has missed.
+    pub packets_lost: u64,
+}
+
+/// A frame that was shown.
+#[derive(Clone, Copy, Debug)]
+pub struct ShownFrame {
+    /// When.
+    pub at: Instant,
+    /// Since its capture, where that is known.
+    pub delay: Option<Duration>,
+    /// Luma PSNR in dB against the original, where that is at hand.
+    pub psnr: Option<f64>,
+    /// Some of it was missing.
+    pub corrupt: bool,
+}
+
+/// Accumulates a run's figures in memory that does not grow with it.
+#[derive(Clone, Debug)]
+pub struct CallReport {
+    start: Instant,
+    first: Option<(Instant, State)>,
+    last: Option<(Instant, State)>,
+    allowed: TimeMean,
+    link: TimeMean,
+    loss_event_rate: TimeMean,
+    rtt_ms: Histogram,
+    delay_ms: Histogram,
+    psnr_db: Histogram,
+    size_error_pct: Histogram,
+    psnr_sum: f64,
+    previous_shown: Option<Instant>,
+    longest_gap: Duration,
+    frames_sent: u64,
+    frames_shown: u64,
+    frames_discarded: u64,
+    frames_late: u64,
+    frames_corrupt: u64,
+}
+
+/// The figures. What was not at hand is `None`; percentiles are by nearest rank.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Summary {
+    /// Mean of X.
+    pub x_mean: Option<Rate>,
+    /// Mean rate of the link.
+    pub link_mean: Option<Rate>,
+    /// X over the link's rate.
+    pub x_over_link: Option<f64>,
+    /// Media sent over what X allowed.
+    pub media_over_x: Option<f64>,
+    /// Media received a second; sent, where only the sender is at hand.
+    pub throughput: Option<Rate>,
+    /// Median of the round-trip time's samples.
+    pub rtt_p50_ms: Option<f64>,
+    /// Mean of p.
+    pub loss_event_rate: Option<f64>,
+    /// Packets missed, of those sent.
+    pub packet_loss_pct: Option<f64>,
+    /// Frames that left whole.
+    pub frames_sent: u64,
+    /// Frames that were displayed.
+    pub frames_shown: u64,
+    /// Frames that the sender gave up, encoded or not.
+    pub frames_discarded: u64,
+    /// Frames that were complete only after their display time.
+    pub frames_late: u64,
+    /// Frames that were displayed with a part missing.
+    pub frames_corrupt: u64,
+    /// Median from capture to display.
+    pub frame_delay_p50_ms: Option<f64>,
+    /// 95th percentile of the same.
+    pub frame_delay_p95_ms: Option<f64>,
+    /// The longest time without a new picture.
+    pub longest_gap_ms: Option<f64>,
+    /// Mean luma PSNR.
+    pub psnr_mean_db: Option<f64>,
+    /// Its 5th percentile.
+    pub psnr_p5_db: Option<f64>,
+    /// Median error of the coded size against its target.
+    pub size_error_p50_pct: Option<f64>,
+    /// 95th percentile of the same.
+    pub size_error_p95_pct: Option<f64>,
+}
+
+impl CallReport {
+    /// A report over what happens from `start` on; earlier is warm-up.
+    pub fn new(start: Instant) -> Self {
+        Self {
+            start,
+            first: None,
+            last: None,
+            allowed: TimeMean::default(),
+            link: TimeMean::default(),
+            loss_event_rate: TimeMean::default(),
+            rtt_ms: Histogram::new(0.1),
+            delay_ms: Histogram::new(0.1),
+            psnr_db: Histogram::new(0.01),
+            size_error_pct: Histogram::new(0.02),
+            psnr_sum: 0.0,
+            previous_shown: None,
+            longest_gap: Duration::ZERO,
+            frames_sent: 0,
+            frames_shown: 0,
+            frames_discarded: 0,
+            frames_late: 0,
+            frames_corrupt: 0,
+        }
+    }
+
+    /// Takes in an event of either end.
+    pub fn handle_event(&mut self, event: &CallEvent) {
+        if event.at() < self.start {
+            return;
+        }
+        match event {
+            CallEvent::Session(event) => {
+                if let SessionEvent::Feedback(feedback) = &event.kind {
+                    self.rtt_ms.add(feedback.rtt_sample.as_secs_f64() * 1e3);
+                }
+            }
+            CallEvent::Media(event) => match event.kind {
+                MediaEvent::Sent { .. } => self.frames_sent += 1,
+                MediaEvent::Discarded { .. } => self.frames_discarded += 1,
+                MediaEvent::Completed { late: true, .. } => self.frames_late += 1,
+                _ => {}
+            },
+        }
+    }
+
+    /// Takes in how far a coded frame missed its target, as a share of it.
+    pub fn handle_coded(&mut self, at: Instant, size_error: f64) {
+        if at >= self.start {
+            self.size_error_pct.add(size_error * 100.0);
+        }
+    }
+
+    /// Takes in a frame that was shown.
+    pub fn handle_shown(&mut self, frame: &ShownFrame) {
+        if frame.at < self.start {
+            return;
+        }
+        self.frames_shown += 1;
+        self.frames_corrupt += u64::from(frame.corrupt);
+        if let Some(delay) = frame.delay {
+            self.delay_ms.add(delay.as_secs_f64() * 1e3);
+        }
+        if let Some(psnr) = frame.psnr {
+            self.psnr_db.add(psnr);
+            self.psnr_sum += psnr;
+        }
+        let since = self.previous_shown.unwrap_or(self.start);
+        self.longest_gap = self.longest_gap.max(frame.at.saturating_since(since));
+        self.previous_shown = Some(frame.at);
+    }
+
+    /// Takes in the state of the whole, some ten times a second.
+    pub fn handle_state(&mut self, at: Instant, state: &State) {
+        if at < self.start {
+            return;
+        }
+        self.allowed.add(at, state.allowed_rate.map(Rate::bits_per_sec));
+        self.link.add(at, state.link_rate.map(Rate::bits_per_sec));
+        self.loss_event_rate.add(at, state.loss_event_rate);
+        self.first.get_or_insert((at, *state));
+        self.last = Some((at, *state));
+    }
+
+    /// The figures up to now.
+    pub fn summary(&self) -> Summary {
+        let x_mean = self.allowed.mean();
+        let link_mean = self.link.mean();
+        let over = |part: Option<f64>, whole: Option<f64>| part.zip(whole).map(|(part, whole)| part / whole);
+        let sent = self.rate_of(|state| state.sent);
+        let received = self.rate_of(|state| state.received);
+        let gap = match (self.previous_shown, self.last) {
+            (Some(shown), Some((end, _))) => Some(self.longest_gap.max(end.saturating_since(shown))),
+            _ => None,
+        };
+        Summary {
+            x_mean: x_mean.map(Rate::from_bits_per_sec),
+            link_mean: link_mean.map(Rate::from_bits_per_sec),
+            x_over_link: over(x_mean, link_mean),
+            media_over_x: over(sent.map(Rate::bits_per_sec), x_mean),
+            throughput: received.or(sent),
+            rtt_p50_ms: self.rtt_ms.percentile(50.0),
+            loss_event_rate: self.loss_event_rate.mean(),
+            packet_loss_pct: self.packet_loss(),
+            frames_sent: self.frames_sent,
+            frames_shown: self.frames_shown,
+            frames_discarded: self.frames_discarded,
+            frames_late: self.frames_late,
+            frames_corrupt: self.frames_corrupt,
+            frame_delay_p50_ms: self.delay_ms.percentile(50.0),
+            frame_delay_p95_ms: self.delay_ms.percentile(95.0),
+            longest_gap_ms: gap.map(|gap| gap.as_secs_f64() * 1e3),
+            psnr_mean_db: (self.psnr_db.count > 0).then(|| self.psnr_sum / self.psnr_db.count as f64),
+            psnr_p5_db: self.psnr_db.percentile(5.0),
+            size_error_p50_pct: self.size_error_pct.percentile(50.0),
+            size_error_p95_pct: self.size_error_pct.percentile(95.0),
+        }
+    }
+
+    /// A counter's growth over the time between the first and the last state.
+    fn rate_of(&self, counter: impl Fn(&State) -> Option<Bytes>) -> Option<Rate> {
+        let ((from, first), (to, last)) = self.first.as_ref().zip(self.last.as_ref()).map(|(a, b)| (*a, *b))?;
+        let bytes = counter(&last)? - counter(&first)?;
+        let time = to.checked_since(from).filter(|time| !time.is_zero())?;
+        Some(bytes / time)
+    }
+
+    fn packet_loss(&self) -> Option<f64> {
+        let ((_, first), (_, last)) = self.first.as_ref().zip(self.last.as_ref())?;
+        last.received?;
+        // Late packets take losses back, so the count may fall.
+        let lost = last.packets_lost.saturating_sub(first.packets_lost) as f64;
+        let received = last.packets_received.saturating_sub(first.packets_received) as f64;
+        (lost + received > 0.0).then(|| 100.0 * lost / (lost + received))
+    }
+}
+
+/// The mean over time of a quantity that holds from one sample to the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct TimeMean {
+    previous: Option<(Instant, f64)>,
+    area: f64,
+    time: f64,
+}
+
+impl TimeMean {
+    fn add(&mut self, at: Instant, value: Option<f64>) {
+        if let Some((since, value)) = self.previous {
+            let time = at.saturating_since(since).as_secs_f64();
+            self.area += value * time;
+            self.time += time;
+        }
+        self.previous = value.filter(|value| value.is_finite()).map(|value| (at, value));
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.time > 0.0).then(|| self.area / self.time)
+    }
+}
+
+/// Counts in bins of one width, so that a percentile costs the same memory after a second and a week.
+#[derive(Clone, Debug)]
+struct Histogram {
+    width: f64,
+    bins: Vec<u32>,
+    count: u64,
+}
+
+/// What lies beyond the last bin is counted in it: ten seconds of delay, 100 dB, 200 %.
+const BINS: usize = 100_000;
+
+impl Histogram {
+    fn new(width: f64) -> Self {
+        Self { width, bins: Vec::new(), count: 0 }
+    }
+
+    fn add(&mut self, value: f64) {
+        let bin = ((value / self.width) as usize).min(BINS - 1);
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0);
+        }
+        self.bins[bin] += 1;
+        self.count += 1;
+    }
+
+    /// By nearest rank, to the middle of a bin.
+    fn percentile(&self, percent: f64) -> Option<f64> {
+        let rank = (percent / 100.0 * self.count as f64).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let bin = self.bins.iter().position(|count| {
+            seen += u64::from(*count);
+            seen >= rank
+        })?;
+        Some((bin as f64 + 0.5) * self.width)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn shown(ms: u64, delay: u64, psnr: f64) -> ShownFrame {
+        ShownFrame { at: at(ms), delay: Some(Duration::from_millis(delay)), psnr: Some(psnr), corrupt: false }
+    }
+
+    #[test]
+    fn what_happens_before_the_start_does_not_count() {
+        let mut report = CallReport::new(at(1_000));
+        report.handle_shown(&shown(500, 900, 5.0));
+        report.handle_shown(&shown(1_100, 80, 30.0));
+        report.handle_shown(&shown(1_200, 90, 40.0));
+        let summary = report.summary();
+        assert_eq!(summary.frames_shown, 2);
+        assert_eq!(summary.psnr_mean_db, Some(35.0));
+        assert!((summary.frame_delay_p50_ms.unwrap() - 80.05).abs() < 1e-9);
+        assert!((summary.frame_delay_p95_ms.unwrap() - 90.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rates_are_means_over_time_and_shares_of_them() {
+        let mut report = CallReport::new(at(0));
+        let state = |x: f64, sent: u64, received: u64, lost: u64| State {
+            allowed_rate: Some(Rate::from_bits_per_sec(x)),
+            loss_event_rate: Some(0.01),
+            link_rate: Some(Rate::from_bits_per_sec(4e6)),
+            sent: Some(Bytes::new(sent)),
+            received: Some(Bytes::new(received)),
+            packets_received: received / 1_000,
+            packets_lost: lost,
+        };
+        // X is 2 Mb/s for three seconds and 4 Mb/s for one.
+        report.handle_state(at(0), &state(2e6, 0, 0, 0));
+        report.handle_state(at(3_000), &state(4e6, 700_000, 0, 0));
+        report.handle_state(at(4_000), &state(1e6, 1_000_000, 990_000, 10));
+        let summary = report.summary();
+        assert_eq!(summary.x_mean, Some(Rate::from_bits_per_sec(2.5e6)));
+        assert_eq!(summary.x_over_link, Some(0.625));
+        assert_eq!(summary.media_over_x, Some(0.8));
+        assert_eq!(summary.throughput, Some(Rate::from_bits_per_sec(1.98e6)));
+        assert_eq!(summary.packet_loss_pct, Some(1.0));
+        assert!((summary.loss_event_rate.unwrap() - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_longest_gap_includes_the_silence_at_the_end() {
+        let mut report = CallReport::new(at(0));
+        for ms in [40, 80, 300, 340] {
+            report.handle_shown(&shown(ms, 50, 30.0));
+        }
+        report.handle_state(at(341), &State::default());
+        assert_eq!(report.summary().longest_gap_ms, Some(220.0));
+        report.handle_state(at(900), &State::default());
+        assert_eq!(report.summary().longest_gap_ms, Some(560.0));
+    }
+
+    #[test]
+    fn frames_are_counted_from_events() {
+        let mut report = CallReport::new(at(0));
+        let media = |kind| CallEvent::Media(event::Event { at: at(10), kind });
+        report.handle_event(&media(MediaEvent::Sent { timestamp: 1, age: Duration::ZERO }));
+        report.handle_event(&media(MediaEvent::Completed { timestamp: 1, late: true }));
+        report.handle_event(&media(MediaEvent::Completed { timestamp: 2, late: false }));
+        report.handle_event(&media(MediaEvent::Discarded { timestamp: None, reason: event::Discard::Busy }));
+        let summary = report.summary();
+        assert_eq!((summary.frames_sent, summary.frames_late, summary.frames_discarded), (1, 1, 1));
+    }
+
+    #[test]
+    fn memory_is_bounded_by_the_bins() {
+        let mut histogram = Histogram::new(0.1);
+        for value in [0.0, 5.0, 1e300, f64::NAN] {
+            histogram.add(value);
+        }
+        assert!(histogram.bins.len() <= BINS);
+        assert_eq!(Histogram::new(1.0).percentile(50.0), None);
+    }
+}
