@@ -185,7 +185,8 @@ impl CallReport {
         if at < self.start {
             return;
         }
-        self.allowed.add(at, state.allowed_rate.map(Rate::bits_per_sec));
+        self.allowed
+            .add(at, state.allowed_rate.map(Rate::bits_per_sec));
         self.link.add(at, state.link_rate.map(Rate::bits_per_sec));
         self.loss_event_rate.add(at, state.loss_event_rate);
         self.first.get_or_insert((at, *state));
@@ -196,11 +197,15 @@ impl CallReport {
     pub fn summary(&self) -> Summary {
         let x_mean = self.allowed.mean();
         let link_mean = self.link.mean();
-        let over = |part: Option<f64>, whole: Option<f64>| part.zip(whole).map(|(part, whole)| part / whole);
+        let over = |part: Option<f64>, whole: Option<f64>| {
+            part.zip(whole).map(|(part, whole)| part / whole)
+        };
         let sent = self.rate_of(|state| state.sent);
         let received = self.rate_of(|state| state.received);
         let gap = match (self.previous_shown, self.last) {
-            (Some(shown), Some((end, _))) => Some(self.longest_gap.max(end.saturating_since(shown))),
+            (Some(shown), Some((end, _))) => {
+                Some(self.longest_gap.max(end.saturating_since(shown)))
+            }
             _ => None,
         };
         Summary {
@@ -220,7 +225,8 @@ impl CallReport {
             frame_delay_p50_ms: self.delay_ms.percentile(50.0),
             frame_delay_p95_ms: self.delay_ms.percentile(95.0),
             longest_gap_ms: gap.map(|gap| gap.as_secs_f64() * 1e3),
-            psnr_mean_db: (self.psnr_db.count > 0).then(|| self.psnr_sum / self.psnr_db.count as f64),
+            psnr_mean_db: (self.psnr_db.count > 0)
+                .then(|| self.psnr_sum / self.psnr_db.count as f64),
             psnr_p5_db: self.psnr_db.percentile(5.0),
             size_error_p50_pct: self.size_error_pct.percentile(50.0),
             size_error_p95_pct: self.size_error_pct.percentile(95.0),
@@ -229,7 +235,11 @@ impl CallReport {
 
     /// A counter's growth over the time between the first and the last state.
     fn rate_of(&self, counter: impl Fn(&State) -> Option<Bytes>) -> Option<Rate> {
-        let ((from, first), (to, last)) = self.first.as_ref().zip(self.last.as_ref()).map(|(a, b)| (*a, *b))?;
+        let ((from, first), (to, last)) = self
+            .first
+            .as_ref()
+            .zip(self.last.as_ref())
+            .map(|(a, b)| (*a, *b))?;
         let bytes = counter(&last)? - counter(&first)?;
         let time = to.checked_since(from).filter(|time| !time.is_zero())?;
         Some(bytes / time)
@@ -260,7 +270,9 @@ impl TimeMean {
             self.area += value * time;
             self.time += time;
         }
-        self.previous = value.filter(|value| value.is_finite()).map(|value| (at, value));
+        self.previous = value
+            .filter(|value| value.is_finite())
+            .map(|value| (at, value));
     }
 
     fn mean(&self) -> Option<f64> {
@@ -281,7 +293,11 @@ const BINS: usize = 100_000;
 
 impl Histogram {
     fn new(width: f64) -> Self {
-        Self { width, bins: Vec::new(), count: 0 }
+        Self {
+            width,
+            bins: Vec::new(),
+            count: 0,
+        }
     }
 
     fn add(&mut self, value: f64) {
@@ -315,7 +331,12 @@ mod tests {
     }
 
     fn shown(ms: u64, delay: u64, psnr: f64) -> ShownFrame {
-        ShownFrame { at: at(ms), delay: Some(Duration::from_millis(delay)), psnr: Some(psnr), corrupt: false }
+        ShownFrame {
+            at: at(ms),
+            delay: Some(Duration::from_millis(delay)),
+            psnr: Some(psnr),
+            corrupt: false,
+        }
     }
 
     #[test]
@@ -372,12 +393,31 @@ mod tests {
     fn frames_are_counted_from_events() {
         let mut report = CallReport::new(at(0));
         let media = |kind| CallEvent::Media(event::Event { at: at(10), kind });
-        report.handle_event(&media(MediaEvent::Sent { timestamp: 1, age: Duration::ZERO }));
-        report.handle_event(&media(MediaEvent::Completed { timestamp: 1, late: true }));
-        report.handle_event(&media(MediaEvent::Completed { timestamp: 2, late: false }));
-        report.handle_event(&media(MediaEvent::Discarded { timestamp: None, reason: event::Discard::Busy }));
+        report.handle_event(&media(MediaEvent::Sent {
+            timestamp: 1,
+            age: Duration::ZERO,
+        }));
+        report.handle_event(&media(MediaEvent::Completed {
+            timestamp: 1,
+            late: true,
+        }));
+        report.handle_event(&media(MediaEvent::Completed {
+            timestamp: 2,
+            late: false,
+        }));
+        report.handle_event(&media(MediaEvent::Discarded {
+            timestamp: None,
+            reason: event::Discard::Busy,
+        }));
         let summary = report.summary();
-        assert_eq!((summary.frames_sent, summary.frames_late, summary.frames_discarded), (1, 1, 1));
+        assert_eq!(
+            (
+                summary.frames_sent,
+                summary.frames_late,
+                summary.frames_discarded
+            ),
+            (1, 1, 1)
+        );
     }
 
     #[test]
