@@ -42,6 +42,9 @@ const FIRST_SLOPE: f64 = -0.7 / 64.0;
 /// Slopes believed. The flattest is met where only the block ends are left to code.
 const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
 
+/// Steps between two sizes that tell a slope.
+const SLOPE_STEPS: f64 = 4.0;
+
 /// Codes pictures of a stream to a size each; pictures may change their size.
 #[derive(Debug)]
 pub struct Encoder {
@@ -52,7 +55,7 @@ pub struct Encoder {
     fitting: Scan,
     step: usize,
     slope: f64,
-    /// log2 of the whole's size over the probe's.
+    /// log2 of the whole's size over what the probe made it.
     whole_over_probe: f64,
 }
 
@@ -142,7 +145,8 @@ impl Encoder {
         Ok(self.search(target, aim, interval, probed))
     }
 
-    /// Moves `step` to where the probe says the aim is; returns log2 of the probe's size there.
+    /// Moves `step` to where the probe says the aim is; returns log2 of the size that the whole would
+    /// have there if it were like the probe.
     fn probe(&mut self, aim: f64, interval: u16) -> f64 {
         let mcus = self.coefficients.mcu_count();
         let intervals = match interval {
@@ -151,13 +155,14 @@ impl Encoder {
         };
         // Odd, so that it does not see the same columns in every row.
         let stride = (intervals / PROBE_INTERVALS) | 1;
+        let share = log2(intervals as f64) - log2(intervals.div_ceil(stride) as f64);
         let mut previous: Option<(usize, f64)> = None;
         let mut probes = 0;
         loop {
             let tables = tables(self.step);
             self.trial
                 .code_every(stride, &self.coefficients, &tables, interval);
-            let size = log2(self.trial.size().as_f64());
+            let size = log2(self.trial.size().as_f64()) + share;
             if let Some(previous) = previous {
                 self.learn_slope(previous, (self.step, size));
             }
@@ -209,12 +214,13 @@ impl Encoder {
             if finer > coarser || (passes >= PASSES && fitting.is_some()) {
                 break None;
             }
-            self.step = if passes < PASSES {
-                self.towards(aim - logarithm).clamp(finer, coarser)
-            } else {
-                // Half of what is left each time: it ends at the coarsest within ten.
-                finer.midpoint(coarser + 1)
+            // While nothing fits, go further than the slope says, four times as far each pass: that
+            // reaches the coarsest within seven.
+            let margin = match fitting {
+                None if passes > 1 => 1 << (2 * passes - 2),
+                _ => 0,
             };
+            self.step = (self.towards(aim - logarithm) + margin).clamp(finer, coarser);
         };
         self.step = fitting.unwrap_or(STEPS);
         Encoded {
@@ -235,7 +241,8 @@ impl Encoder {
 
     fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
         let steps = b.0 as f64 - a.0 as f64;
-        if steps != 0.0 {
+        // Nearer ones differ by which few divisors round up, not by the slope.
+        if steps.abs() >= SLOPE_STEPS {
             self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
         }
     }

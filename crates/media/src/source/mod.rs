@@ -1,10 +1,17 @@
 //! Where pictures come from: the built-in scene, files, cameras.
 
+mod ffmpeg;
+mod scene;
+mod y4m;
+
 use core::fmt;
 use core::time::Duration;
 use std::io;
 
 use crate::frame::Picture;
+pub use ffmpeg::{Ffmpeg, FfmpegOptions};
+pub use scene::Scene;
+pub use y4m::Y4m;
 
 /// A stream of pictures.
 ///

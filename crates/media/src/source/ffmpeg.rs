@@ -1,0 +1,197 @@
+//! Any file or device that the program `ffmpeg` reads, through a pipe of raw pictures.
+
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use super::{Format, FrameRate, Source, SourceError, Y4m};
+use crate::frame::Picture;
+
+/// How `ffmpeg` is to read its input.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FfmpegOptions {
+    /// The input's format, where its name does not tell: `v4l2` for a camera, `lavfi` for a filter.
+    pub input_format: Option<String>,
+    /// Pictures a second to resample to.
+    pub frame_rate: Option<FrameRate>,
+    /// Columns and rows to scale to.
+    pub size: Option<(usize, usize)>,
+    /// Starts the input again whenever it ends.
+    pub repeat: bool,
+}
+
+/// A running `ffmpeg`; it is killed when this is dropped.
+#[derive(Debug)]
+pub struct Ffmpeg {
+    pictures: Y4m<BufReader<ChildStdout>>,
+    child: Running,
+    input: String,
+}
+
+impl Ffmpeg {
+    /// Starts `ffmpeg` on a file, device or URL, and waits for its first bytes.
+    ///
+    /// # Errors
+    /// If `ffmpeg` is not installed, the file is not there, or `ffmpeg` cannot read it.
+    pub fn open(input: &str, options: &FfmpegOptions) -> Result<Self, SourceError> {
+        // ffmpeg says this too, after a line of its own; a filter or a URL is no file.
+        if options.input_format.is_none() && !input.contains(':') {
+            Path::new(input)
+                .metadata()
+                .map_err(|error| SourceError::Io {
+                    input: input.into(),
+                    error,
+                })?;
+        }
+        let (mut child, stdout) = Running::start(&arguments(input, options))?;
+        match Y4m::new(BufReader::new(stdout), input.into()) {
+            Ok(pictures) => Ok(Self {
+                pictures,
+                child,
+                input: input.into(),
+            }),
+            Err(error) => Err(child.complaint(input).unwrap_or(error)),
+        }
+    }
+}
+
+impl Source for Ffmpeg {
+    fn format(&self) -> Format {
+        self.pictures.format()
+    }
+
+    fn next(&mut self) -> Result<Option<Picture>, SourceError> {
+        match self.pictures.next() {
+            Ok(Some(picture)) => Ok(Some(picture)),
+            // The pipe ends alike when the input does and when ffmpeg fails; its status tells.
+            Ok(None) => self.child.complaint(&self.input).map_or(Ok(None), Err),
+            Err(error) => Err(self.child.complaint(&self.input).unwrap_or(error)),
+        }
+    }
+}
+
+fn arguments(input: &str, options: &FfmpegOptions) -> Vec<String> {
+    let mut arguments = vec!["-nostdin".into(), "-v".into(), "error".into()];
+    let mut add = |option: &str, value: String| arguments.extend([option.to_owned(), value]);
+    if options.repeat {
+        add("-stream_loop", "-1".into());
+    }
+    if let Some(format) = &options.input_format {
+        add("-f", format.clone());
+    }
+    add("-i", input.into());
+    let rate = options.frame_rate.map(|rate| format!("fps={rate}"));
+    let size = options
+        .size
+        .map(|(width, height)| format!("scale={width}:{height}"));
+    let filters: Vec<String> = rate.into_iter().chain(size).collect();
+    if !filters.is_empty() {
+        add("-vf", filters.join(","));
+    }
+    add("-pix_fmt", "yuv420p".into());
+    add("-f", "yuv4mpegpipe".into());
+    arguments.push("-".into());
+    arguments
+}
+
+/// The child process, and what reads its complaints.
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    /// A full pipe would stop ffmpeg, so a thread keeps its standard error empty.
+    last_line: Option<JoinHandle<String>>,
+}
+
+impl Running {
+    fn start(arguments: &[String]) -> Result<(Self, ChildStdout), SourceError> {
+        let mut child = Command::new("ffmpeg")
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(SourceError::NoFfmpeg)?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let running = Self {
+            child,
+            last_line: stderr.map(|stderr| thread::spawn(move || last_line(stderr))),
+        };
+        let no_pipe = || SourceError::NoFfmpeg(io::ErrorKind::BrokenPipe.into());
+        Ok((running, stdout.ok_or_else(no_pipe)?))
+    }
+
+    /// What ffmpeg said, if it failed. Its output has ended, so it ends too.
+    fn complaint(&mut self, input: &str) -> Option<SourceError> {
+        if self.child.wait().is_ok_and(|status| status.success()) {
+            return None;
+        }
+        let message = self.last_line.take()?.join().unwrap_or_default();
+        Some(SourceError::Ffmpeg {
+            input: input.into(),
+            message,
+        })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It fails only if the child has ended, and then there is nothing to kill.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Longest line kept of what ffmpeg says.
+const LONGEST_LINE: usize = 512;
+
+/// The last line that is not empty, read to the end in bounded memory.
+fn last_line(input: impl Read) -> String {
+    let (mut last, mut line) = (Vec::new(), Vec::new());
+    for byte in BufReader::new(input).bytes().map_while(Result::ok) {
+        if byte != b'\n' {
+            if line.len() < LONGEST_LINE {
+                line.push(byte);
+            }
+        } else if !line.is_empty() {
+            last = core::mem::take(&mut line);
+        }
+    }
+    let last = if line.is_empty() { last } else { line };
+    String::from_utf8_lossy(&last).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_said_is_kept() {
+        assert_eq!(last_line(&b"first\nsecond\n\n"[..]), "second");
+        assert_eq!(last_line(&b"first\nunfinished"[..]), "unfinished");
+        assert_eq!(last_line(&b""[..]), "");
+        assert_eq!(last_line(&[b'x'; 5000][..]).len(), LONGEST_LINE);
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let error = Ffmpeg::open("no such file.mp4", &FfmpegOptions::default());
+        let message = error.expect_err("missing").to_string();
+        assert!(message.starts_with("no such file.mp4: "), "{message}");
+    }
+
+    #[test]
+    fn options_become_arguments_in_ffmpegs_order() {
+        let options = FfmpegOptions {
+            input_format: Some("v4l2".into()),
+            frame_rate: FrameRate::new(30_000, 1001),
+            size: Some((320, 240)),
+            repeat: true,
+        };
+        assert_eq!(
+            arguments("/dev/video0", &options).join(" "),
+            "-nostdin -v error -stream_loop -1 -f v4l2 -i /dev/video0 \
+             -vf fps=30000/1001,scale=320:240 -pix_fmt yuv420p -f yuv4mpegpipe -"
+        );
+    }
+}

@@ -1,0 +1,1 @@
+//! Size errors on real clips, when `EVENKEEL_MEDIA_DIR` names a folder of them.
