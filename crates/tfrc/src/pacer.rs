@@ -13,7 +13,9 @@ use crate::units::{Bytes, Rate};
 ///
 /// Two bounds apply. `burst` is how far a burst may go, at most one round trip (RFC 5348 §4.6: MUST).
 /// The full round trip is kept beside it, because a sender is data-limited as long as the *permission*
-/// of the standard is not used up, whatever we restrict ourselves to.
+/// of the standard is not used up, whatever we restrict ourselves to. Yet what `burst` took away cannot
+/// be used up any more: after a round trip in which every packet left when it was due it is forgotten,
+/// or one pause would leave a busy sender data-limited for ever.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     burst: Duration,
@@ -27,6 +29,8 @@ struct Sent {
     nominal: Instant,
     /// Nominal departure with a round trip of credit.
     entitled: Instant,
+    /// When `burst` last took credit away.
+    forfeited: Instant,
 }
 
 impl Pacer {
@@ -51,21 +55,26 @@ impl Pacer {
         rtt: Option<Duration>,
     ) -> bool {
         let round_trip = rtt.unwrap_or(Duration::ZERO);
-        let (nominal, entitled) = match self.last {
-            None => (now, now),
+        let (nominal, entitled, forfeited) = match self.last {
+            None => (now, now, now),
             Some(last) => {
                 let spacing = last.size / rate;
-                let bound = |since: Instant, credit: Duration| (since + spacing).max(now - credit);
-                (
-                    bound(last.nominal, self.burst.min(round_trip)),
-                    bound(last.entitled, round_trip),
-                )
+                let due = last.nominal + spacing;
+                let nominal = due.max(now - self.burst.min(round_trip));
+                let forfeited = if nominal > due { now } else { last.forfeited };
+                let entitled = if now - forfeited > round_trip {
+                    nominal
+                } else {
+                    (last.entitled + spacing).max(now - round_trip)
+                };
+                (nominal, entitled, forfeited)
             }
         };
         self.last = Some(Sent {
             size,
             nominal,
             entitled,
+            forfeited,
         });
         entitled + size / rate > now
     }
@@ -141,6 +150,17 @@ mod tests {
         assert!(!pacer.handle_sent(at(90), SIZE, RATE, Some(RTT)));
         assert!(!pacer.handle_sent(at(90), SIZE, RATE, Some(RTT)));
         assert!(pacer.next_departure(at(90), RATE) > at(90));
+    }
+
+    #[test]
+    fn a_round_trip_without_a_pause_uses_up_the_permission_that_a_pause_left() {
+        let mut pacer = Pacer::new(Duration::from_millis(10));
+        pacer.handle_sent(at(0), SIZE, RATE, Some(RTT));
+        let used_up = (500..700).filter(|ms| {
+            pacer.next_departure(at(*ms), RATE) <= at(*ms)
+                && pacer.handle_sent(at(*ms), SIZE, RATE, Some(RTT))
+        });
+        assert_eq!(used_up.min(), Some(610));
     }
 
     proptest! {

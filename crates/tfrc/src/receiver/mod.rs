@@ -179,7 +179,7 @@ impl Receiver {
 /// The interval before the first loss event: the one at which the equation would allow the largest
 /// receive rate so far, at least half a packet a round trip (RFC 5348 §6.3.1).
 fn first_interval(meter: &RateMeter, rtt: Option<Duration>) -> f64 {
-    let segment = meter.mean_size();
+    let segment = meter.segment_size();
     let Some(rtt) = rtt else {
         // Nothing can be inverted without a round trip: half a packet per round trip, as below.
         return 1.0

@@ -27,7 +27,7 @@ pub(super) struct RateMeter {
     marks: [Option<Mark>; MARKS],
     latest: Instant,
     bytes: u64,
-    packets: u64,
+    largest_packet: Bytes,
     last: Rate,
     largest: Rate,
 }
@@ -38,7 +38,7 @@ impl RateMeter {
             marks: [None; MARKS],
             latest: Instant::ZERO,
             bytes: 0,
-            packets: 0,
+            largest_packet: Bytes::ZERO,
             last: Rate::ZERO,
             largest: Rate::ZERO,
         }
@@ -53,7 +53,7 @@ impl RateMeter {
         }
         self.latest = self.latest.max(at);
         self.bytes = self.bytes.saturating_add(size.get());
-        self.packets += 1;
+        self.largest_packet = self.largest_packet.max(size);
     }
 
     /// X_recv for a report. The first is zero (RFC 5348 §6.3).
@@ -80,9 +80,9 @@ impl RateMeter {
         self.largest.max(self.measure(Some(rtt)))
     }
 
-    /// The mean size of a packet.
-    pub(super) fn mean_size(&self) -> Bytes {
-        Bytes::new(self.bytes.checked_div(self.packets).unwrap_or(1).max(1))
+    /// The sender's s, as far as it can be seen: the size of a full packet, at least a byte.
+    pub(super) fn segment_size(&self) -> Bytes {
+        self.largest_packet.max(Bytes::new(1))
     }
 
     /// Over the time since the latest report that is a round trip old: "the interval going back to the

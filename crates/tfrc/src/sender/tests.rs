@@ -259,13 +259,13 @@ fn after_a_blackout_the_rate_doubles_back() {
 }
 
 #[test]
-fn segment_size_follows_what_is_sent() {
+fn small_packets_do_not_lower_the_rate() {
     let mut sender = started();
-    (0..5_000).for_each(|i| sender.handle_sent(at(100 + i), Bytes::new(500)));
-    assert!(
-        (490..=520).contains(&sender.segment_size().get()),
-        "{}",
-        sender.segment_size()
+    (0..5_000).for_each(|i| sender.handle_sent(at(100 + i), Bytes::new(50)));
+    let rate = trace_rate(sender.handle_feedback(at(5_200), &report(at(5_200), 1e6, 0.01)));
+    assert_eq!(
+        rate,
+        equation::rate(SIZE, RTT, LossEventRate::new(0.01)).bytes_per_sec()
     );
 }
 
