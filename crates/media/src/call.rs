@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::session::{self, EventKind, Incoming, Session};
 use tfrc::time::Instant;
+use tfrc::trace::Trace;
 
 use crate::event;
 use crate::frame::{EncodedFrame, ReceivedFrame};
@@ -142,8 +143,8 @@ impl Call {
     fn collect_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match (event.kind, &mut self.sender, &mut self.receiver) {
-                (EventKind::Feedback(feedback), Some(sender), _) => {
-                    sender.observe_rtt(event.at, feedback.rtt_sample);
+                (EventKind::RateControl(Trace::Feedback { rtt_sample, .. }), Some(sender), _) => {
+                    sender.observe_rtt(event.at, rtt_sample)
                 }
                 (EventKind::PeerChanged { .. }, _, Some(receiver)) => receiver.reset(event.at),
                 _ => {}

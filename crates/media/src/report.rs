@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::session::EventKind as SessionEvent;
 use tfrc::time::Instant;
+use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
@@ -141,8 +142,8 @@ impl CallReport {
         }
         match event {
             CallEvent::Session(event) => {
-                if let SessionEvent::Feedback(feedback) = &event.kind {
-                    self.rtt_ms.add(feedback.rtt_sample.as_secs_f64() * 1e3);
+                if let SessionEvent::RateControl(Trace::Feedback { rtt_sample, .. }) = &event.kind {
+                    self.rtt_ms.add(rtt_sample.as_secs_f64() * 1e3);
                 }
             }
             CallEvent::Media(event) => match event.kind {

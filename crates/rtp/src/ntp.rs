@@ -41,6 +41,12 @@ impl NtpTime {
         )
     }
 
+    /// The time `ticks` of a clock of `rate` ticks a second later; `rate` 0 counts as 1.
+    pub const fn offset(self, ticks: i64, rate: u32) -> Self {
+        let rate = if rate == 0 { 1 } else { rate as i128 };
+        Self(self.0.wrapping_add((((ticks as i128) << 32) / rate) as u64))
+    }
+
     /// The inverse of [`at`](Self::at): the instant of `time`, where `self` is the time at
     /// [`Instant::ZERO`]. `None` if `time` lies before it.
     pub const fn instant_of(self, time: Self) -> Option<Instant> {
@@ -68,6 +74,15 @@ mod tests {
         let time = NtpTime::from_unix(Duration::from_millis(500));
         assert_eq!(time.to_bits(), 0x83aa_7e80_8000_0000);
         assert_eq!(time.middle(), 0x7e80_8000);
+    }
+
+    #[test]
+    fn ticks_move_it_both_ways() {
+        let time = NtpTime::from_unix(Duration::from_secs(10));
+        assert_eq!(
+            time.offset(-45_000, 90_000).offset(135_000, 90_000),
+            NtpTime::from_unix(Duration::from_secs(11))
+        );
     }
 
     #[test]

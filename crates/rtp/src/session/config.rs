@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tfrc::units::{Bytes, Rate};
+use tfrc::{ReceiverConfig, SenderConfig};
 
 use crate::ntp::NtpTime;
 
@@ -16,7 +17,8 @@ pub struct Config {
     pub ssrc: Option<u32>,
     /// Our canonical name (RFC 3550 §6.5.1), at most 255 bytes; what is longer is cut at a character.
     pub cname: String,
-    /// Seeds our SSRC, the first sequence number and timestamp, and the RTCP randomisation.
+    /// With `cname`, seeds our SSRC, the first sequence number and timestamp, and the RTCP
+    /// randomisation.
     pub seed: u64,
     /// The peer, where it is known: nobody else is then listened to. A receiver that is given
     /// `None` latches to the first source of valid media.
@@ -70,8 +72,10 @@ pub struct SendConfig {
     pub payload_type: u8,
     /// Ticks of the media clock in a second; 90 000 for every video payload.
     pub clock_rate: u32,
-    /// The largest RTP packet, headers included: the UDP payload, TFRC's segment size *s*.
+    /// The largest RTP packet, headers included: the UDP payload.
     pub packet_size: Bytes,
+    /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here.
+    pub tfrc: SenderConfig,
     /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
     /// Without feedback for this long, media stops.
@@ -85,6 +89,7 @@ impl SendConfig {
             payload_type,
             clock_rate: 90_000,
             packet_size: Bytes::new(1_200),
+            tfrc: SenderConfig::default(),
             fixed_rate: None,
             give_up: Duration::from_secs(30),
         }
@@ -98,6 +103,8 @@ pub struct ReceiveConfig {
     pub payload_type: u8,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,
+    /// How TFRC behaves.
+    pub tfrc: ReceiverConfig,
 }
 
 impl ReceiveConfig {
@@ -106,6 +113,7 @@ impl ReceiveConfig {
         Self {
             payload_type,
             clock_rate: 90_000,
+            tfrc: ReceiverConfig::default(),
         }
     }
 }

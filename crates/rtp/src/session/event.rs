@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tfrc::time::Instant;
+use tfrc::trace::Trace;
 use tfrc::units::{LossEventRate, Rate};
 
 use crate::ntp::NtpTime;
@@ -41,13 +42,8 @@ pub enum EventKind {
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.
     Returned,
-    /// TFRC feedback was handled (RFC 5348 §4.3).
-    Feedback(FeedbackSummary),
-    /// The nofeedback timer expired (RFC 5348 §4.4).
-    NoFeedback {
-        /// The allowed rate *X* after it.
-        allowed_rate: Rate,
-    },
+    /// The sender's rate control took in feedback, or missed it.
+    RateControl(Trace),
     /// We sent TFRC feedback.
     ReportSent {
         /// The receive rate *X_recv* that it carries.
@@ -73,21 +69,6 @@ pub enum EventKind {
         /// Interarrival jitter in ticks of our media clock.
         jitter: u32,
     },
-}
-
-/// The state of the sender just after feedback.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FeedbackSummary {
-    /// The allowed rate *X*.
-    pub allowed_rate: Rate,
-    /// The receive rate *X_recv* that was reported.
-    pub receive_rate: Rate,
-    /// The loss event rate *p* that was reported.
-    pub loss_event_rate: LossEventRate,
-    /// This report's sample of the round-trip time.
-    pub rtt_sample: Duration,
-    /// The filtered round-trip time *R*.
-    pub rtt: Duration,
 }
 
 /// A fixed ring: the newest events survive.

@@ -1,7 +1,15 @@
 //! One end of a call: RTP and RTCP on one port, one peer at a time, TFRC in both directions.
 
+mod budget;
 mod config;
+mod control;
 mod event;
+mod inbound;
+mod media;
+mod outbound;
+mod peer;
+mod random;
+mod rtcp_timer;
 mod statistics;
 
 use std::time::Duration;
@@ -10,13 +18,31 @@ use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
 pub use config::{Config, ReceiveConfig, SendConfig};
-pub use event::{Event, EventKind, FeedbackSummary};
+pub use event::{Event, EventKind};
 pub use statistics::{Ignored, Statistics};
 
-use crate::endpoint::{Datagram, Reason, Transmit};
+use budget::Budget;
+use event::EventQueue;
+use inbound::Inbound;
+use outbound::Outbound;
+use peer::Peer;
+use random::Random;
+use rtcp_timer::RtcpTimer;
+
+use crate::endpoint::{Datagram, Reason};
+use crate::ext::RttSendTs;
+use crate::rtcp::{TfrcFeedback, sdes};
+use crate::rtp::is_rtcp;
 
 /// The largest datagram that is looked at: a jumbo frame.
 pub const MAX_DATAGRAM: usize = 9_216;
+/// The buffer that [`Session::poll_transmit`] needs: a sender report with one block (52 bytes), the
+/// longest name (268), feedback (28) and a BYE (8), and room to spare.
+pub const CONTROL_BUFFER: usize = 512;
+/// Bytes of a media packet before its payload: the fixed header and the extension with one element.
+const MEDIA_HEADERS: usize = crate::rtp::HEADER_LEN + 4 + 1 + RttSendTs::LEN;
+/// A peer that was silent for five times the unreduced RTCP interval is gone (RFC 3550 §6.3.5).
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// What a datagram turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,74 +103,141 @@ pub struct Path {
 
 /// One end of a call.
 ///
+/// It may send media, receive media, or both; it has one synchronisation source, and one peer at a
+/// time. Media under TFRC carries `rtt-sendts` in every packet; the receiver answers with feedback
+/// at TFRC's own times, as reduced-size RTCP once the sender has been seen to hear us, within a
+/// [budget](Config) of its own; full compounds leave by RFC 3550's timer.
+///
 /// Call order: hand in datagrams and timeouts; then drain [`poll_transmit`](Self::poll_transmit)
 /// and [`poll_event`](Self::poll_event); send media while
 /// [`next_departure`](Self::next_departure) allows; then wait for
-/// [`poll_timeout`](Self::poll_timeout).
+/// [`poll_timeout`](Self::poll_timeout). `now` never goes back; where a caller's clock does, the
+/// session holds its own time still.
+///
+/// **Whom it listens to.** A configured peer is the only address. Otherwise the first valid media
+/// packet latches its source: it is answered at once, because a TFRC sender starts with one packet
+/// a second, but until a second packet continues the first it gets no more bytes than it sent. A
+/// new synchronisation source at the peer's address takes over after a BYE or two seconds of
+/// silence (the peer was restarted), another address after a BYE or five. RTCP introduces a source
+/// only from the peer's address and only if it speaks about our own source.
 #[derive(Debug)]
 pub struct Session {
+    config: Config,
+    ssrc: u32,
+    now: Instant,
+    /// The latest arrival handed in: arrivals do not go back either.
+    arrived: Instant,
+    peer: Peer,
+    outbound: Option<Outbound>,
+    inbound: Option<Inbound>,
+    /// Lost packets of the sources before the present one.
+    lost_before: u64,
+    budget: Budget,
+    rtcp: RtcpTimer,
+    closing: Closing,
     statistics: Statistics,
-    events: event::EventQueue,
+    events: EventQueue,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closing {
+    Open,
+    /// BYE is still to be sent.
+    Bye,
+    Closed,
 }
 
 impl Session {
     /// Starts a session at `now`. Nothing is sent before the first call.
-    pub fn new(now: Instant, config: Config) -> Self {
-        let _ = (now, config);
+    pub fn new(now: Instant, mut config: Config) -> Self {
+        truncate(&mut config.cname, 255);
+        let mut random = Random::new(config.seed, &config.cname);
+        let drawn = random.next_u32();
+        let outbound = config
+            .send
+            .take()
+            .map(|send| Outbound::new(now, send, &mut random));
+        // A receiver report with a block, the name, feedback.
+        let first_size = 32 + sdes::cname_len(&config.cname) + TfrcFeedback::PACKET_LEN;
         Self {
+            ssrc: config.ssrc.unwrap_or(drawn),
+            now,
+            arrived: Instant::ZERO,
+            peer: Peer::new(config.peer),
+            outbound,
+            inbound: None,
+            lost_before: 0,
+            budget: Budget::new(now),
+            rtcp: RtcpTimer::new(random, config.bandwidth, first_size),
+            closing: Closing::Open,
             statistics: Statistics::default(),
-            events: event::EventQueue::new(),
+            events: EventQueue::new(),
+            config,
         }
     }
 
     /// A datagram arrived. `datagram.arrival` may lie before `now`, never after it.
     pub fn handle_datagram<'a>(&mut self, now: Instant, datagram: Datagram<'a>) -> Incoming<'a> {
-        let _ = (now, datagram);
-        self.statistics.count_ignored(Ignored::Closed);
-        Incoming::Ignored(Ignored::Closed)
+        let now = self.advance(now);
+        self.arrived = datagram.arrival.min(now).max(self.arrived);
+        let result = if self.closing != Closing::Open {
+            Err(Ignored::Closed)
+        } else if datagram.payload.len() > MAX_DATAGRAM {
+            Err(Ignored::Oversized)
+        } else if is_rtcp(datagram.payload) {
+            self.handle_rtcp(&datagram).map(|()| Incoming::Control)
+        } else {
+            self.handle_media(&datagram).map(Incoming::Media)
+        };
+        match result {
+            Ok(incoming) => {
+                self.resume();
+                incoming
+            }
+            Err(kind) => {
+                self.statistics.count_ignored(kind);
+                Incoming::Ignored(kind)
+            }
+        }
     }
 
     /// The instant of [`poll_timeout`](Self::poll_timeout) has come. Harmless if early.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
+        let now = self.advance(now);
+        let Some(outbound) = &mut self.outbound else {
+            return;
+        };
+        if self.closing != Closing::Open {
+            return;
+        }
+        if outbound.check_give_up(now) {
+            self.emit(EventKind::GaveUp);
+        } else if let Some(trace) = outbound.handle_timeout(now) {
+            self.statistics.nofeedback_expiries += 1;
+            self.emit(EventKind::RateControl(trace));
+        }
     }
 
-    /// Writes the next control packet (feedback, reports, BYE) that is due.
-    pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        let _ = (now, buf);
-        None
-    }
-
-    /// When the next media packet may leave: not after `now` if at once. `None` while none may (no
-    /// peer yet, given up, closed, or a session that only receives).
-    pub fn next_departure(&self, now: Instant) -> Option<Instant> {
-        let _ = now;
-        None
-    }
-
-    /// Writes a media packet around `payload` that departs at `now`. `None` if
-    /// [`next_departure`](Self::next_departure) does not allow it, if the payload exceeds
-    /// [`payload_capacity`](Self::payload_capacity) or if `buf` is too small.
-    pub fn write_media(
-        &mut self,
-        now: Instant,
-        info: &MediaInfo,
-        payload: &[u8],
-        buf: &mut [u8],
-    ) -> Option<Transmit> {
-        let _ = (now, info, payload, buf);
-        None
-    }
-
-    /// Bytes of payload that fit into a packet.
-    pub fn payload_capacity(&self) -> usize {
-        0
-    }
-
-    /// When to call [`handle_timeout`](Self::handle_timeout) next, and why. Departures are not
-    /// among them: only the caller knows whether it has anything to send.
+    /// When to call [`handle_timeout`](Self::handle_timeout) and drain
+    /// [`poll_transmit`](Self::poll_transmit) next, and why. Departures are not among the reasons:
+    /// only the caller knows whether it has anything to send.
     pub fn poll_timeout(&self) -> Option<(Instant, Reason)> {
-        None
+        if self.closing != Closing::Open {
+            return None;
+        }
+        let outbound = self.outbound.as_ref();
+        [
+            (self.feedback_due(), Reason::Feedback),
+            (self.compound_expiry(), Reason::Rtcp),
+            (
+                outbound.and_then(Outbound::nofeedback_expiry),
+                Reason::NoFeedback,
+            ),
+            (outbound.and_then(Outbound::give_up_expiry), Reason::GiveUp),
+        ]
+        .into_iter()
+        .filter_map(|(at, reason)| Some((at?, reason)))
+        .min_by_key(|&(at, _)| at)
     }
 
     /// The oldest event that was not taken yet. At most 64 wait; the oldest give way.
@@ -154,14 +247,24 @@ impl Session {
 
     /// What the sender knows of the path; `None` for a session that only receives.
     pub fn path(&self) -> Option<Path> {
-        None
+        self.outbound.as_ref().map(Outbound::path)
     }
 
     /// The instant on *our* clock at which the peer captured what carries `timestamp`, by its last
     /// sender report and on the assumption that both wall clocks agree. `None` before such a report.
     pub fn captured_at(&self, timestamp: u32) -> Option<Instant> {
-        let _ = timestamp;
-        None
+        let time = self.inbound.as_ref()?.wallclock_of(timestamp)?;
+        self.config.wallclock.instant_of(time)
+    }
+
+    /// Our synchronisation source.
+    pub fn ssrc(&self) -> u32 {
+        self.ssrc
+    }
+
+    /// Where the peer is: the address that was configured, or that a receiver latched.
+    pub fn peer_address(&self) -> Option<std::net::SocketAddr> {
+        self.peer.address()
     }
 
     /// Counters since the start.
@@ -169,8 +272,67 @@ impl Session {
         &self.statistics
     }
 
-    /// Ends the session: media stops, one BYE is left for `poll_transmit`.
+    /// Ends the session: media stops, one BYE is left for [`poll_transmit`](Self::poll_transmit).
     pub fn close(&mut self, now: Instant) {
-        let _ = now;
+        self.advance(now);
+        if self.closing == Closing::Open {
+            // RFC 3550 §6.3.7: who never sent anything must not send a BYE.
+            let was_heard = self.statistics.packets_sent > 0 || self.statistics.rtcp_sent > 0;
+            self.closing = if was_heard {
+                Closing::Bye
+            } else {
+                Closing::Closed
+            };
+        }
+    }
+
+    /// Moves our time on to `now`, never back.
+    fn advance(&mut self, now: Instant) -> Instant {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    fn emit(&mut self, kind: EventKind) {
+        if !self.events.push(self.now, kind) {
+            self.statistics.events_lost += 1;
+        }
+    }
+
+    /// The peer was heard: media that had been given up may flow again.
+    fn resume(&mut self) {
+        let now = self.now;
+        let present = self.peer.is_present();
+        if let Some(outbound) = &mut self.outbound
+            && outbound.has_given_up()
+            && present
+        {
+            outbound.resume(now);
+            self.emit(EventKind::Returned);
+        }
+    }
+
+    /// Makes a source the peer, in place of another if there was one.
+    fn latch(&mut self, source: std::net::SocketAddr, ssrc: u32) {
+        let is_first = self.peer.ssrc().is_none();
+        self.peer.latch(self.now, source, ssrc);
+        let address = source;
+        if is_first {
+            self.emit(EventKind::PeerLatched { address, ssrc });
+            return;
+        }
+        self.lost_before = self.statistics.packets_lost;
+        self.inbound = None;
+        if let Some(outbound) = &mut self.outbound {
+            outbound.restart(self.now);
+        }
+        self.emit(EventKind::PeerChanged { address, ssrc });
+    }
+}
+
+/// Cuts `text` to at most `len` bytes, at a character.
+fn truncate(text: &mut String, len: usize) {
+    if text.len() > len {
+        let end = (0..=len).rev().find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or(0));
     }
 }

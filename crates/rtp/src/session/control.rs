@@ -1,0 +1,297 @@
+//! RTCP: what is read from the peer's, and what of ours is due.
+
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+use super::event::EventKind;
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use super::peer::Origin;
+use super::rtcp_timer::{LOWER_LAYERS, Members};
+use super::statistics::Ignored;
+use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
+use crate::endpoint::{Datagram, Transmit};
+use crate::rtcp::{
+    Bye, Feedback, Packet, Packets, ReceiverReport, ReportBlock, ReportBlocks, SenderReport,
+    TfrcFeedback, sdes,
+};
+
+/// What a feedback message costs on the wire.
+const FEEDBACK_COST: usize = TfrcFeedback::PACKET_LEN + LOWER_LAYERS;
+
+impl Session {
+    /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
+    /// [`CONTROL_BUFFER`] bytes; with fewer nothing is written.
+    pub fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        let now = self.advance(now);
+        if buf.len() < CONTROL_BUFFER {
+            return None;
+        }
+        let destination = self.peer.address()?;
+        let len = match self.closing {
+            Closing::Closed => return None,
+            Closing::Bye => {
+                self.closing = Closing::Closed;
+                let len = self.write_compound(None, buf)?;
+                len + Bye::emit(self.ssrc, &mut buf[len..])?
+            }
+            Closing::Open => self.write_due(now, buf)?,
+        };
+        self.statistics.rtcp_sent += 1;
+        self.statistics.rtcp_bytes_sent += len as u64;
+        self.peer.handle_sent(len);
+        Some(Transmit {
+            destination,
+            len,
+            ecn: Ecn::NotEct,
+        })
+    }
+
+    pub(super) fn handle_rtcp(&mut self, datagram: &Datagram<'_>) -> Result<(), Ignored> {
+        let packets = Packets::parse(datagram.payload).map_err(|_| Ignored::BadRtcp)?;
+        let author = self.check(packets.clone())?;
+        match self.peer.origin(self.now, datagram.source, author) {
+            Origin::Known => {}
+            Origin::New | Origin::Successor if !self.peer.trusts(datagram.source) => {
+                return Err(Ignored::WrongSource);
+            }
+            Origin::New | Origin::Successor if self.is_about_us(packets.clone()) => {
+                self.latch(datagram.source, author);
+            }
+            Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
+            Origin::Stranger(kind) => return Err(kind),
+        }
+        if packets.is_compound() {
+            self.rtcp.handle_received(datagram.payload.len());
+        }
+        for packet in packets.flatten() {
+            self.handle_packet(author, &packet)?;
+        }
+        self.peer.handle_heard(self.now, datagram.payload.len());
+        self.statistics.rtcp_received += 1;
+        Ok(())
+    }
+
+    /// Checks every packet before any is acted on, and gives the source that wrote them: the one
+    /// that the first packet names.
+    fn check(&self, packets: Packets<'_>) -> Result<u32, Ignored> {
+        let mut author = None;
+        for packet in packets {
+            let named = match packet.map_err(|_| Ignored::BadRtcp)? {
+                Packet::SenderReport(report, _) => Some(report.ssrc),
+                Packet::ReceiverReport(report, _) => Some(report.ssrc),
+                Packet::Feedback(feedback) => Some(feedback.sender_ssrc),
+                Packet::Sdes(sdes) => sdes.chunks().next().map(|chunk| chunk.ssrc),
+                Packet::Bye(bye) => bye.sources().next(),
+                Packet::Unknown(raw) => {
+                    raw.body.first_chunk().map(|ssrc| u32::from_be_bytes(*ssrc))
+                }
+            };
+            author = author.or(named);
+        }
+        match author {
+            None => Err(Ignored::BadRtcp),
+            Some(author) if author == self.ssrc => Err(Ignored::OwnSsrc),
+            Some(author) => Ok(author),
+        }
+    }
+
+    /// True if a packet speaks about our source, which nobody can guess who never heard from us.
+    fn is_about_us(&self, packets: Packets<'_>) -> bool {
+        let mut packets = packets.flatten();
+        packets.any(|packet| match packet {
+            Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {
+                blocks.any(|block| block.ssrc == self.ssrc)
+            }
+            Packet::Feedback(feedback) => feedback.media_ssrc == self.ssrc,
+            Packet::Sdes(_) | Packet::Bye(_) | Packet::Unknown(_) => false,
+        })
+    }
+
+    fn handle_packet(&mut self, author: u32, packet: &Packet<'_>) -> Result<(), Ignored> {
+        match packet {
+            Packet::SenderReport(report, blocks) => {
+                self.handle_blocks(blocks.clone());
+                self.handle_sender_report(author, *report)
+            }
+            Packet::ReceiverReport(_, blocks) => {
+                self.handle_blocks(blocks.clone());
+                Ok(())
+            }
+            Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
+            Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
+                self.handle_bye();
+                Ok(())
+            }
+            Packet::Bye(_) | Packet::Sdes(_) | Packet::Unknown(_) => Ok(()),
+        }
+    }
+
+    fn handle_blocks(&mut self, mut blocks: ReportBlocks<'_>) {
+        if let Some(block) = blocks.find(|block| block.ssrc == self.ssrc) {
+            self.emit(EventKind::ReceptionReport {
+                fraction_lost: block.fraction_lost,
+                cumulative_lost: block.cumulative_lost,
+                jitter: block.jitter,
+            });
+        }
+    }
+
+    fn handle_sender_report(&mut self, author: u32, report: SenderReport) -> Result<(), Ignored> {
+        let arrival = self.arrived;
+        // Before its first media packet there is nothing that a report could be about.
+        let Some(inbound) = self.inbound.as_mut().filter(|_| report.ssrc == author) else {
+            return Ok(());
+        };
+        if !inbound.handle_sender_report(report, arrival) {
+            return Err(Ignored::Replayed);
+        }
+        self.emit(EventKind::SenderReport {
+            ntp: report.ntp,
+            timestamp: report.timestamp,
+        });
+        Ok(())
+    }
+
+    fn handle_feedback(&mut self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
+        if feedback.format != self.config.feedback_format {
+            return Ok(());
+        }
+        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
+        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
+        let trace = outbound.handle_feedback(self.now, self.arrived, report)?;
+        self.statistics.feedback_received += 1;
+        if let Some(trace) = trace {
+            self.emit(EventKind::RateControl(trace));
+        }
+        Ok(())
+    }
+
+    fn handle_bye(&mut self) {
+        self.peer.handle_bye(self.now);
+        if let Some(outbound) = &mut self.outbound {
+            // It may come back, and will not speak first: we probe as if it had not come yet.
+            outbound.restart(self.now);
+        }
+        self.emit(EventKind::PeerLeft);
+    }
+
+    /// When TFRC's next report may leave: its own time, or when the budget allows.
+    pub(super) fn feedback_due(&self) -> Option<Instant> {
+        let due = self.inbound.as_ref()?.receiver().poll_timeout()?;
+        let affordable = self.peer.is_present() && self.peer.allows(self.compound_len());
+        affordable.then(|| due.max(self.budget.ready(FEEDBACK_COST)))
+    }
+
+    /// When the compound's timer expires, if there is anyone to send it to.
+    pub(super) fn compound_expiry(&self) -> Option<Instant> {
+        let expiry = self.rtcp.expiry()?;
+        let is_recent = |at: Option<Instant>| {
+            at.is_some_and(|at| expiry.saturating_since(at) <= MEMBER_TIMEOUT)
+        };
+        let sent = self.outbound.as_ref().and_then(Outbound::last_departure);
+        let is_wanted = is_recent(sent) || (self.peer.is_present() && is_recent(self.peer.heard()));
+        (is_wanted && self.peer.allows(self.compound_len())).then_some(expiry)
+    }
+
+    /// Writes a compound, or feedback alone, if one is due.
+    fn write_due(&mut self, now: Instant, buf: &mut [u8]) -> Option<usize> {
+        let members = self.members();
+        let is_expired = self.compound_expiry().is_some_and(|expiry| expiry <= now);
+        let compound = is_expired && self.rtcp.is_due(now, members);
+        let feedback = self.take_feedback(now);
+        if compound || (feedback.is_some() && !self.may_reduce()) {
+            let len = self.write_compound(feedback, buf)?;
+            self.rtcp.handle_sent(now, len, members);
+            self.statistics.compounds_sent += 1;
+            Some(len)
+        } else {
+            self.write_feedback(feedback?, buf)
+        }
+    }
+
+    /// TFRC's report, if it is due and the budget allows it.
+    fn take_feedback(&mut self, now: Instant) -> Option<TfrcFeedback> {
+        if self.feedback_due()? > now {
+            return None;
+        }
+        let report = self.inbound.as_mut()?.receiver_mut().poll_report(now)?;
+        self.budget.spend(now, FEEDBACK_COST);
+        self.statistics.feedback_sent += 1;
+        self.emit(EventKind::ReportSent {
+            receive_rate: report.receive_rate,
+            loss_event_rate: report.loss_event_rate,
+            delay: report.delay,
+        });
+        Some(TfrcFeedback::new(
+            report.timestamp,
+            report.delay,
+            report.receive_rate,
+            report.loss_event_rate,
+        ))
+    }
+
+    /// RFC 5506 §4.2.1 wants proof that feedback arrives before it is sent alone: the sender's
+    /// packets carry a round-trip time once it has had a report, and the first reports went out in
+    /// compounds.
+    fn may_reduce(&self) -> bool {
+        let inbound = self.inbound.as_ref();
+        inbound.is_some_and(|inbound| inbound.receiver().round_trip_time().is_some())
+            && self.statistics.compounds_sent > 0
+    }
+
+    fn members(&self) -> Members {
+        let we_send = self.is_sending();
+        let is_present = self.peer.is_present();
+        let peer_sends = is_present && self.inbound.is_some();
+        Members {
+            all: 1 + u32::from(is_present),
+            senders: u32::from(we_send) + u32::from(peer_sends),
+            we_send,
+        }
+    }
+
+    /// The most that a compound may need.
+    fn compound_len(&self) -> usize {
+        28 + ReportBlock::LEN + sdes::cname_len(&self.config.cname) + TfrcFeedback::PACKET_LEN
+    }
+
+    /// Writes SR or RR, SDES and, if there is any, feedback (RFC 4585 §3.1: in this order).
+    fn write_compound(&mut self, feedback: Option<TfrcFeedback>, buf: &mut [u8]) -> Option<usize> {
+        let now = self.now;
+        let block = self
+            .inbound
+            .as_mut()
+            .filter(|inbound| inbound.received() > 0)
+            .map(|inbound| inbound.report_block(now));
+        let blocks = block.as_slice();
+        let ssrc = self.ssrc;
+        let mut len = match self.outbound.as_ref().filter(|_| self.is_sending()) {
+            Some(outbound) => {
+                let (packets, bytes) = outbound.counts();
+                SenderReport {
+                    ssrc,
+                    ntp: self.config.wallclock.at(now),
+                    timestamp: outbound.media_clock(now),
+                    packets,
+                    bytes,
+                }
+                .emit(blocks, buf)?
+            }
+            None => ReceiverReport { ssrc }.emit(blocks, buf)?,
+        };
+        len += sdes::emit_cname(ssrc, &self.config.cname, &mut buf[len..])?;
+        if let Some(feedback) = feedback {
+            len += self.write_feedback(feedback, &mut buf[len..])?;
+        }
+        Some(len)
+    }
+
+    fn write_feedback(&self, feedback: TfrcFeedback, buf: &mut [u8]) -> Option<usize> {
+        let media_ssrc = self.inbound.as_ref().map(Inbound::ssrc)?;
+        feedback.emit(self.config.feedback_format, self.ssrc, media_ssrc, buf)
+    }
+}

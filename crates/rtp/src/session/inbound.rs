@@ -1,0 +1,225 @@
+//! The media that comes in: one source's sequence, clock, jitter and TFRC receiver.
+
+use std::time::Duration;
+
+use tfrc::seq::Extender;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+use tfrc::{Arrival, Ecn, Receiver};
+
+use super::config::ReceiveConfig;
+use super::statistics::Ignored;
+use crate::ext::RttSendTs;
+use crate::ntp::NtpTime;
+use crate::rtcp::{ReportBlock, SenderReport};
+use crate::rtp::{RtpHeader, media_time};
+
+/// How far behind the newest packet another may have been sent: reordering is far shorter, so what
+/// is older is a recording played again.
+const MAX_AGE_MICROS: u32 = 2_000_000;
+/// How far ahead of its clock a sender may seem to be: a queue of this length may drain.
+const MAX_LEAD_MICROS: u64 = 10_000_000;
+/// After this silence the sender's clock is believed anew; it may have slept, as may we.
+const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A media packet of a source, as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) header: RtpHeader,
+    pub(super) timing: RttSendTs,
+    pub(super) arrival: Instant,
+    pub(super) size: usize,
+    pub(super) ecn: Ecn,
+}
+
+/// What is known of a source of media.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    ssrc: u32,
+    clock_rate: u32,
+    receiver: Receiver,
+    extender: Extender,
+    /// The lowest extended sequence number.
+    first: u64,
+    received: u64,
+    /// The newest send time, and when it arrived.
+    newest: Option<(u32, Instant)>,
+    /// Relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
+    transit: Option<u32>,
+    /// Sixteen times the jitter.
+    jitter: u32,
+    /// Expected and received when the last report block was made (RFC 3550 §A.3).
+    prior: (u64, u64),
+    last_report: Option<(SenderReport, Instant)>,
+}
+
+impl Inbound {
+    pub(super) fn new(ssrc: u32, config: &ReceiveConfig) -> Self {
+        Self {
+            ssrc,
+            clock_rate: config.clock_rate,
+            receiver: Receiver::new(config.tfrc.clone()),
+            extender: Extender::new(),
+            first: u64::MAX,
+            received: 0,
+            newest: None,
+            transit: None,
+            jitter: 0,
+            prior: (0, 0),
+            last_report: None,
+        }
+    }
+
+    /// Takes in a packet and gives its extended sequence number, or why it is ignored.
+    pub(super) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
+        let send_time = packet.timing.send_time;
+        if self.is_replay(send_time, packet.arrival) {
+            return Err(Ignored::Replayed);
+        }
+        let sequence = self
+            .extender
+            .extend(packet.header.sequence)
+            .ok_or(Ignored::SequenceJump)?;
+        let arrived = self.receiver.handle_data(&Arrival {
+            seq: sequence,
+            at: packet.arrival,
+            timestamp: send_time,
+            rtt: packet.timing.rtt(),
+            size: Bytes::from(packet.size),
+            ecn: packet.ecn,
+        });
+        if arrived.duplicate {
+            return Err(Ignored::Duplicate);
+        }
+        self.first = self.first.min(sequence);
+        self.received += 1;
+        if self
+            .newest
+            .is_none_or(|(newest, _)| send_time.wrapping_sub(newest).cast_signed() >= 0)
+            || self.is_quiet(packet.arrival)
+        {
+            self.newest = Some((send_time, packet.arrival));
+        }
+        self.update_jitter(packet);
+        Ok(sequence)
+    }
+
+    /// The synchronisation source.
+    pub(super) fn ssrc(&self) -> u32 {
+        self.ssrc
+    }
+
+    /// The TFRC receiver.
+    pub(super) fn receiver(&self) -> &Receiver {
+        &self.receiver
+    }
+
+    /// The TFRC receiver, to take a report from.
+    pub(super) fn receiver_mut(&mut self) -> &mut Receiver {
+        &mut self.receiver
+    }
+
+    /// Packets received, duplicates apart.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Packets expected and not received so far (RFC 3550 §A.3).
+    pub(super) fn lost(&self) -> u64 {
+        self.expected().saturating_sub(self.received)
+    }
+
+    /// Takes in a sender report; false if it is not newer than the last one.
+    pub(super) fn handle_sender_report(&mut self, report: SenderReport, arrival: Instant) -> bool {
+        let is_newer = self.last_report.is_none_or(|(last, _)| {
+            report
+                .ntp
+                .to_bits()
+                .wrapping_sub(last.ntp.to_bits())
+                .cast_signed()
+                > 0
+        });
+        if is_newer {
+            self.last_report = Some((report, arrival));
+        }
+        is_newer
+    }
+
+    /// The wall-clock time that a media timestamp stands for, by the last sender report.
+    pub(super) fn wallclock_of(&self, timestamp: u32) -> Option<NtpTime> {
+        let (report, _) = self.last_report?;
+        let ticks = timestamp.wrapping_sub(report.timestamp).cast_signed();
+        Some(report.ntp.offset(ticks.into(), self.clock_rate))
+    }
+
+    /// What we report to the source about itself (RFC 3550 §6.4.1). Starts the next interval.
+    pub(super) fn report_block(&mut self, now: Instant) -> ReportBlock {
+        let expected = self.expected();
+        let (expected_since, received_since) = (
+            expected.saturating_sub(self.prior.0),
+            self.received.saturating_sub(self.prior.1),
+        );
+        self.prior = (expected, self.received);
+        let lost_since = expected_since.saturating_sub(received_since);
+        let (last_sender_report, delay_since) =
+            self.last_report.map_or((0, 0), |(report, arrival)| {
+                let delay = now.saturating_since(arrival).as_nanos() * 65_536 / 1_000_000_000;
+                (
+                    report.ntp.middle(),
+                    u32::try_from(delay).unwrap_or(u32::MAX),
+                )
+            });
+        ReportBlock {
+            ssrc: self.ssrc,
+            fraction_lost: (lost_since * 256)
+                .checked_div(expected_since)
+                .map_or(0, |f| f.min(255) as u8),
+            cumulative_lost: i32::try_from(self.lost()).unwrap_or(i32::MAX),
+            highest_sequence: self.extender.highest().unwrap_or(0) as u32,
+            jitter: self.jitter >> 4,
+            last_sender_report,
+            delay_since,
+        }
+    }
+
+    fn expected(&self) -> u64 {
+        match self.extender.highest() {
+            Some(highest) if self.received > 0 => (highest + 1).saturating_sub(self.first),
+            _ => 0,
+        }
+    }
+
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.newest
+            .is_none_or(|(_, at)| now.saturating_since(at) >= CLOCK_PATIENCE)
+    }
+
+    /// True if a packet of this send time cannot come now from a sender whose clock runs.
+    fn is_replay(&self, send_time: u32, now: Instant) -> bool {
+        let Some((newest, at)) = self.newest else {
+            return false;
+        };
+        if self.is_quiet(now) {
+            return false;
+        }
+        let elapsed = now.saturating_since(at).as_micros() as u64;
+        let ahead = u64::from(send_time.wrapping_sub(newest));
+        let behind = newest.wrapping_sub(send_time);
+        behind > MAX_AGE_MICROS && ahead > elapsed + MAX_LEAD_MICROS
+    }
+
+    /// RFC 3550 §A.8, in integers.
+    fn update_jitter(&mut self, packet: &Packet) {
+        let arrival = media_time(packet.arrival, self.clock_rate);
+        let transit = arrival.wrapping_sub(packet.header.timestamp);
+        if let Some(last) = self.transit.replace(transit) {
+            let difference = transit.wrapping_sub(last).cast_signed().unsigned_abs();
+            let decay = (self.jitter + 8) >> 4;
+            self.jitter = self
+                .jitter
+                .saturating_add(difference)
+                .saturating_sub(decay)
+                .min(u32::MAX - 8);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Media: the checks on what comes in, and the writing of what goes out.
+
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+use super::inbound::{Inbound, Packet};
+use super::outbound::Outbound;
+use super::peer::Origin;
+use super::statistics::Ignored;
+use super::{Closing, MEDIA_HEADERS, MediaInfo, MediaPacket, Session};
+use crate::endpoint::{Datagram, Transmit};
+use crate::ext::{Element, RttSendTs};
+use crate::rtp::{RtpError, RtpPacket};
+
+impl Session {
+    /// When the next media packet may leave: not after `now` if at once. `None` while none may (no
+    /// peer yet, given up, closed, or a session that only receives).
+    pub fn next_departure(&self, now: Instant) -> Option<Instant> {
+        if self.closing != Closing::Open {
+            return None;
+        }
+        self.peer.address()?;
+        self.outbound.as_ref()?.next_departure(now.max(self.now))
+    }
+
+    /// Bytes of payload that fit into a packet; 0 for a session that only receives.
+    pub fn payload_capacity(&self) -> usize {
+        let Some(outbound) = &self.outbound else {
+            return 0;
+        };
+        let size = usize::try_from(outbound.config().packet_size.get()).unwrap_or(usize::MAX);
+        size.saturating_sub(MEDIA_HEADERS)
+    }
+
+    /// Writes a media packet around `payload` that departs at `now`. `None` if
+    /// [`next_departure`](Self::next_departure) does not allow it, if the payload exceeds
+    /// [`payload_capacity`](Self::payload_capacity) or if `buf` is too small.
+    pub fn write_media(
+        &mut self,
+        now: Instant,
+        info: &MediaInfo,
+        payload: &[u8],
+        buf: &mut [u8],
+    ) -> Option<Transmit> {
+        let now = self.advance(now);
+        if self.next_departure(now)? > now || payload.len() > self.payload_capacity() {
+            return None;
+        }
+        let destination = self.peer.address()?;
+        let outbound = self.outbound.as_mut()?;
+        let timing = RttSendTs::new(outbound.rtt(), now.as_micros() as u32).to_bytes();
+        let element = Element {
+            id: self.config.extension_id,
+            data: &timing,
+        };
+        let header = outbound.header(self.ssrc, info.timestamp, info.marker);
+        let headers = header.emit(&[element], buf)?;
+        let len = headers + payload.len();
+        buf.get_mut(headers..len)?.copy_from_slice(payload);
+        outbound.handle_sent(now, len, payload.len());
+        self.statistics.packets_sent += 1;
+        self.statistics.bytes_sent += len as u64;
+        self.rtcp.start(now);
+        Some(Transmit {
+            destination,
+            len,
+            // TFRC is no scalable control, so never ECT(1) (RFC 9331 §4).
+            ecn: if self.config.ecn {
+                Ecn::Ect0
+            } else {
+                Ecn::NotEct
+            },
+        })
+    }
+
+    pub(super) fn handle_media<'a>(
+        &mut self,
+        datagram: &Datagram<'a>,
+    ) -> Result<MediaPacket<'a>, Ignored> {
+        let rtp = RtpPacket::parse(datagram.payload).map_err(|error| match error {
+            RtpError::Truncated(_) => Ignored::TooShort,
+            RtpError::Version => Ignored::BadVersion,
+            RtpError::Extension(_) => Ignored::BadExtension,
+            RtpError::Padding(_) => Ignored::BadPadding,
+        })?;
+        let header = rtp.header();
+        let receive = self.config.receive.as_ref();
+        if receive.is_none_or(|receive| receive.payload_type != header.payload_type) {
+            return Err(Ignored::UnknownPayloadType);
+        }
+        if header.ssrc == self.ssrc {
+            return Err(Ignored::OwnSsrc);
+        }
+        let packet = Packet {
+            header,
+            timing: self.timing(&rtp)?,
+            arrival: self.arrived,
+            size: datagram.payload.len(),
+            ecn: datagram.ecn,
+        };
+        match self.peer.origin(self.now, datagram.source, header.ssrc) {
+            Origin::Known => {}
+            Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
+            Origin::Stranger(kind) => return Err(kind),
+        }
+        let sequence = self.take_in(&packet)?;
+        Ok(MediaPacket {
+            sequence,
+            timestamp: header.timestamp,
+            marker: header.marker,
+            payload: rtp.payload(),
+            arrival: packet.arrival,
+            send_time: packet.timing.send_time,
+            rtt: packet.timing.rtt(),
+        })
+    }
+
+    /// The `rtt-sendts` element of a packet.
+    fn timing(&self, rtp: &RtpPacket<'_>) -> Result<RttSendTs, Ignored> {
+        for element in rtp.elements() {
+            let element = element.map_err(|_| Ignored::BadExtension)?;
+            if element.id == self.config.extension_id {
+                return RttSendTs::parse(element.data).map_err(|_| Ignored::BadExtension);
+            }
+        }
+        Err(Ignored::MissingExtension)
+    }
+
+    /// Gives a packet of the peer's to its source.
+    fn take_in(&mut self, packet: &Packet) -> Result<u64, Ignored> {
+        let Some(config) = &self.config.receive else {
+            return Err(Ignored::UnknownPayloadType);
+        };
+        let inbound = self
+            .inbound
+            .get_or_insert_with(|| Inbound::new(packet.header.ssrc, config));
+        let sequence = inbound.handle_media(packet)?;
+        if inbound.received() > 1 {
+            self.peer.confirm();
+        }
+        self.peer.handle_heard(self.now, packet.size);
+        self.budget.earn(packet.size);
+        self.statistics.packets_received += 1;
+        self.statistics.bytes_received += packet.size as u64;
+        self.statistics.packets_marked += u64::from(packet.ecn.is_marked());
+        self.statistics.packets_lost = self.lost_before + inbound.lost();
+        self.rtcp.start(self.now);
+        Ok(sequence)
+    }
+
+    /// True if we have sent media since the report before the last (RFC 3550 §6.3.8).
+    pub(super) fn is_sending(&self) -> bool {
+        let last = self.outbound.as_ref().and_then(Outbound::last_departure);
+        last.is_some_and(|last| self.rtcp.before_previous().is_none_or(|then| last >= then))
+    }
+}

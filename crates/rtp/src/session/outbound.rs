@@ -1,0 +1,279 @@
+//! The media that goes out: its numbers, its rate, and what feedback may say about it.
+
+use tfrc::pacer::Pacer;
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace;
+use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::{Feedback, Sender, SenderConfig};
+
+use super::Path;
+use super::config::SendConfig;
+use super::random::Random;
+use super::statistics::Ignored;
+use crate::rtcp::TfrcFeedback;
+use crate::rtp::RtpHeader;
+
+/// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
+/// the round-trip time can hold.
+const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
+/// How far a sender of fixed rate catches up after it was late: two timer errors of a busy host.
+const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
+
+/// What sets the times of departure.
+#[derive(Debug)]
+enum Control {
+    Tfrc(Box<Sender>),
+    Fixed(Rate, Pacer),
+}
+
+/// The media that we send.
+#[derive(Debug)]
+pub(super) struct Outbound {
+    config: SendConfig,
+    control: Control,
+    sequence: u16,
+    timestamp_offset: u32,
+    packets: u32,
+    payload_bytes: u32,
+    first_departure: Option<Instant>,
+    last_departure: Option<Instant>,
+    /// When the packet left that feedback was last about, and that feedback.
+    last_echo: Option<(Instant, TfrcFeedback)>,
+    /// The first departure since the last feedback.
+    waiting_since: Option<Instant>,
+    gave_up: bool,
+}
+
+impl Outbound {
+    pub(super) fn new(now: Instant, config: SendConfig, random: &mut Random) -> Self {
+        let control = match config.fixed_rate {
+            Some(rate) => Control::Fixed(rate, Pacer::new(FIXED_RATE_CREDIT)),
+            None => Control::Tfrc(new_sender(now, &config)),
+        };
+        Self {
+            control,
+            sequence: random.next_u32() as u16,
+            timestamp_offset: random.next_u32(),
+            packets: 0,
+            payload_bytes: 0,
+            first_departure: None,
+            last_departure: None,
+            last_echo: None,
+            waiting_since: None,
+            gave_up: false,
+            config,
+        }
+    }
+
+    /// The configuration.
+    pub(super) fn config(&self) -> &SendConfig {
+        &self.config
+    }
+
+    /// Packets and bytes of payload sent, as a sender report counts them.
+    pub(super) fn counts(&self) -> (u32, u32) {
+        (self.packets, self.payload_bytes)
+    }
+
+    /// When media last left.
+    pub(super) fn last_departure(&self) -> Option<Instant> {
+        self.last_departure
+    }
+
+    /// `now` on our media clock.
+    pub(super) fn media_clock(&self, now: Instant) -> u32 {
+        self.offset(crate::rtp::media_time(now, self.config.clock_rate))
+    }
+
+    /// A timestamp of the caller's, with our random offset.
+    pub(super) fn offset(&self, timestamp: u32) -> u32 {
+        timestamp.wrapping_add(self.timestamp_offset)
+    }
+
+    /// When the next packet may leave; `None` once given up.
+    pub(super) fn next_departure(&self, now: Instant) -> Option<Instant> {
+        if self.gave_up {
+            return None;
+        }
+        Some(match &self.control {
+            Control::Tfrc(sender) => sender.next_departure(now),
+            Control::Fixed(rate, pacer) => pacer.next_departure(now, *rate),
+        })
+    }
+
+    /// The header of the next packet.
+    pub(super) fn header(&self, ssrc: u32, timestamp: u32, marker: bool) -> RtpHeader {
+        RtpHeader {
+            payload_type: self.config.payload_type,
+            marker,
+            sequence: self.sequence,
+            timestamp: self.offset(timestamp),
+            ssrc,
+        }
+    }
+
+    /// The packet of that header left.
+    pub(super) fn handle_sent(&mut self, now: Instant, size: usize, payload: usize) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.packets = self.packets.wrapping_add(1);
+        self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
+        if self.first_departure.is_none() {
+            self.first_departure = Some(now);
+            // TFRC begins with the first packet, not with the session (RFC 5348 §4.2).
+            self.restart(now);
+        }
+        self.last_departure = Some(now);
+        self.waiting_since.get_or_insert(now);
+        let size = Bytes::from(size);
+        match &mut self.control {
+            Control::Tfrc(sender) => sender.handle_sent(now, size),
+            Control::Fixed(rate, pacer) => {
+                pacer.handle_sent(now, size, *rate, Some(FIXED_RATE_CREDIT));
+            }
+        }
+    }
+
+    /// Takes in feedback that arrived at `arrival`, or says why not.
+    pub(super) fn handle_feedback(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        feedback: TfrcFeedback,
+    ) -> Result<Option<Trace>, Ignored> {
+        let sent_at = self
+            .departure_of(arrival, feedback.timestamp)
+            .ok_or(Ignored::StaleFeedback)?;
+        let delay = feedback.delay();
+        if arrival.saturating_since(sent_at) < delay {
+            return Err(Ignored::StaleFeedback);
+        }
+        if let Some((last_sent_at, last)) = self.last_echo {
+            // The delay since one and the same packet only grows.
+            let is_older = sent_at < last_sent_at
+                || (sent_at == last_sent_at && feedback.delay_micros <= last.delay_micros);
+            if is_older {
+                return Err(Ignored::Replayed);
+            }
+        }
+        self.last_echo = Some((sent_at, feedback));
+        self.waiting_since = None;
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
+        // The time between the kernel's receipt and ours is no part of the round trip.
+        let waited = now.saturating_since(arrival);
+        Ok(Some(sender.handle_feedback(
+            now,
+            &Feedback {
+                sent_at,
+                delay: delay + waited,
+                receive_rate: feedback.rate(),
+                loss_event_rate: feedback.p(),
+            },
+        )))
+    }
+
+    /// Serves the nofeedback timer.
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<Trace> {
+        let is_running = self.is_running();
+        match &mut self.control {
+            Control::Tfrc(sender) if is_running => sender.handle_timeout(now),
+            _ => None,
+        }
+    }
+
+    /// When the nofeedback timer expires, if it runs: it does from the first packet on.
+    pub(super) fn nofeedback_expiry(&self) -> Option<Instant> {
+        match &self.control {
+            Control::Tfrc(sender) if self.is_running() => Some(sender.poll_timeout()),
+            _ => None,
+        }
+    }
+
+    /// When we shall give up, unless feedback comes.
+    pub(super) fn give_up_expiry(&self) -> Option<Instant> {
+        if self.gave_up || self.config.fixed_rate.is_some() {
+            return None;
+        }
+        self.waiting_since.map(|since| since + self.config.give_up)
+    }
+
+    /// Gives up if it is time; true if so.
+    pub(super) fn check_give_up(&mut self, now: Instant) -> bool {
+        let due = self.give_up_expiry().is_some_and(|expiry| expiry <= now);
+        self.gave_up |= due;
+        due
+    }
+
+    /// True once given up.
+    pub(super) fn has_given_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Begins again as if no feedback had ever come: the receiver is a new one, or back.
+    pub(super) fn restart(&mut self, now: Instant) {
+        if let Control::Tfrc(sender) = &mut self.control {
+            **sender = *new_sender(now, &self.config);
+        }
+    }
+
+    /// The peer was heard after we had given up.
+    pub(super) fn resume(&mut self, now: Instant) {
+        self.restart(now);
+        self.gave_up = false;
+        self.waiting_since = None;
+    }
+
+    /// The round-trip time, once TFRC knows it.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        match &self.control {
+            Control::Tfrc(sender) => sender.rtt(),
+            Control::Fixed(..) => None,
+        }
+    }
+
+    /// What is known of the path.
+    pub(super) fn path(&self) -> Path {
+        match &self.control {
+            Control::Tfrc(sender) => Path {
+                allowed_rate: sender.allowed_rate(),
+                instantaneous_rate: sender.instantaneous_rate(),
+                rtt: self.rtt(),
+                loss_event_rate: sender.loss_event_rate(),
+                receive_rate: sender.receive_rate(),
+            },
+            Control::Fixed(rate, _) => Path {
+                allowed_rate: *rate,
+                instantaneous_rate: *rate,
+                rtt: self.rtt(),
+                loss_event_rate: LossEventRate::ZERO,
+                receive_rate: Rate::ZERO,
+            },
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.last_departure.is_some() && !self.gave_up
+    }
+
+    /// When a packet left whose send time was `timestamp`, microseconds modulo 2^32: the latest such
+    /// instant that is not after `now`. `None` unless media left then or about then.
+    fn departure_of(&self, now: Instant, timestamp: u32) -> Option<Instant> {
+        let age = (now.as_micros() as u32).wrapping_sub(timestamp);
+        let sent_at = Instant::from_micros(now.as_micros().checked_sub(age.into())?);
+        let in_time = Duration::from_micros(age.into()) <= MAX_ECHO_AGE;
+        let (first, last) = (self.first_departure?, self.last_departure?);
+        let is_ours = first.as_micros() <= sent_at.as_micros() && sent_at <= last;
+        (in_time && is_ours).then_some(sent_at)
+    }
+}
+
+fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {
+    Box::new(Sender::new(
+        now,
+        SenderConfig {
+            segment_size: config.packet_size,
+            ..config.tfrc.clone()
+        },
+    ))
+}
