@@ -7,6 +7,7 @@ pub mod ntp;
 pub mod payload;
 pub mod rtcp;
 pub mod rtp;
+pub mod sdp;
 pub mod session;
 mod wire;
 
