@@ -1,12 +1,10 @@
 //! Calls between two sessions, in virtual time.
 
-mod pair;
-
 use std::time::Duration;
 
+use crate::pair::{End, Pair};
 use evenkeel_rtp::rtcp::{Packet, Packets};
 use evenkeel_rtp::session::{EventKind, Ignored};
-use pair::{End, Pair};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
 
