@@ -25,7 +25,9 @@ fn forged(pair: &Pair, timestamp: Instant, delay_micros: u32) -> Vec<u8> {
     };
     let mut bytes = vec![0; TfrcFeedback::PACKET_LEN];
     let (a, b) = (pair.session(End::A).ssrc(), pair.session(End::B).ssrc());
-    feedback.emit(2, b, a, &mut bytes).unwrap();
+    feedback
+        .emit(2, b, a, &mut bytes)
+        .expect("the buffer has its length");
     bytes
 }
 
