@@ -291,3 +291,114 @@ fn log2(value: f64) -> f64 {
     }
     logarithm
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Noise of an amplitude: 0 is flat, 255 costs as many bits as any picture can.
+    fn noise(amplitude: u32, seed: u32) -> Picture {
+        let mut picture = Picture::new(96, 80);
+        let mut state = seed;
+        for sample in picture.planes_mut()[0].iter_mut() {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *sample = ((state >> 16 & 0xFF) * amplitude / 255) as u8;
+        }
+        picture
+    }
+
+    fn size(encoded: &Encoded) -> u64 {
+        encoded.image.scan_size().get()
+    }
+
+    #[test]
+    fn logarithms_are_right_to_four_digits() {
+        for value in [1.0, 1.5, 2.0, 1000.0, 123_456_789.0, 1e19] {
+            assert!((log2(value) - f64::log2(value)).abs() < 1e-4, "{value}");
+        }
+        assert_eq!((log2(0.0), log2(f64::NAN)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_steps_lead_from_the_finest_to_the_coarsest() {
+        assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
+        assert!(scale(STEPS - 1) < Scale::COARSEST);
+    }
+
+    #[test]
+    fn pictures_that_share_nothing_still_fit_their_targets() {
+        let mut encoder = Encoder::new();
+        for turn in 0..40 {
+            let picture = noise([255, 3, 80, 20, 160][turn % 5], turn as u32);
+            let target = Bytes::new([4_000, 300, 1_500, 900][turn % 4]);
+            let encoded = encoder.encode(&picture, target).expect("small");
+            assert!(encoded.passes <= 7, "{} passes", encoded.passes);
+            if encoded.limit != Some(Limit::Coarsest) {
+                assert!(encoded.image.scan_size() <= target, "turn {turn}");
+            }
+            if encoded.limit.is_none() {
+                assert!(
+                    encoded.size_error() < 0.3,
+                    "turn {turn}: {}",
+                    size(&encoded)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_below_reach_gives_the_smallest_picture() {
+        let picture = noise(200, 1);
+        let mut encoder = Encoder::new();
+        for target in [0, 1, 100] {
+            let encoded = encoder.encode(&picture, Bytes::new(target)).expect("small");
+            assert_eq!(encoded.limit, Some(Limit::Coarsest));
+            assert_eq!(
+                (encoded.scale, encoded.size_error()),
+                (Scale::COARSEST, 0.0)
+            );
+        }
+        let encoded = encoder.encode(&picture, Bytes::new(3_000)).expect("small");
+        assert!(encoded.limit.is_none() && encoded.size_error() < 0.06);
+    }
+
+    #[test]
+    fn a_target_beyond_reach_gives_the_best_picture() {
+        let mut encoder = Encoder::new();
+        let target = Bytes::new(u64::MAX);
+        let encoded = encoder.encode(&noise(20, 1), target).expect("small");
+        assert_eq!(
+            (encoded.limit, encoded.scale),
+            (Some(Limit::Finest), Scale::FINEST)
+        );
+    }
+
+    #[test]
+    fn a_picture_may_change_its_size() {
+        let mut encoder = Encoder::new();
+        encoder
+            .encode(&noise(100, 1), Bytes::new(2_000))
+            .expect("small");
+        let small = encoder
+            .encode(&Picture::new(17, 5), Bytes::new(2_000))
+            .expect("small");
+        assert_eq!((small.image.width, small.image.height), (17, 5));
+        assert!(
+            encoder
+                .encode(&Picture::new(0, 5), Bytes::new(2_000))
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn the_restart_interval_is_the_callers_if_stated() {
+        for (mcus, intervals) in [(0, 1), (1, 30), (7, 5), (u16::MAX, 1)] {
+            let mut encoder = Encoder::with_restart_interval(mcus);
+            let encoded = encoder
+                .encode(&noise(100, 1), Bytes::new(3_000))
+                .expect("small");
+            assert_eq!(encoded.image.intervals.len(), intervals);
+            assert_eq!(encoded.image.restart_interval, mcus);
+        }
+    }
+}

@@ -1,14 +1,14 @@
 //! YUV4MPEG2 streams: raw pictures behind a line of text, from a file or from `ffmpeg`'s pipe.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{Format, FrameRate, Source, SourceError};
 use crate::frame::Picture;
 
 /// Longest header line taken; real ones have some 60 bytes.
-const LONGEST_LINE: usize = 1024;
+const LONGEST_LINE: u64 = 1024;
 
 /// Largest side taken: 8K. A picture is then at most 200 MB, and read before it is believed.
 const MAX_SIDE: usize = 8192;
@@ -45,7 +45,7 @@ impl Y4m {
     }
 }
 
-impl<R: Read> Y4m<R> {
+impl<R: BufRead> Y4m<R> {
     /// Reads the header of a stream; `name` is what errors call it.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl<R: Read> Y4m<R> {
     }
 }
 
-impl<R: Read> Source for Y4m<R> {
+impl<R: BufRead> Source for Y4m<R> {
     fn format(&self) -> Format {
         self.format
     }
@@ -102,22 +102,16 @@ impl<R: Read> Source for Y4m<R> {
 }
 
 /// A line without its end; empty at the end of the stream.
-fn read_line(input: &mut impl Read) -> io::Result<Vec<u8>> {
+fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    // Byte by byte: what follows the line is not ours to take. The inputs are buffered.
-    for byte in input.take(LONGEST_LINE as u64).bytes() {
-        match byte? {
-            b'\n' => return Ok(line),
-            byte => line.push(byte),
-        }
-    }
-    match line.len() {
-        0 => Ok(line),
-        LONGEST_LINE => Err(io::Error::new(
+    input.take(LONGEST_LINE).read_until(b'\n', &mut line)?;
+    match line.pop() {
+        None | Some(b'\n') => Ok(line),
+        Some(_) if line.len() as u64 + 1 == LONGEST_LINE => Err(io::Error::new(
             io::ErrorKind::InvalidData,
             "not a y4m stream",
         )),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        Some(_) => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 

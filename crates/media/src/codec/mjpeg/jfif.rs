@@ -103,7 +103,7 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
         0 => 1,
         mcus => image.mcus().div_ceil(mcus.into()),
     };
-    // A file cut short lacks the rest; one with more is cut.
+    // A file cut short lacks the rest, and what is too much is left out.
     image.intervals.resize(pieces, None);
     Ok(image)
 }
@@ -270,3 +270,70 @@ const RST0: u8 = 0xD0;
 /// Luma sampling factors, horizontal and vertical, beside chroma's 1x1.
 const LUMA_422: u8 = 0x21;
 const LUMA_420: u8 = 0x22;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Scale, encode};
+    use super::*;
+    use crate::frame::Picture;
+    use proptest::prelude::*;
+
+    fn image() -> JpegImage {
+        let mut picture = Picture::new(40, 40);
+        for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {
+            *sample = (i * 7 % 200) as u8;
+        }
+        encode(&picture, Scale::from_quality(80.0)).expect("small")
+    }
+
+    #[test]
+    fn a_file_is_read_back_as_it_was_written() {
+        assert_eq!(parse(&write(&image())), Ok(image()));
+    }
+
+    #[test]
+    fn a_cut_file_lacks_its_last_intervals() {
+        let file = write(&image());
+        let cut = file.len() - image().intervals[2].as_ref().expect("coded").len() - 4;
+        let parsed = parse(&file[..cut]).expect("headers are whole");
+        assert_eq!(parsed.intervals[0], image().intervals[0]);
+        assert_eq!(parsed.intervals[2], None);
+    }
+
+    #[test]
+    fn what_rfc_2435_cannot_carry_is_named() {
+        let file = write(&image());
+        let at = |marker| {
+            file.windows(2)
+                .position(|pair| pair == [0xFF, marker])
+                .expect("there")
+        };
+        let with = |at: usize, byte| {
+            let mut file = file.clone();
+            file[at] = byte;
+            parse(&file).expect_err("must be refused").field
+        };
+        assert_eq!(with(1, EOI), "SOI");
+        assert_eq!(with(at(SOF0) + 1, 0xC2), "SOF");
+        assert_eq!(with(at(SOF0) + 11, 0x11), "SOF0 sampling");
+        assert_eq!(with(at(DHT) + 4, 0x02), "DHT");
+        assert_eq!(with(at(DQT) + 4, 0x10), "DQT");
+        assert_eq!(with(at(SOF0) + 5, 0xFF), "SOF0");
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_panics(
+            changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 0..8),
+            length in any::<proptest::sample::Index>(),
+        ) {
+            let mut file = write(&image());
+            for (at, byte) in changes {
+                let at = at.index(file.len());
+                file[at] = byte;
+            }
+            file.truncate(length.index(file.len()) + 1);
+            let _ = parse(&file);
+        }
+    }
+}

@@ -2,6 +2,21 @@
 //!
 //! A textured backdrop under a drifting camera, detailed objects moving over it, film grain, light
 //! that wanders and switches, a cut every few seconds, and a counter of the pictures in the corner.
+//!
+//! Its mean cost beside three real clips, coded as JPEG with the tables of Annex K (quality 50):
+//!
+//! | picture | bits a pixel | luma PSNR |
+//! |---|---|---|
+//! | scene 176x144 | 0.85 | 34.8 dB |
+//! | scene 320x240 | 0.79 | 35.3 dB |
+//! | scene 640x480 | 0.63 | 37.9 dB |
+//! | scene 1280x720 | 0.57 | 38.5 dB |
+//! | talking head 176x144 (`carphone`) | 0.88 | 34.7 dB |
+//! | film 640x272 (`bikes`) | 0.57 | 40.8 dB |
+//! | animation 1280x720 (`bigbuckbunny`) | 0.65 | 39.7 dB |
+//!
+//! Coded to 15,000 bytes (3 Mb/s at 25 pictures a second), 640x480 has 35.2 dB. The figures are those
+//! of `cargo test --release -p evenkeel-media --test scene_cost -- --nocapture`.
 
 mod counter;
 mod noise;
@@ -121,5 +136,63 @@ impl Source for Scene {
 
     fn next(&mut self) -> Result<Option<Picture>, SourceError> {
         Ok(Some(self.draw()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scene(width: usize, height: usize, seed: u64) -> Scene {
+        let frame_rate = FrameRate::new(5, 1).expect("valid");
+        let format = Format {
+            width,
+            height,
+            frame_rate,
+        };
+        Scene::new(format, seed).expect("possible size")
+    }
+
+    /// FNV-1a over all samples of the first `count` pictures.
+    fn digest(mut scene: Scene, count: usize) -> u64 {
+        let mut hash = 0xCBF2_9CE4_8422_2325;
+        for _ in 0..count {
+            for &byte in scene.draw().data() {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+            }
+        }
+        hash
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_pictures_everywhere() {
+        // Any change of the scene changes this number, and with it every figure measured on it.
+        assert_eq!(digest(scene(49, 35, 7), 60), 6_167_630_693_099_047_512);
+        assert_ne!(digest(scene(49, 35, 7), 2), digest(scene(49, 35, 8), 2));
+    }
+
+    #[test]
+    fn every_size_draws_through_cuts_and_at_every_edge() {
+        for (width, height) in [(16, 16), (17, 31), (16, 200), (300, 16), (64, 48)] {
+            let mut scene = scene(width, height, 1);
+            for _ in 0..150 {
+                let picture = scene.draw();
+                assert_eq!((picture.width(), picture.height()), (width, height));
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_beyond_the_format_are_refused_by_name() {
+        let frame_rate = FrameRate::new(25, 1).expect("valid");
+        for (width, height, field) in [(15, 16, "width"), (16, 2041, "height")] {
+            let format = Format {
+                width,
+                height,
+                frame_rate,
+            };
+            let message = Scene::new(format, 1).expect_err("impossible").to_string();
+            assert!(message.contains(field), "{message}");
+        }
     }
 }

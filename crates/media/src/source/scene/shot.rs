@@ -134,19 +134,19 @@ impl Object {
 const LOOKS: [Grain; 3] = [
     Grain {
         cells: (2, 2),
-        finest: 44,
+        finest: 50,
         growth: 155,
         level: 140,
     },
     Grain {
         cells: (2, 2),
-        finest: 62,
+        finest: 68,
         growth: 135,
         level: 125,
     },
     Grain {
         cells: (2, 2),
-        finest: 84,
+        finest: 92,
         growth: 130,
         level: 115,
     },

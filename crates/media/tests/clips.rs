@@ -1,1 +1,0 @@
-//! Size errors on real clips, when `EVENKEEL_MEDIA_DIR` names a folder of them.

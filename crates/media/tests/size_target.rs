@@ -1,0 +1,159 @@
+//! How near the encoder comes to its target sizes, over targets that stay, wander, jump and swing.
+//!
+//! `cargo test --release -p evenkeel-media --test size_target -- --nocapture` prints the table; with
+//! `EVENKEEL_MEDIA_DIR` naming a folder, also those of the clips in it.
+
+mod common;
+
+use evenkeel_media::frame::Picture;
+use evenkeel_media::quality::percentile;
+use evenkeel_media::rate_target::Encoder;
+use tfrc::units::Bytes;
+
+/// The bounds on the errors' median and 95th percentile, in per cent.
+const BOUNDS: (f64, f64) = (5.0, 15.0);
+
+/// How the target moves, in bits a pixel: a good picture has about 0.5.
+#[derive(Clone, Copy, Debug)]
+enum Course {
+    Steady(f64),
+    /// Up to 15 % from frame to frame, as TFRC's rate moves.
+    Wander,
+    /// Anywhere in a factor of twenty, each frame.
+    Jump,
+    /// Up in sixty frames, and at once down again.
+    Saw,
+}
+
+const COURSES: [Course; 8] = [
+    Course::Steady(0.1),
+    Course::Steady(0.2),
+    Course::Steady(0.4),
+    Course::Steady(1.0),
+    Course::Steady(3.0),
+    Course::Wander,
+    Course::Jump,
+    Course::Saw,
+];
+
+/// The targets of a course, in bits a pixel.
+struct Targets {
+    course: Course,
+    frame: u32,
+    state: u32,
+    last: f64,
+}
+
+impl Targets {
+    fn new(course: Course) -> Self {
+        Self {
+            course,
+            frame: 0,
+            state: 1,
+            last: 0.4,
+        }
+    }
+
+    /// A number in [0, 1).
+    fn random(&mut self) -> f64 {
+        self.state = self
+            .state
+            .wrapping_mul(1_664_525)
+            .wrapping_add(1_013_904_223);
+        f64::from(self.state >> 8) / f64::from(1 << 24)
+    }
+
+    fn next(&mut self) -> f64 {
+        self.frame += 1;
+        let random = self.random();
+        self.last = match self.course {
+            Course::Steady(bits) => bits,
+            Course::Wander => (self.last * (0.85 + 0.3 * random)).clamp(0.15, 3.0),
+            Course::Jump => 0.15 * 20_f64.powf(random),
+            Course::Saw => 0.2 + 0.02 * f64::from(self.frame % 60),
+        };
+        self.last
+    }
+}
+
+/// What a course came to.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Of the frames whose target could be reached, in per cent.
+    errors: Vec<f64>,
+    limited: usize,
+    passes: u32,
+}
+
+impl Outcome {
+    fn error(&self, percent: f64) -> f64 {
+        percentile(&self.errors, percent).unwrap_or(0.0)
+    }
+
+    fn assert_within_bounds(&self, what: &str) {
+        assert!(
+            self.error(50.0) <= BOUNDS.0,
+            "{what}: median {}",
+            self.error(50.0)
+        );
+        assert!(
+            self.error(95.0) <= BOUNDS.1,
+            "{what}: p95 {}",
+            self.error(95.0)
+        );
+    }
+}
+
+/// Runs every course and prints their table at once, for tests run side by side.
+fn run(name: &str, pictures: &[Picture]) -> Vec<Outcome> {
+    let mut table = format!("{name}: target, error p50 % and p95 %, at a limit, passes a frame\n");
+    let outcomes = COURSES.map(|course| {
+        let outcome = run_course(course, pictures);
+        let passes = f64::from(outcome.passes) / pictures.len() as f64;
+        let (p50, p95) = (outcome.error(50.0), outcome.error(95.0));
+        let (course, limited) = (format!("{course:?}"), outcome.limited);
+        table += &format!("{course:>12} {p50:6.2} {p95:6.2} {limited:5} {passes:6.2}\n");
+        outcome
+    });
+    println!("{table}");
+    outcomes.into()
+}
+
+fn run_course(course: Course, pictures: &[Picture]) -> Outcome {
+    let mut encoder = Encoder::new();
+    let mut targets = Targets::new(course);
+    let mut outcome = Outcome::default();
+    for picture in pictures {
+        let pixels = (picture.width() * picture.height()) as f64;
+        let target = Bytes::new((targets.next() * pixels / 8.0) as u64);
+        let encoded = encoder.encode(picture, target).expect("sizes are possible");
+        outcome.passes += encoded.passes;
+        if encoded.limit.is_some() {
+            outcome.limited += 1;
+            continue;
+        }
+        assert!(encoded.image.scan_size() <= target, "above its target");
+        outcome.errors.push(100.0 * encoded.size_error());
+    }
+    outcome
+}
+
+#[test]
+fn the_scene_is_coded_to_its_targets() {
+    // Seventeen seconds: three shots, two cuts, and the lamp on and off.
+    let pictures = common::scene((320, 240), 10, 170);
+    for outcome in run("scene 320x240", &pictures) {
+        outcome.assert_within_bounds("scene");
+        // A second pass now and then, a third after a cut.
+        assert!(outcome.passes < 2 * 170);
+    }
+}
+
+#[test]
+fn clips_are_coded_to_their_targets() {
+    for (name, pictures) in common::clips() {
+        for outcome in run(&name, &pictures) {
+            outcome.assert_within_bounds(&name);
+        }
+    }
+}
