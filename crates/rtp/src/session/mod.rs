@@ -106,7 +106,7 @@ pub struct Path {
 /// It may send media, receive media, or both; it has one synchronisation source, and one peer at a
 /// time. Media under TFRC carries `rtt-sendts` in every packet; the receiver answers with feedback
 /// at TFRC's own times, as reduced-size RTCP once the sender has been seen to hear us, within a
-/// [budget](Config) of its own; full compounds leave by RFC 3550's timer.
+/// budget of 5 % of what it receives; full compounds leave by RFC 3550's timer.
 ///
 /// Call order: hand in datagrams and timeouts; then drain [`poll_transmit`](Self::poll_transmit)
 /// and [`poll_event`](Self::poll_event); send media while
