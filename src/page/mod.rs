@@ -86,7 +86,7 @@ impl Page {
                     match future::select(serving, stopped).await {
                         // The address was taken over already; only a runtime without I/O refuses it.
                         Either::Left((error, _)) => {
-                            eprintln!("evenkeel: the page stopped: {error}")
+                            eprintln!("evenkeel: the page stopped: {error}");
                         }
                         Either::Right(_) => {}
                     }
@@ -206,5 +206,163 @@ impl fmt::Display for Host<'_> {
             SocketAddr::V4(v4) => write!(f, "{}", v4.ip()),
             SocketAddr::V6(v6) => write!(f, "[{}]", v6.ip()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    use std::net::TcpStream;
+    use std::sync::mpsc;
+
+    fn info(knobs: bool) -> PageInfo {
+        PageInfo {
+            source: "built-in scene".into(),
+            width: 640,
+            height: 480,
+            fps: 25.0,
+            seed: 1,
+            command: "evenkeel demo".into(),
+            mode: Mode::Demo,
+            knobs,
+            deadline_ms: 150.0,
+        }
+    }
+
+    fn start(knobs: bool) -> Page {
+        let any_port = "127.0.0.1:0".parse().unwrap();
+        Page::start(any_port, &info(knobs), |_| Ok(())).unwrap()
+    }
+
+    /// Sends a request and gives the stream of its answer.
+    fn ask(page: &Page, request: &str) -> BufReader<TcpStream> {
+        let mut stream = TcpStream::connect(page.address()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        BufReader::new(stream)
+    }
+
+    fn get(page: &Page, path: &str) -> BufReader<TcpStream> {
+        ask(
+            page,
+            &format!(
+                "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+                page.address()
+            ),
+        )
+    }
+
+    fn post(page: &Page, json: &str) -> String {
+        let length = json.len();
+        let head = "POST /api/link HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json";
+        let mut answer = String::new();
+        ask(
+            page,
+            &format!("{head}\r\nContent-Length: {length}\r\n\r\n{json}"),
+        )
+        .read_to_string(&mut answer)
+        .unwrap();
+        answer
+    }
+
+    /// The first line that starts so.
+    fn line(answer: &mut BufReader<TcpStream>, start: &str) -> String {
+        answer
+            .lines()
+            .map(Result::unwrap)
+            .find(|line| line.starts_with(start))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_busy_port_is_one_line_that_says_what_to_do() {
+        let first = start(true);
+        let refused = Page::start(first.address(), &info(true), |_| Ok(()));
+        let error = refused.err().unwrap().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "the page's address {} is in use: end the other program or choose another with --page 127.0.0.1:0 (any free port)",
+                first.address()
+            )
+        );
+    }
+
+    #[test]
+    fn a_stopped_page_gives_its_port_back() {
+        let page = start(true);
+        let address = page.address();
+        let mut open = get(&page, "/api/events");
+        line(&mut open, "data: {");
+        page.stop();
+        assert!(Page::start(address, &info(true), |_| Ok(())).is_ok());
+    }
+
+    #[test]
+    fn samples_reach_a_viewer_as_events() {
+        let page = start(true);
+        page.publish(&Sample {
+            t_s: 1.0,
+            ..Sample::default()
+        });
+        let mut events = get(&page, "/api/events");
+        assert!(line(&mut events, "data: {").contains("\"source\":\"built-in scene\""));
+        assert!(line(&mut events, "data: [").contains("\"t_s\":1.0"));
+        page.publish(&Sample {
+            t_s: 2.0,
+            ..Sample::default()
+        });
+        assert!(line(&mut events, "data: {").contains("\"t_s\":2.0"));
+    }
+
+    #[test]
+    fn a_viewer_that_reads_nothing_holds_nobody_up() {
+        let page = start(true);
+        let mut viewer = get(&page, "/sent.mjpg");
+        line(&mut viewer, "--picture");
+        assert!(page.has_viewers());
+        // Far more than the sockets' buffers hold: this ends only if nothing waits for the viewer.
+        (0..5_000).for_each(|_| page.show_sent(&[0; 50_000]));
+        page.show_sent(b"the last one");
+        line(&mut viewer, "Content-Type: image/jpeg");
+    }
+
+    #[test]
+    fn checked_knobs_reach_the_controls_and_their_refusal_the_viewer() {
+        let (moved, moves) = mpsc::channel();
+        let any_port = "127.0.0.1:0".parse().unwrap();
+        let page = Page::start(any_port, &info(true), move |knobs| {
+            moved.send(knobs).unwrap();
+            if knobs.loss_pct.is_some() {
+                Err("the link is gone".into())
+            } else {
+                Ok(())
+            }
+        })
+        .unwrap();
+        assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 200 "));
+        assert_eq!(moves.try_recv().unwrap().rate_bps, Some(2e6));
+        let refused = post(&page, r#"{"loss_pct": 1}"#);
+        assert!(
+            refused.starts_with("HTTP/1.1 409 ") && refused.ends_with("the link is gone\n"),
+            "{refused}"
+        );
+        assert_eq!(moves.try_recv().unwrap().loss_pct, Some(1.0));
+        assert!(post(&page, r#"{"rate_bps": 0}"#).starts_with("HTTP/1.1 422 "));
+        assert!(post(&page, &" ".repeat(5_000)).starts_with("HTTP/1.1 413 "));
+        assert!(moves.try_recv().is_err());
+    }
+
+    #[test]
+    fn a_run_without_a_link_has_no_knobs() {
+        let page = start(false);
+        assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 404 "));
+    }
+
+    #[test]
+    fn a_rebound_name_gets_nothing() {
+        let page = start(true);
+        let mut answer = ask(&page, "GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
+        assert!(line(&mut answer, "HTTP/1.1").contains("421"));
     }
 }

@@ -1,0 +1,333 @@
+// The live page in a real browser: `node page.test.mjs [--screenshots FOLDER]`.
+//
+// EVENKEEL      the program to start (default: target/release/evenkeel)
+// EVENKEEL_URL  a running demo's page to test instead; the restart is then not tested
+// CHROMIUM      the browser (default: /usr/bin/chromium)
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdir } from "node:fs/promises";
+import http from "node:http";
+import net from "node:net";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+const PROGRAM = process.env.EVENKEEL ?? path.join(ROOT, "target/release/evenkeel");
+const BROWSER = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const BROWSER_ARGS = [
+  "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run",
+  "--disable-component-update", "--disable-quic",
+];
+const asked = process.argv.indexOf("--screenshots");
+const FOLDER = asked < 0 ? null : process.argv[asked + 1];
+
+// ---- the program under test
+
+let program = null;
+let base = process.env.EVENKEEL_URL;
+
+async function start(port) {
+  program = spawn(PROGRAM, ["demo", "--page", `127.0.0.1:${port}`], { stdio: ["ignore", "ignore", "inherit"] });
+  program.on("error", (error) => console.error(`cannot start ${PROGRAM}: ${error.message}`));
+  await until("the program answers", 15, async () => (await get("/api/sample")).status === 200);
+}
+
+function stop() {
+  if (program === null) return Promise.resolve();
+  const ended = new Promise((done) => program.once("exit", done));
+  program.kill("SIGINT");
+  program = null;
+  return ended;
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, "127.0.0.1");
+  await new Promise((done) => server.once("listening", done));
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** A request with any headers, Host and Origin included, which fetch() would not allow. */
+function request(method, route, headers = {}, body = undefined) {
+  return new Promise((done, failed) => {
+    const sent = http.request(new URL(route, base), { method, headers }, (answer) => {
+      let text = "";
+      answer.on("data", (chunk) => { text += chunk; });
+      answer.on("end", () => done({ status: answer.statusCode, headers: answer.headers, text }));
+    });
+    sent.on("error", failed);
+    sent.end(body);
+  });
+}
+
+const get = (route, headers) => request("GET", route, headers).catch(() => ({ status: 0 }));
+const change = (knobs, headers = {}) =>
+  request("POST", "/api/link", { "content-type": "application/json", ...headers }, JSON.stringify(knobs));
+const sample = async () => JSON.parse((await get("/api/sample")).text);
+
+/** Asks again until it is so; what it waits for is in the failure. */
+async function until(what, seconds, so) {
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    if (await so()) return;
+    assert.ok(performance.now() < end, `not within ${seconds} s: ${what}`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+// ---- what the browser shows
+
+/** A hash of a picture's or a chart's pixels. */
+const pixels = (page, selector) => page.locator(selector).evaluate((element) => {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [160, 120];
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  pen.drawImage(element, 0, 0, canvas.width, canvas.height);
+  return pen.getImageData(0, 0, canvas.width, canvas.height).data.reduce((hash, byte) => (hash * 31 + byte) >>> 0, 7);
+});
+
+async function changes(page, selector, seconds) {
+  const before = await pixels(page, selector);
+  await until(`${selector} changes`, seconds, async () => (await pixels(page, selector)) !== before);
+}
+
+/** Moves a slider with the keyboard until its link setting is at most, or at least, `value`. */
+async function slide(page, field, key, reached) {
+  const slider = page.locator(`#knob-${field}`);
+  await slider.focus();
+  for (let presses = 0; presses < 60; presses += 1) {
+    await slider.press(key);
+    await page.waitForTimeout(30);
+    if (reached((await sample()).knobs[field])) return;
+  }
+  await until(`${field} reaches its value`, 2, async () => reached((await sample()).knobs[field]));
+}
+
+const badges = (page) => page.locator("#badges").innerText();
+
+/** Names of what can be focused, by the browser's own accessibility tree. */
+async function focusables(page) {
+  const session = await page.context().newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  await session.detach();
+  return nodes
+    .filter((node) => !node.ignored && node.role?.value !== "RootWebArea")
+    .filter((node) => node.properties?.some(({ name, value }) => name === "focusable" && value.value))
+    .map((node) => ({ role: node.role.value, name: node.name?.value ?? "" }));
+}
+
+// ---- the checks
+
+const CHECKS = {
+  async "the header says what is running"(page) {
+    const info = JSON.parse((await get("/api/info")).text);
+    const header = await page.locator("#run").innerText();
+    for (const fact of [info.mode, info.source, `${info.width}×${info.height}`, `${info.fps} fps`, `seed ${info.seed}`]) {
+      assert.ok(header.includes(fact), `${JSON.stringify(header)} lacks ${fact}`);
+    }
+    assert.equal(await page.locator("#command").innerText(), info.command);
+  },
+
+  async "both pictures change"(page) {
+    for (const id of ["sent", "received"]) {
+      await until(`the ${id} picture is there`, 10, () => page.locator(`#${id} img`).isVisible());
+      await changes(page, `#${id} img`, 3);
+      await changes(page, `#${id} img`, 3);
+    }
+  },
+
+  async "the charts move and their legends count"(page) {
+    for (const id of ["rates", "delay", "rtt"]) {
+      await changes(page, `#chart-${id} canvas`, 3);
+      assert.match(await page.locator(`#chart-${id} .legend`).innerText(), /\d+\s*(Mb\/s|kb\/s|ms)/);
+    }
+  },
+
+  async "a chart is read by pointer and by keyboard"(page) {
+    const canvas = page.locator("#chart-rates canvas");
+    const ago = page.locator("#chart-rtt .chart-head span");
+    await canvas.hover({ position: { x: (await canvas.boundingBox()).width - 30, y: 40 } });
+    await until("the pointer reads", 2, async () => /^\d+\.\d s ago$/.test(await ago.innerText()));
+    await page.mouse.move(0, 0);
+    await until("it ends when the pointer leaves", 2, async () => (await ago.innerText()) === "");
+    await canvas.focus();
+    await canvas.press("ArrowLeft");
+    await canvas.press("ArrowLeft");
+    await until("the arrow keys read", 2, async () => /^[12]\.\d s ago$/.test(await ago.innerText()));
+    await canvas.press("Escape");
+  },
+
+  async "the state has its badge"(page) {
+    await until("slow start or congestion avoidance", 10, async () => /Slow start|Congestion avoidance/.test(await badges(page)));
+    assert.match(await badges(page), /Live/);
+  },
+
+  async "the rate slider changes the link and the rate follows"(page) {
+    await slide(page, "rate_bps", "ArrowLeft", (rate) => rate <= 1e6);
+    assert.equal(await page.locator("#knobs output").first().innerText(), "1.00\u00a0Mb/s");
+    assert.equal(await page.locator("#knob-rate_bps").getAttribute("aria-valuetext"), "1.00\u00a0Mb/s");
+    await until("the link is slow", 3, async () => (await sample()).link_bps === 1e6);
+    await until("the throughput follows down", 20, async () => (await sample()).throughput_bps < 1.1e6);
+    await until("the chart's legend says so", 3, async () => /Link\s*1\.00/.test(await page.locator("#chart-rates .legend").innerText()));
+    await slide(page, "rate_bps", "ArrowRight", (rate) => rate >= 3e6);
+    await until("the throughput follows up", 60, async () => (await sample()).throughput_bps > 1.5e6);
+  },
+
+  async "delay and queue sliders act"(page) {
+    await slide(page, "queue_ms", "ArrowRight", (queue) => queue >= 70);
+    await slide(page, "delay_ms", "ArrowRight", (delay) => delay >= 300);
+    await until("the round trip follows", 15, async () => (await sample()).rtt_ms >= 290);
+    await until("the stretched deadline has its badge", 30, async () => /Deadline stretched to \d+/.test(await badges(page)));
+    await slide(page, "delay_ms", "ArrowLeft", (delay) => delay <= 60);
+  },
+
+  async "loss is seen in p, and lost frames with their reasons"(page) {
+    await slide(page, "loss_pct", "ArrowRight", (loss) => loss >= 5);
+    await until("p follows", 20, async () => (await sample()).p > 0.005);
+    await changes(page, "#chart-loss canvas", 5);
+    assert.match(await page.locator("#chart-loss .legend").innerText(), /0\.\d+\s*1 in \d+ packets/);
+    const lost = (now) => now.frames_late + now.frames_corrupt + now.frames_discarded;
+    await until("frames are lost", 30, async () => lost(await sample()) > 0);
+    await changes(page, "#chart-lost canvas", 5);
+    const table = page.locator("#frames");
+    await until("each reason has its row", 5, async () => {
+      const shown = await table.innerText();
+      return Object.keys((await sample()).discarded).every((reason) => shown.includes(reason.replaceAll("_", " ")));
+    });
+    for (const row of ["Sent", "Shown", "Late for playout", "Damaged and concealed", "Discarded before sending"]) {
+      assert.match(await table.innerText(), new RegExp(`${row}\\s+[\\d\\u202f]+\\s+[\\d.]+`));
+    }
+    await slide(page, "loss_pct", "ArrowLeft", (loss) => loss === 0);
+  },
+
+  async "every control has a name"(page) {
+    const controls = await focusables(page);
+    assert.ok(controls.filter(({ role }) => role === "slider").length === 4, JSON.stringify(controls));
+    for (const control of controls) assert.notEqual(control.name.trim(), "", JSON.stringify(control));
+  },
+
+  async "nothing overflows at a phone's width"(page) {
+    const before = page.viewportSize();
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.waitForTimeout(300);
+    const wide = await page.evaluate(() => [...document.body.querySelectorAll("*")]
+      .filter((element) => element.getBoundingClientRect().right > window.innerWidth + 0.5)
+      .map((element) => element.outerHTML.slice(0, 80)));
+    assert.deepEqual(wide, []);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+    await page.setViewportSize(before);
+  },
+
+  async "a late joiner sees the minute before"(_page, { browser }) {
+    const late = await browser.newPage();
+    await late.goto(base);
+    const before = (await sample()).t_s;
+    assert.ok(before > 5);
+    await late.locator("#chart-rates canvas").focus();
+    await late.keyboard.press("PageUp");
+    const ago = late.locator("#chart-rates .chart-head span");
+    const wanted = Math.min(10, before) - 1.5;
+    await until("values from before it came", 3, async () => parseFloat(await ago.innerText()) >= wanted);
+    await late.close();
+  },
+
+  async "other names, sites and values are refused"() {
+    const { host } = new URL(base);
+    assert.equal((await get("/api/sample", { host: "rebound.example" })).status, 421);
+    assert.equal((await change({ rate_bps: 2e6 }, { origin: "http://elsewhere.example" })).status, 403);
+    assert.equal((await change({ rate_bps: 2e6 }, { origin: "null" })).status, 403);
+    assert.equal((await request("POST", "/api/link", { "content-type": "text/plain" }, '{"rate_bps":2e6}')).status, 415);
+    assert.equal((await change({ rate_bps: 3e6 }, { origin: `http://${host}` })).status, 200);
+    const absurd = await change({ loss_pct: 101 });
+    assert.deepEqual([absurd.status, absurd.text], [422, "loss_pct is 101: it must be from 0 to 100\n"]);
+    assert.equal((await change({ padding: "x".repeat(5000) })).status, 413);
+    assert.equal((await get("/etc/passwd")).status, 404);
+  },
+
+  async "every answer carries its protection"() {
+    for (const route of ["/", "/page.js", "/api/sample", "/nothing"]) {
+      const { headers } = await get(route);
+      assert.equal(headers["cache-control"], "no-store");
+      assert.equal(headers["x-content-type-options"], "nosniff");
+      assert.match(headers["content-security-policy"], /^default-src 'none'; script-src 'self'; /);
+    }
+  },
+
+  async "nothing was loaded from elsewhere, and the console is clean"(_page, { requests, errors }) {
+    assert.ok(requests.length > 0);
+    assert.deepEqual(requests.filter((url) => new URL(url).origin !== new URL(base).origin), []);
+    assert.deepEqual(errors, []);
+  },
+
+  async "the page says when the program is gone, and comes back with it"(page) {
+    if (program === null) return "skipped: the program is not ours to stop";
+    const { port } = new URL(base);
+    await stop();
+    await until("it says so", 10, async () => (await page.locator("#notice").isVisible()) && /Reconnecting/.test(await badges(page)));
+    await start(port);
+    await until("it is back", 10, async () => (await page.locator("#notice").isHidden()) && /Live/.test(await badges(page)));
+    await changes(page, "#chart-rates canvas", 5);
+    for (const id of ["sent", "received"]) await changes(page, `#${id} img`, 10);
+    return undefined;
+  },
+};
+
+async function screenshots(browser) {
+  await mkdir(FOLDER, { recursive: true });
+  for (const [device, width, height, deviceScaleFactor] of [["desktop", 1440, 900, 1], ["phone", 360, 740, 2]]) {
+    for (const colorScheme of ["light", "dark"]) {
+      const page = await browser.newPage({ viewport: { width, height }, colorScheme, deviceScaleFactor });
+      await page.goto(base);
+      await until("the picture is there", 10, () => page.locator("#received img, #sent img").last().isVisible());
+      await page.waitForTimeout(1000);
+      await page.screenshot({ path: path.join(FOLDER, `${device}-${colorScheme}.png`), fullPage: true });
+      await page.close();
+    }
+  }
+}
+
+async function main() {
+  if (base === undefined) {
+    const port = await freePort();
+    base = `http://127.0.0.1:${port}/`;
+    await start(port);
+  }
+  const browser = await chromium.launch({ executablePath: BROWSER, args: BROWSER_ARGS });
+  const [requests, errors] = [[], []];
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.on("request", (sent) => requests.push(sent.url()));
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  await page.goto(base);
+
+  let [passed, failed] = [0, 0];
+  for (const [name, check] of Object.entries(CHECKS)) {
+    try {
+      const note = await check(page, { browser, requests, errors });
+      passed += 1;
+      console.log(`ok      ${name}${note ? ` (${note})` : ""}`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED  ${name}\n        ${error.message}`);
+    }
+  }
+  if (FOLDER) await screenshots(browser);
+  await browser.close();
+  await stop();
+  console.log(`${passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(error.message);
+  program?.kill("SIGKILL");
+  console.log("0 passed, 1 failed");
+  process.exit(1);
+}
