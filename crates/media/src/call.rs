@@ -144,7 +144,7 @@ impl Call {
         while let Some(event) = self.session.poll_event() {
             match (event.kind, &mut self.sender, &mut self.receiver) {
                 (EventKind::RateControl(Trace::Feedback { rtt_sample, .. }), Some(sender), _) => {
-                    sender.observe_rtt(event.at, rtt_sample)
+                    sender.observe_rtt(event.at, rtt_sample);
                 }
                 (EventKind::PeerChanged { .. }, _, Some(receiver)) => receiver.reset(event.at),
                 _ => {}
@@ -178,7 +178,7 @@ impl Call {
         let transmit = self
             .session
             .write_media(self.now, &packet.info, packet.payload, buf)?;
-        sender.packet_sent(self.now);
+        sender.packet_sent(self.now, &path);
         Some(transmit)
     }
 }

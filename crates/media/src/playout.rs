@@ -117,6 +117,7 @@ impl Playout {
         let least = self.least()?;
         let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
+        let kept = kept.saturating_add(GUARD.as_nanos() as i64);
         Some(kept.min(least.saturating_add(MAX_SPREAD.as_nanos() as i64)))
     }
 
@@ -143,6 +144,9 @@ const MAX_SAMPLES: usize = 240;
 
 /// Percent of the window's frames that must be in time.
 const IN_TIME: usize = 95;
+
+/// Added to what the window asks for: the error of a timer and of a busy host's wake-up.
+const GUARD: Duration = Duration::from_millis(2);
 
 /// The most that playout adds to the least transit. Beyond it a frame is shown when it is whole:
 /// waiting for the worst would break every frame's deadline for the sake of a few.

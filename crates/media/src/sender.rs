@@ -149,8 +149,9 @@ impl SendingSide {
     }
 
     /// The packet that [`next_packet`](Self::next_packet) gave has left.
-    pub fn packet_sent(&mut self, now: Instant) {
-        self.buffer.packet_sent(now, &mut self.events);
+    pub fn packet_sent(&mut self, now: Instant, path: &Path) {
+        self.buffer
+            .packet_sent(now, path, &mut self.policy, &mut self.events);
     }
 
     /// The policy, for its deadline and what it measured.

@@ -32,6 +32,8 @@ struct Current {
     frame: PacketizedFrame,
     /// The next packet to leave.
     next: usize,
+    /// When its first packet left.
+    begun: Instant,
     /// Given up when older than this.
     expires: Duration,
 }
@@ -110,6 +112,7 @@ impl SendingBuffer {
             self.current = Some(Current {
                 frame,
                 next: 0,
+                begun: now,
                 expires: expected
                     .max(policy.deadline())
                     .saturating_add(WORTHLESS_AFTER),
@@ -123,7 +126,13 @@ impl SendingBuffer {
     }
 
     /// The packet that [`next_packet`](Self::next_packet) gave has left.
-    pub(crate) fn packet_sent(&mut self, now: Instant, events: &mut EventQueue) {
+    pub(crate) fn packet_sent(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        policy: &mut Policy,
+        events: &mut EventQueue,
+    ) {
         let Some(current) = &mut self.current else {
             return;
         };
@@ -132,9 +141,15 @@ impl SendingBuffer {
             events.push(now, EventKind::Begun { timestamp, age });
         }
         current.next += 1;
-        if current.next == current.frame.packets() {
-            self.current = None;
-            events.push(now, EventKind::Sent { timestamp, age });
+        if current.next < current.frame.packets() {
+            return;
+        }
+        events.push(now, EventKind::Sent { timestamp, age });
+        if let Some(Current { frame, begun, .. }) = self.current.take() {
+            let duration = now.saturating_since(begun);
+            let last = frame.payload_len(frame.packets() - 1) + self.packet_overhead;
+            let before = self.wire_size(&frame) - Bytes::from(last);
+            policy.observe_departure(before, duration, path);
         }
     }
 
@@ -167,15 +182,16 @@ impl SendingBuffer {
             let frame = self.waiting.pop_front()?;
             let size = self.wire_size(&frame);
             if policy.is_in_time(now, frame.captured(), size, path) {
+                policy.relax_after_frame();
                 return Some(frame);
             }
             let freshest = self.waiting.is_empty();
             let fresh = frame.age(now) < policy.deadline().saturating_add(WORTHLESS_AFTER);
-            let urgent = policy.stretched().is_some() || self.is_starving(now, policy);
+            let urgent = policy.is_path_too_slow() || self.is_starving(now, policy);
             if freshest && fresh && urgent {
                 if path.rtt.is_some() {
                     let needed = policy.delay_if_sent(now, frame.captured(), size, path);
-                    policy.stretch(needed);
+                    policy.stretch_for_frame(needed);
                 }
                 return Some(frame);
             }

@@ -10,6 +10,7 @@
 //!    joins late; who has seen them once can decode a frame without its first packet.
 //! 3. Only the 128th and later distinct tables use Q = 255.
 
+use crate::codec::mjpeg::rfc2435_tables;
 use crate::frame::QuantTables;
 
 /// The lowest Q whose tables are sent and stay the same (§3.1.8).
@@ -70,7 +71,7 @@ impl TableCache {
     /// The tables that `q` stands for without looking at its frame's first packet.
     pub fn get(&self, q: u8) -> Option<QuantTables> {
         match q {
-            1..=99 => Some(standard(q)),
+            1..=99 => Some(rfc2435_tables(q)),
             FIRST_STATIC..=LAST_STATIC => self
                 .known
                 .get(usize::from(q - FIRST_STATIC))
@@ -81,49 +82,10 @@ impl TableCache {
     }
 }
 
-/// The tables of 1 ≤ `q` ≤ 99 (§4.2), in zigzag order.
-fn standard(q: u8) -> QuantTables {
-    let q = u32::from(q.clamp(1, 99));
-    let scale = if q < 50 { 5_000 / q } else { 200 - 2 * q };
-    let scaled = |base: &[u8; 64]| {
-        let mut table = [0; 64];
-        for (entry, &natural) in table.iter_mut().zip(&ZIGZAG) {
-            let value = (u32::from(base[usize::from(natural)]) * scale + 50) / 100;
-            *entry = value.clamp(1, 255) as u8;
-        }
-        table
-    };
-    QuantTables {
-        luma: scaled(&LUMA),
-        chroma: scaled(&CHROMA),
-    }
-}
-
 /// The Q from 1 to 99 whose tables these are.
 fn standard_q(tables: &QuantTables) -> Option<u8> {
-    (1..=99).find(|&q| standard(q) == *tables)
+    (1..=99).find(|&q| rfc2435_tables(q) == *tables)
 }
-
-/// ITU-T T.81, figure A.6: the place in the block of each coefficient in zigzag order.
-const ZIGZAG: [u8; 64] = [
-    0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20,
-    13, 6, 7, 14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59,
-    52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
-];
-
-/// ITU-T T.81, table K.1, row by row.
-const LUMA: [u8; 64] = [
-    16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56,
-    14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113,
-    92, 49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
-];
-
-/// ITU-T T.81, table K.2, row by row.
-const CHROMA: [u8; 64] = [
-    17, 18, 24, 47, 99, 99, 99, 99, 18, 21, 26, 66, 99, 99, 99, 99, 24, 26, 56, 99, 99, 99, 99, 99,
-    47, 66, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
-    99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
-];
 
 #[cfg(test)]
 mod tests {
@@ -141,10 +103,10 @@ mod tests {
         let mut index = TableIndex::default();
         for q in 1..=99 {
             // The coarsest few saturate alike: any Q that gives the same tables will do.
-            let named = index.q(&standard(q));
-            assert_eq!(TableCache::default().get(named), Some(standard(q)));
+            let named = index.q(&rfc2435_tables(q));
+            assert_eq!(TableCache::default().get(named), Some(rfc2435_tables(q)));
         }
-        let half = standard(50);
+        let half = rfc2435_tables(50);
         assert_eq!(half.luma[..4], [16, 11, 12, 14]);
         assert_eq!(half.chroma[..4], [17, 18, 18, 24]);
     }

@@ -23,4 +23,4 @@ mod tables;
 pub use coefficients::Coefficients;
 pub use decode::{DecodeError, Decoded, Decoder};
 pub use encode::{PictureSizeError, Scan, encode, restart_interval_for};
-pub use tables::Scale;
+pub use tables::{Scale, rfc2435_tables};

@@ -93,6 +93,22 @@ impl Scale {
     }
 }
 
+/// The tables that RFC 2435 §4.2 gives `q`, clamped to 1 to 99, by the whole numbers of its Appendix A.
+pub fn rfc2435_tables(q: u8) -> QuantTables {
+    let q = u32::from(q.clamp(1, 99));
+    let percent = if q < 50 { 5_000 / q } else { 200 - 2 * q };
+    let scaled = |base: &[u8; 64]| {
+        ZIGZAG.map(|at| {
+            let value = (u32::from(base[usize::from(at)]) * percent + 50) / 100;
+            value.clamp(1, 255) as u8
+        })
+    };
+    QuantTables {
+        luma: scaled(&LUMA),
+        chroma: scaled(&CHROMA),
+    }
+}
+
 fn scaled(base: &[u8; 64], factor: f64) -> [u8; 64] {
     ZIGZAG.map(|at| (f64::from(base[usize::from(at)]) * factor + 0.5).clamp(1.0, 255.0) as u8)
 }

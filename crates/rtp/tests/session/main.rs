@@ -1,5 +1,0 @@
-//! The session over a path, in virtual time.
-
-mod call;
-mod hostile;
-mod pair;
