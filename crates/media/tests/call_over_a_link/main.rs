@@ -1,0 +1,179 @@
+//! Whole calls over a modelled link, in virtual time: picture sizes are real, their contents are not.
+
+mod world;
+
+use std::time::Duration;
+use tfrc::time::Instant;
+use world::{End, Outcome, Scenario};
+
+/// The bounds of a call on a path that serves it well.
+fn assert_good(outcome: &Outcome) {
+    assert!(outcome.media_over_x >= 0.9, "{outcome:#?}");
+    assert!(outcome.x_over_link >= 0.85, "{outcome:#?}");
+    assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
+    assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+    assert!(
+        outcome.discarded.get("too_late").is_none_or(|&n| n <= 5),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn media_uses_what_tfrc_allows_and_is_on_time() {
+    for seed in 1..=3 {
+        let base = Scenario {
+            seed,
+            ..Scenario::new(60, 3_000, 25)
+        };
+        assert_good(&base.run());
+        assert_good(
+            &Scenario {
+                seed,
+                ..Scenario::new(20, 5_000, 25)
+            }
+            .run(),
+        );
+        assert_good(
+            &Scenario {
+                seed,
+                ..Scenario::new(10, 20_000, 25)
+            }
+            .run(),
+        );
+    }
+}
+
+#[test]
+fn both_directions_at_once_are_no_worse() {
+    let outcome = Scenario {
+        both: true,
+        ..Scenario::new(60, 3_000, 25)
+    }
+    .run();
+    assert_good(&outcome);
+}
+
+/// X itself is no measure here: a sender that the deadline keeps under X is data-limited, and
+/// RFC 5348 §4.3 then lets X grow to twice the largest receive rate.
+#[test]
+fn a_frame_fills_what_the_deadline_leaves_of_a_long_interval() {
+    for seed in 1..=3 {
+        let outcome = Scenario {
+            seed,
+            ..Scenario::new(100, 800, 10)
+        }
+        .run();
+        assert!(
+            outcome.media_over_x * outcome.x_over_link >= 0.6,
+            "{outcome:#?}"
+        );
+        assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
+        assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_long_path_is_never_silent_and_says_when_it_stretches() {
+    for seed in 1..=3 {
+        let outcome = Scenario {
+            seed,
+            ..Scenario::new(200, 3_000, 25)
+        }
+        .run();
+        assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+        assert!(
+            outcome.stretched.iter().any(|(_, d)| d.is_some()),
+            "{outcome:#?}"
+        );
+        assert!(outcome.shown >= 1_200, "{outcome:#?}");
+    }
+    // Half the round trip alone exceeds the deadline.
+    let outcome = Scenario::new(320, 3_000, 25).run();
+    let (_, last) = outcome.stretched[outcome.stretched.len() - 1];
+    assert!(
+        last.is_some_and(|deadline| deadline > Duration::from_millis(160)),
+        "{outcome:#?}"
+    );
+    assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+    assert!(outcome.delay_p95 <= 300.0, "{outcome:#?}");
+}
+
+#[test]
+fn two_percent_loss_damages_frames_and_stops_none() {
+    let outcome = Scenario {
+        loss: 0.02,
+        ..Scenario::new(60, 3_000, 25)
+    }
+    .run();
+    assert!(outcome.shown >= 1_230, "{outcome:#?}");
+    assert!(outcome.damaged > 0, "{outcome:#?}");
+    assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
+    assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+}
+
+#[test]
+fn reordering_damages_nothing() {
+    let calm = Scenario::new(60, 3_000, 25).run();
+    let outcome = Scenario {
+        reordering: Some(20),
+        ..Scenario::new(60, 3_000, 25)
+    }
+    .run();
+    assert_good(&outcome);
+    assert!(outcome.damaged <= calm.damaged + 10, "{outcome:#?}");
+}
+
+/// From when pictures follow each other again, counted from the end of the stop.
+fn recovery(outcome: &Outcome, resumed: Instant) -> Duration {
+    let shown = &outcome.shown_at.0;
+    let gap =
+        |pair: &&[Instant]| pair[1] > resumed && pair[1] - pair[0] > Duration::from_millis(150);
+    let last = shown.windows(2).rev().find(|pair| gap(pair));
+    last.map_or(Duration::ZERO, |pair| pair[1].saturating_since(resumed))
+}
+
+#[test]
+fn a_call_recovers_when_either_end_was_stopped() {
+    for end in [End::Sender, End::Receiver] {
+        let (from, until) = (Instant::from_secs(20), Instant::from_secs(22));
+        let outcome = Scenario {
+            stop: Some((end, from, until)),
+            ..Scenario::new(60, 3_000, 25)
+        }
+        .run();
+        assert!(
+            recovery(&outcome, until) <= Duration::from_secs(1),
+            "{outcome:#?}"
+        );
+        assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn a_call_comes_back_when_the_receiver_was_gone_for_long() {
+    let (from, until) = (Instant::from_secs(15), Instant::from_secs(35));
+    let stop = Some((End::Receiver, from, until));
+    let outcome = Scenario {
+        stop,
+        ..Scenario::new(60, 3_000, 25)
+    }
+    .run();
+    println!("{:?}", recovery(&outcome, until));
+    assert!(
+        recovery(&outcome, until) <= Duration::from_secs(10),
+        "{outcome:#?}"
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_call() {
+    let run = || {
+        Scenario {
+            seconds: 20,
+            loss: 0.01,
+            ..Scenario::new(60, 3_000, 25)
+        }
+        .run()
+    };
+    assert_eq!(run().shown_at.0, run().shown_at.0);
+}
