@@ -1,7 +1,7 @@
 //! The encoder that hits a size: the rate controller says how many bytes the next frame may have.
 //!
 //! Size falls with the quantiser's scale nearly as a power of it, and the power changes slowly. So
-//! the search runs on logarithms: scales are [`STEPS`] steps of 2^(1/64), and the slope of log size
+//! the search runs on logarithms: scales are steps of 2^(1/64), and the slope of log size
 //! over steps is remembered from frame to frame. Each frame is first *probed*: a spread of its
 //! intervals is coded at a trial scale, which costs a small part of a pass and follows any cut or
 //! any jump of the target; what the whole weighs over that part is remembered too. Then the frame is

@@ -2,6 +2,8 @@
 
 mod ffmpeg;
 mod scene;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+mod v4l2;
 mod y4m;
 
 use core::fmt;
@@ -11,6 +13,8 @@ use std::io;
 use crate::frame::Picture;
 pub use ffmpeg::{Ffmpeg, FfmpegOptions};
 pub use scene::Scene;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+pub use v4l2::Camera;
 pub use y4m::Y4m;
 
 /// A stream of pictures.

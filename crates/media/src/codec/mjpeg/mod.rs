@@ -4,12 +4,17 @@
 //!
 //! An encoder that must hit a size codes a picture several times. A library starts each time from
 //! the samples; here [`Coefficients`] are computed once, and each try quantises and codes them
-//! again. The decoder is ours because the network delivers *intervals*: each is decoded by itself
-//! straight into I420, so one that is missing or damaged costs its own MCUs and no others, and no
-//! chroma is interpolated only to be averaged again.
+//! again. Measured at 1280x720 and half a bit a pixel on one core of a virtual Xeon (the best of a
+//! hundred, as the machine was shared): `jpeg-encoder` 0.7.1 with its AVX2 code takes 4.9 ms a pass,
+//! so 9.8 ms with one correction; [`crate::rate_target`] takes 3.0 ms for its probes and its passes
+//! together, of which the transform has 1.9 ms. That is `cargo bench -p evenkeel-media --bench codec`.
 //!
-//! The tests hold both against `zune-jpeg`; `cargo bench -p evenkeel-media --bench codec` has the
-//! times.
+//! The decoder is ours because the network delivers *intervals*: each is decoded by itself straight
+//! into I420, so one that is missing or damaged costs its own MCUs and no others, and no chroma is
+//! interpolated only to be averaged again. It takes 2.6 ms where `zune-jpeg` 0.5.15 with AVX2 takes
+//! 2.0 ms to a picture in 4:4:4, which would still have to be shrunk and mended.
+//!
+//! The tests hold the coder against both.
 
 mod bits;
 mod coefficients;
