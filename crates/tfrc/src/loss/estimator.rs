@@ -264,5 +264,28 @@ mod tests {
                 previous = p;
             }
         }
+
+        /// Numbers, times and round trips of any size: no panic, bounded work, still a probability.
+        #[test]
+        fn extremes_leave_a_probability(
+            arrivals in prop::collection::vec((extreme(), extreme(), any::<bool>(), extreme()), 1..60),
+        ) {
+            let mut estimator = LossEstimator::new(true);
+            for (seq, nanos, marked, rtt) in arrivals {
+                let arrival = Arrival {
+                    at: Instant::from_nanos(nanos),
+                    rtt: Some(Duration::from_nanos(rtt)),
+                    ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
+                    ..packet(seq, 0)
+                };
+                estimator.handle_arrival(&arrival, || 1.0);
+                prop_assert!((0.0..=1.0).contains(&estimator.loss_event_rate().get()));
+            }
+        }
+    }
+
+    /// Any number, often one near an end of the range.
+    fn extreme() -> impl Strategy<Value = u64> {
+        prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
     }
 }

@@ -33,13 +33,21 @@ impl Hole {
         self.before.1 + Duration::from_nanos(share as u64)
     }
 
-    /// How many of its packets, from `seq` on, have a nominal time up to `until`.
+    /// How many of its packets, from `seq` on, have a nominal time up to `until`. Exact: where many
+    /// packets fall into one nanosecond, a count that is one short would be asked for again and again.
     pub(super) fn packets_until(&self, seq: u64, until: Instant) -> u64 {
-        let rest = self.last - seq + 1;
-        let Some(left) = until.checked_since(self.nominal_time(seq)) else {
+        let Some(left) = until.checked_since(self.before.1) else {
             return 0;
         };
-        (self.packets_in(left).saturating_add(1)).min(rest)
+        let span = self.after.1.saturating_since(self.before.1).as_nanos();
+        // ⌊span·k/distance⌋ ≤ left, solved for k; both factors are at most 2^64, and not both.
+        let distance = u128::from(self.after.0 - self.before.0);
+        let reach = ((left.as_nanos() + 1) * distance - 1)
+            .checked_div(span)
+            .unwrap_or(u128::MAX);
+        let last =
+            u64::try_from(reach).map_or(u64::MAX, |reach| self.before.0.saturating_add(reach));
+        (last.min(self.last) + 1).saturating_sub(seq)
     }
 
     /// How many packets the interpolation puts into a time.
@@ -304,6 +312,18 @@ mod tests {
         assert_eq!(hole.packets_until(11, at(150)), 2);
         assert_eq!(hole.packets_until(11, at(500)), 4);
         assert_eq!(hole.packets_until(11, at(110)), 0);
+    }
+
+    #[test]
+    fn packets_of_one_nanosecond_are_counted_at_once() {
+        let mut history = History::new();
+        history.record(0, Instant::from_nanos(0));
+        history.record(1 << 62, Instant::from_nanos(4));
+        let hole = *history.pending.first().unwrap();
+        let count = hole.packets_until(1, Instant::from_nanos(1));
+        assert_eq!(count, (1 << 61) - 1);
+        assert_eq!(hole.nominal_time(count).as_nanos(), 1);
+        assert_eq!(hole.nominal_time(count + 1).as_nanos(), 2);
     }
 
     #[test]

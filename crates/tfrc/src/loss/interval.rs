@@ -90,7 +90,7 @@ impl Intervals {
 
     /// Adds lost or marked packets to the current event.
     pub(super) fn add_losses(&mut self, count: u64) {
-        self.recent[0].losses += count;
+        self.recent[0].losses = self.recent[0].losses.saturating_add(count);
     }
 
     /// Takes back one loss of the event that packet `seq` belongs to. True if no loss of that event is
@@ -155,7 +155,7 @@ impl Intervals {
 
     /// I_0 = S_C − S_A + 1 (RFC 5348 §5.3).
     fn current_length(&self, highest: u64) -> f64 {
-        (highest.saturating_sub(self.recent[0].start) + 1) as f64
+        highest.saturating_sub(self.recent[0].start) as f64 + 1.0
     }
 
     /// Removes an event whose packets all came after all, and joins its interval to the one before.

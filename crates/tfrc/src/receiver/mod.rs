@@ -198,6 +198,7 @@ fn first_interval(meter: &RateMeter, rtt: Option<Duration>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const RTT: Duration = Duration::from_millis(100);
 
@@ -314,5 +315,51 @@ mod tests {
             "{report:?}"
         );
         assert_eq!(report.delay, Duration::from_millis(160));
+    }
+
+    /// Any number, often one near an end of the range.
+    fn extreme() -> impl Strategy<Value = u64> {
+        prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
+    }
+
+    proptest! {
+        #[test]
+        fn extremes_leave_a_finite_report(
+            arrivals in prop::collection::vec(
+                ([extreme(), extreme(), extreme()], prop::option::of(extreme()), any::<bool>(), extreme()),
+                1..60,
+            ),
+        ) {
+            let mut receiver = Receiver::new(ReceiverConfig::default());
+            for ([seq, at, size], rtt, marked, now) in arrivals {
+                receiver.handle_data(&Arrival {
+                    seq,
+                    at: Instant::from_nanos(at),
+                    timestamp: 0,
+                    rtt: rtt.map(Duration::from_nanos),
+                    size: Bytes::new(size),
+                    ecn: if marked { Ecn::Ce } else { Ecn::NotEct },
+                });
+                if let Some(report) = receiver.poll_report(Instant::from_nanos(now)) {
+                    prop_assert!(report.receive_rate.is_finite());
+                    prop_assert!((0.0..=1.0).contains(&report.loss_event_rate.get()));
+                }
+            }
+        }
+
+        #[test]
+        fn a_loss_is_never_reported_as_none(rtt in extreme(), size in extreme(), step in 0..1u64 << 40) {
+            let mut receiver = Receiver::new(ReceiverConfig::default());
+            for seq in [0, 1, 3, 4, 5] {
+                receiver.handle_data(&Arrival {
+                    at: Instant::from_nanos(seq * step),
+                    rtt: Some(Duration::from_nanos(rtt)),
+                    size: Bytes::new(size),
+                    ..packet(seq, 0)
+                });
+                receiver.poll_report(Instant::from_nanos(seq * step));
+            }
+            prop_assert!(!receiver.loss_event_rate().is_zero());
+        }
     }
 }

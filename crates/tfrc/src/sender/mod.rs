@@ -19,6 +19,9 @@ const MAX_BACKOFF: f64 = 64.0;
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
 /// The shortest round trip believed: a clock's resolution, so that nothing divides by zero.
 const MIN_RTT: Duration = Duration::from_micros(1);
+/// X stays below this whatever a receiver claims, so that time never stands still between two packets:
+/// 8 Tb/s, beyond any host.
+const MAX_RATE: Rate = Rate::from_bytes_per_sec(1e12);
 /// The largest s: no datagram is larger.
 const MAX_SEGMENT: Bytes = Bytes::new(65_535);
 
@@ -127,7 +130,8 @@ impl Sender {
             self.receive_rates.begin(now);
             (self.allowed, self.bound) = (self.initial_rate(), Bound::Initial);
             self.doubled = now;
-            if !self.p.is_zero() {
+            // W_init / R replaces step 4, yet a loss that is known already allows no more than it would.
+            if self.equation_rate() < self.allowed {
                 self.follow_equation(Rate::INFINITY);
             }
         } else {
@@ -295,7 +299,7 @@ impl Sender {
     fn set_rate(&mut self, rate: Rate, bound: Bound) {
         let floor = self.floor();
         (self.allowed, self.bound) = if rate > floor {
-            (rate, bound)
+            (rate.min(MAX_RATE), bound)
         } else {
             (floor, Bound::Floor)
         };

@@ -259,6 +259,17 @@ fn after_a_blackout_the_rate_doubles_back() {
 }
 
 #[test]
+fn a_first_report_that_tells_of_loss_allows_no_more_than_the_initial_window() {
+    for (p, bound) in [(1e-9, Bound::Initial), (0.5, Bound::Equation)] {
+        let mut sender = Sender::new(Instant::ZERO, config());
+        sender.handle_sent(Instant::ZERO, SIZE);
+        sender.handle_feedback(at(100), &report(at(100), 0.0, p));
+        assert!(sender.allowed_rate().bytes_per_sec() <= 43_800.0 + 1e-6);
+        assert_eq!(sender.bound(), bound);
+    }
+}
+
+#[test]
 fn small_packets_do_not_lower_the_rate() {
     let mut sender = started();
     (0..5_000).for_each(|i| sender.handle_sent(at(100 + i), Bytes::new(50)));
@@ -324,4 +335,44 @@ proptest! {
             prop_assert!(sender.poll_timeout() > now);
         }
     }
+
+    /// What a hostile receiver may say, at any time: the rate stays above zero and below all reason.
+    #[test]
+    fn extremes_leave_a_bounded_rate(
+        segment in any::<u64>(),
+        calls in prop::collection::vec((extreme(), extreme(), extreme(), any::<f64>(), any::<f64>()), 1..100),
+    ) {
+        let config = SenderConfig { segment_size: Bytes::new(segment), ..SenderConfig::default() };
+        let mut sender = Sender::new(Instant::ZERO, config);
+        for (now, sent_at, delay, x_recv, p) in calls {
+            let now = Instant::from_nanos(now);
+            sender.handle_sent(now, Bytes::new(sent_at));
+            sender.handle_feedback(now, &Feedback {
+                sent_at: Instant::from_nanos(sent_at),
+                delay: Duration::from_nanos(delay),
+                receive_rate: Rate::from_bytes_per_sec(x_recv),
+                loss_event_rate: LossEventRate::new(p),
+            });
+            sender.handle_timeout(now);
+            let x = sender.allowed_rate().bytes_per_sec();
+            prop_assert!(x > 0.0 && x <= 1e12, "{x}");
+            prop_assert!(sender.instantaneous_rate().is_finite());
+            sender.next_departure(now);
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_claims_everything_cannot_make_the_rate_infinite() {
+    let mut sender = started();
+    for ms in (200..200_000).step_by(100) {
+        sender.handle_sent(at(ms), SIZE);
+        sender.handle_feedback(at(ms), &report(at(ms), f64::INFINITY, 0.0));
+    }
+    assert_eq!(sender.allowed_rate().bytes_per_sec(), 1e12);
+}
+
+/// Any number, often one near an end of the range.
+fn extreme() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
 }
