@@ -1,4 +1,67 @@
 //! Live video that shares the network fairly: TFRC over RTP, end to end.
+//!
+//! The program parses arguments, composes the crates and prints. It computes nothing.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod capture;
+mod cli;
+mod cmd;
+mod display;
+mod failure;
+mod live;
+mod monitor;
+mod page;
+mod party;
+mod recording;
+mod reference;
+mod setup;
+mod station;
+mod stop;
+mod trace;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let ended = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(asked)
+            if asked.exit_code() == 0
+                || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            asked.exit();
+        }
+        // clap's first line says what is wrong with which option; the rest repeats the usage.
+        Err(wrong) => Err(Failure::usage(
+            wrong
+                .to_string()
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: "),
+        )),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("evenkeel: {failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => cmd::demo::run(&args),
+        Command::Call(args) => cmd::call::run(&args),
+        Command::Send(args) => cmd::send::run(&args),
+        Command::Recv(args) => cmd::recv::run(&args),
+        Command::Doctor(args) => cmd::doctor::run(&args),
+    }
+}

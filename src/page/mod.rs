@@ -30,7 +30,7 @@ pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
 type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
 
-/// A running server. Dropping it stops it, as [`Page::stop`] does.
+/// A running server. Dropping it ends the server, its connections and its thread.
 pub(crate) struct Page {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -126,9 +126,6 @@ impl Page {
     pub(crate) fn publish(&self, sample: &Sample) {
         self.shared.history.push(sample);
     }
-
-    /// Ends the server and its connections, and waits for its thread.
-    pub(crate) fn stop(self) {}
 }
 
 impl Drop for Page {

@@ -135,6 +135,18 @@ impl Schedule {
         Ok(Self { changes })
     }
 
+    /// The same changes of the delay alone: for the way back, when rate and loss are the media's.
+    pub fn delays_only(&self) -> Self {
+        let delay_only = |change: &Change| Change {
+            rate: None,
+            loss: None,
+            ..*change
+        };
+        Self {
+            changes: self.changes.iter().map(delay_only).collect(),
+        }
+    }
+
     /// Every change, in the order of their times.
     pub fn changes(&self) -> &[Change] {
         &self.changes

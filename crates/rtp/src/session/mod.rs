@@ -257,6 +257,14 @@ impl Session {
         self.config.wallclock.instant_of(time)
     }
 
+    /// The timestamp that packets carry for a [`MediaInfo::timestamp`]: the same with our random
+    /// offset. Zero offset for a session that only receives.
+    pub fn wire_timestamp(&self, timestamp: u32) -> u32 {
+        self.outbound
+            .as_ref()
+            .map_or(timestamp, |outbound| outbound.offset(timestamp))
+    }
+
     /// Our synchronisation source.
     pub fn ssrc(&self) -> u32 {
         self.ssrc

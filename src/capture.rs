@@ -1,0 +1,121 @@
+//! The capturing thread: source → target → encoder → sending buffer, once a frame interval.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::{self, JoinHandle};
+
+use evenkeel_media::frame::{EncodedFrame, Picture};
+use evenkeel_media::rate_target::Encoder;
+use evenkeel_media::source::{Source, SourceError};
+use evenkeel_net::Clock;
+use evenkeel_net::Handle;
+use evenkeel_rtp::rtp::media_time;
+use tfrc::time::Instant;
+
+use crate::page::Page;
+use crate::reference::{Original, References};
+use crate::station::Station;
+use crate::stop::Stop;
+
+/// Ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
+pub(crate) const MEDIA_CLOCK: u32 = 90_000;
+
+/// A frame that went through the encoder.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coded {
+    /// When it was handed over.
+    pub(crate) at: Instant,
+    /// How far it missed what the content can reach, as a share of the target.
+    pub(crate) size_error: f64,
+}
+
+/// What the thread works with.
+pub(crate) struct Capture {
+    pub(crate) clock: Clock,
+    pub(crate) stop: Stop,
+    pub(crate) source: Box<dyn Source + Send>,
+    pub(crate) station: Arc<Handle<Station>>,
+    pub(crate) captured: References,
+    pub(crate) coded: SyncSender<Coded>,
+    pub(crate) page: Option<Arc<Page>>,
+}
+
+impl Capture {
+    /// Starts the thread. It ends when it is asked to, when the source does, or when that fails.
+    pub(crate) fn start(self) -> io::Result<JoinHandle<Result<(), SourceError>>> {
+        thread::Builder::new()
+            .name("capture".into())
+            .spawn(move || self.run())
+    }
+
+    fn run(mut self) -> Result<(), SourceError> {
+        let mut encoder = Encoder::new();
+        let interval = self.source.format().frame_rate.interval();
+        let offset = self
+            .station
+            .call(|station, _| station.call.session().wire_timestamp(0))
+            .unwrap_or_default();
+        let mut next = self.clock.now();
+        while !self.stop.is_asked() {
+            let Some(picture) = self.source.next()? else {
+                break;
+            };
+            let captured = self.clock.now();
+            if !self.take(&mut encoder, captured, picture, offset) {
+                break;
+            }
+            // A source that keeps its own time is waited for in `next`; here at most one frame of
+            // delay is caught up with, so that a stopped process does not send a burst of old ones.
+            next = (next + interval).max(self.clock.now() - interval);
+            self.clock.sleep_until(next);
+        }
+        Ok(())
+    }
+
+    /// Encodes one picture and hands it over; false if the station is gone.
+    fn take(
+        &mut self,
+        encoder: &mut Encoder,
+        captured: Instant,
+        picture: Picture,
+        offset: u32,
+    ) -> bool {
+        let Ok(target) = self
+            .station
+            .call(|station, now| station.call.frame_target(now))
+        else {
+            return false;
+        };
+        let picture = Arc::new(picture);
+        if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
+            page.show_sent(&crate::display::jpeg_for_page(&picture));
+        }
+        let Some(target) = target else { return true };
+        let Ok(encoded) = encoder.encode(&picture, target.size) else {
+            return true;
+        };
+        let timestamp = media_time(captured, MEDIA_CLOCK);
+        self.captured.keep(Original {
+            timestamp: timestamp.wrapping_add(offset),
+            captured,
+            picture,
+        });
+        let size_error = encoded.size_error();
+        let frame = EncodedFrame {
+            captured,
+            timestamp,
+            image: encoded.image,
+        };
+        // A monitor that is behind loses figures, never the picture.
+        let _ = self.coded.try_send(Coded {
+            at: self.clock.now(),
+            size_error,
+        });
+        let push = move |station: &mut Station, now| {
+            // The packetiser refuses only sizes that the encoder refuses before it.
+            let _ = station.call.push_frame(now, frame);
+        };
+        self.station.post(push).is_ok()
+    }
+}

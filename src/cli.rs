@@ -1,0 +1,199 @@
+//! The command line: what may be said, its defaults, and its help.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use evenkeel_link::QueueLimit;
+use evenkeel_media::source::FrameRate;
+use tfrc::time::Duration;
+use tfrc::units::Rate;
+
+use crate::units;
+
+/// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    after_help = "Example: evenkeel demo        then open http://127.0.0.1:8080 and move the sliders"
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// One subcommand a file in `cmd/`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// A whole call on this machine, through an emulated link whose knobs are on the page
+    Demo(DemoArgs),
+    /// A call between two people: each end sends and receives, and has a page of its own
+    Call(CallArgs),
+    /// Send one way, to `evenkeel recv` or to any RTP receiver
+    Send(SendArgs),
+    /// Receive what `evenkeel send` sends
+    Recv(RecvArgs),
+    /// Tell what this machine offers: timestamps, segmentation offload, timers, ffmpeg, cameras
+    Doctor(DoctorArgs),
+}
+
+/// What to send and how.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Picture")]
+pub(crate) struct PictureArgs {
+    /// Where pictures come from: `scene`, a .y4m file, any file or device that ffmpeg reads, or
+    /// `v4l2:/dev/video0` (with the feature `v4l2`)
+    #[arg(long, value_name = "SOURCE", default_value = "scene")]
+    pub(crate) source: String,
+    /// Picture size of the scene or camera; a file keeps its own unless this is given
+    #[arg(long, value_name = "WxH", value_parser = units::size)]
+    pub(crate) size: Option<(usize, usize)>,
+    /// Frames per second; a file keeps its own unless this is given
+    #[arg(long, value_name = "FPS", value_parser = units::fps)]
+    pub(crate) fps: Option<FrameRate>,
+    /// Seed of every random choice of this run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// How long to run and what to leave behind.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run")]
+pub(crate) struct RunArgs {
+    /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = units::run_time)]
+    pub(crate) seconds: Option<Duration>,
+    /// Seconds at the start that the summary leaves out
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = units::run_time_or_zero)]
+    pub(crate) warmup: Duration,
+    /// Write the summary here as one JSON object (`-` for standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write every event here, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Address of the page; port 0 takes any free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) page: SocketAddr,
+    /// No page
+    #[arg(long)]
+    pub(crate) headless: bool,
+}
+
+/// `evenkeel demo`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel demo --rate 5M --rtt 20ms --seconds 60 --json out.json")]
+pub(crate) struct DemoArgs {
+    /// Rate of the emulated link
+    #[arg(long, value_name = "RATE", default_value = "3M", value_parser = units::rate, help_heading = "Link")]
+    pub(crate) rate: Rate,
+    /// Round-trip time of the link with empty queues; half of it each way
+    #[arg(long, value_name = "TIME", default_value = "60ms", value_parser = units::delay, help_heading = "Link")]
+    pub(crate) rtt: Duration,
+    /// Drop-tail queue: 50ms (at the link's current rate), 30kB, or 20p packets
+    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = units::queue, help_heading = "Link")]
+    pub(crate) queue: QueueLimit,
+    /// Packets lost at random: 2% or 0.02
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss, help_heading = "Link")]
+    pub(crate) loss: f64,
+    /// Change the link at given times: lines of `time, rate, delay, loss`
+    #[arg(long, value_name = "FILE", help_heading = "Link")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// Both ends send: a two-way call through the link
+    #[arg(long)]
+    pub(crate) both: bool,
+    /// Write the received pictures here, as y4m
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// `evenkeel call`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: evenkeel call 192.0.2.7:5004     and there: evenkeel call 192.0.2.9:5004"
+)]
+pub(crate) struct CallArgs {
+    /// The other end: ADDR or ADDR:PORT (5004 unless given)
+    #[arg(value_name = "PEER")]
+    pub(crate) peer: String,
+    /// Local address and port
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004")]
+    pub(crate) bind: SocketAddr,
+    /// Stop sending after this long without a report; the call resumes when the peer returns before
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
+    pub(crate) give_up: Duration,
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// `evenkeel send`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel send 192.0.2.7 --source clip.mp4 --sdp stream.sdp")]
+pub(crate) struct SendArgs {
+    /// The receiver: ADDR or ADDR:PORT (5004 unless given)
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: String,
+    /// Local address and port; any free port unless given
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) bind: Option<SocketAddr>,
+    /// Write the session description here before sending
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sdp: Option<PathBuf>,
+    /// Send at this rate with no congestion control. Only for a receiver that sends no TFRC
+    /// reports (ffmpeg, a plain GStreamer pipeline), on a path that is yours alone
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    pub(crate) fixed_rate: Option<Rate>,
+    /// Give up after this long without a report
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
+    pub(crate) give_up: Duration,
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// `evenkeel recv`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel recv 0.0.0.0:5004 --record received.y4m")]
+pub(crate) struct RecvArgs {
+    /// Local address and port
+    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004")]
+    pub(crate) bind: SocketAddr,
+    /// The description that the sender wrote, for its payload type and extension numbers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sdp: Option<PathBuf>,
+    /// Write the received pictures here, as y4m
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Seed of every random choice of this run
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// `evenkeel doctor`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,56 @@
+//! `evenkeel call`: two people, each end sends and receives.
+
+use evenkeel_net::Clock;
+use evenkeel_net::Socket;
+
+use crate::cli::CallArgs;
+use crate::failure::Failure;
+use crate::monitor::{Monitor, Watch};
+use crate::page::Mode;
+use crate::party::{Party, PartyConfig};
+use crate::reference::References;
+use crate::setup::{self, Role};
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let peer = setup::peer(&args.peer)?;
+    let source = setup::source(&args.picture)?;
+    let format = source.format();
+    let outputs = setup::outputs(&args.run)?;
+    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let name = socket.local_address().to_string();
+    let mut session = setup::session(&name, Role::Both, Some(peer), args.picture.seed, &clock);
+    if let Some(send) = &mut session.send {
+        send.give_up = args.give_up;
+    }
+    let page = if args.run.headless {
+        None
+    } else {
+        let info = setup::page_info(Mode::Call, Some(&args.picture), Some(&format));
+        Some(setup::page(&args.run, &info, setup::no_knobs)?)
+    };
+    let party = Party::start(PartyConfig {
+        clock,
+        stop: stop.clone(),
+        session,
+        socket,
+        policy: setup::policy(&format),
+        source: Some(source),
+        sink: Some(setup::no_sink()),
+        captured: References::default(),
+        originals: References::default(),
+        sent_page: page.clone(),
+        received_page: page.clone(),
+    })?;
+    let watch = Watch {
+        clock,
+        stop,
+        page,
+        outputs,
+        run: &args.run,
+        seed: args.picture.seed,
+    };
+    Monitor::new(watch, vec![("call", party)], None).run()
+}

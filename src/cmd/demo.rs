@@ -1,0 +1,188 @@
+//! `evenkeel demo`: a whole call on this machine, through an emulated link.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use evenkeel_link::{LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_net::Clock;
+use evenkeel_net::Socket;
+use evenkeel_net::{Direction, Relay, RelayConfig, RelayGone, RelayHandle};
+use tfrc::time::Duration;
+use tfrc::units::{Rate, duration_from_secs};
+
+use crate::cli::DemoArgs;
+use crate::failure::Failure;
+use crate::monitor::{LinkView, Monitor, Watch};
+use crate::page::{Knobs, Mode, Page};
+use crate::party::{Party, PartyConfig};
+use crate::reference::References;
+use crate::setup::{self, Role};
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
+    let source = setup::source(&args.picture)?;
+    let format = source.format();
+    let sink = setup::sink(args.record.as_deref(), format.frame_rate)?;
+    let outputs = setup::outputs(&args.run)?;
+
+    let (socket_a, socket_b) = (loopback_socket()?, loopback_socket()?);
+    let link = LinkConfig {
+        rate: args.rate,
+        delay: args.rtt / 2,
+        queue: args.queue,
+        loss: bernoulli(args.loss),
+        ..LinkConfig::default()
+    };
+    let reverse = LinkConfig {
+        loss: if args.both { link.loss } else { Loss::None },
+        ..link
+    };
+    let (relay, events) = Relay::spawn(
+        clock,
+        RelayConfig {
+            bind_a: loopback(),
+            bind_b: loopback(),
+            sender: Some(socket_a.local_address()),
+            receiver: socket_b.local_address(),
+            forward: link,
+            reverse,
+            seed: args.picture.seed,
+        },
+    )
+    .map_err(Failure::runtime)?;
+    let relay = Arc::new(relay);
+    if let Some(schedule) = schedule {
+        start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
+    }
+
+    let page = if args.run.headless {
+        None
+    } else {
+        Some(start_page(args, &format, Arc::clone(&relay))?)
+    };
+    let (from_a, from_b) = (References::default(), References::default());
+    let both = args.both;
+    let (role_a, role_b) = if both {
+        (Role::Both, Role::Both)
+    } else {
+        (Role::Sends, Role::Receives)
+    };
+    let session =
+        |name: &str, role, peer| setup::session(name, role, Some(peer), args.picture.seed, &clock);
+    let a = Party::start(PartyConfig {
+        clock,
+        stop: stop.clone(),
+        session: session("a", role_a, relay.address_a()),
+        socket: socket_a,
+        policy: setup::policy(&format),
+        source: Some(source),
+        sink: both.then(setup::no_sink),
+        captured: from_a.clone(),
+        originals: from_b.clone(),
+        sent_page: page.clone(),
+        received_page: None,
+    })?;
+    let b = Party::start(PartyConfig {
+        clock,
+        stop: stop.clone(),
+        session: session("b", role_b, relay.address_b()),
+        socket: socket_b,
+        policy: setup::policy(&format),
+        source: if both {
+            Some(setup::second_source(&args.picture)?)
+        } else {
+            None
+        },
+        sink: Some(sink),
+        captured: from_b,
+        originals: from_a,
+        sent_page: None,
+        received_page: page.clone(),
+    })?;
+
+    let watch = Watch {
+        clock,
+        stop,
+        page,
+        outputs,
+        run: &args.run,
+        seed: args.picture.seed,
+    };
+    Monitor::new(
+        watch,
+        vec![("a", a), ("b", b)],
+        Some(LinkView { relay, events }),
+    )
+    .run()
+}
+
+fn loopback() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn loopback_socket() -> Result<Socket, Failure> {
+    Socket::bind(loopback()).map_err(Failure::runtime)
+}
+
+fn bernoulli(share: f64) -> Loss {
+    if share > 0.0 {
+        Loss::Bernoulli(share)
+    } else {
+        Loss::None
+    }
+}
+
+/// The delay of a schedule is one way, and holds for both directions; rate and loss are the media's,
+/// so of both directions only if both carry media.
+fn start_schedule(relay: &RelayHandle, schedule: &Schedule, both: bool) -> Result<(), RelayGone> {
+    relay.schedule(Direction::Forward, schedule.clone())?;
+    relay.schedule(
+        Direction::Reverse,
+        if both {
+            schedule.clone()
+        } else {
+            schedule.delays_only()
+        },
+    )
+}
+
+fn start_page(
+    args: &DemoArgs,
+    format: &evenkeel_media::source::Format,
+    relay: Arc<RelayHandle>,
+) -> Result<Arc<Page>, Failure> {
+    let info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
+    let both = args.both;
+    let controls = move |knobs: Knobs| turn(&relay, &knobs, both).map_err(|gone| gone.to_string());
+    setup::page(&args.run, &info, controls)
+}
+
+/// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
+fn turn(relay: &RelayHandle, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
+    let media: &[Direction] = if both {
+        &[Direction::Forward, Direction::Reverse]
+    } else {
+        &[Direction::Forward]
+    };
+    if let Some(delay) = knobs.delay_ms {
+        let one_way = duration_from_secs(delay / 2e3);
+        relay.set_delay(Direction::Forward, one_way)?;
+        relay.set_delay(Direction::Reverse, one_way)?;
+    }
+    for direction in media {
+        if let Some(rate) = knobs.rate_bps {
+            relay.set_rate(*direction, Rate::from_bits_per_sec(rate))?;
+        }
+        if let Some(queue) = knobs.queue_ms {
+            let time: Duration = duration_from_secs(queue / 1e3);
+            relay.set_queue(*direction, QueueLimit::Time(time))?;
+        }
+        if let Some(loss) = knobs.loss_pct {
+            relay.set_loss(*direction, bernoulli(loss / 100.0))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! `evenkeel doctor`: what this machine offers to whoever sends and receives on time.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use evenkeel_net::Clock;
+use evenkeel_net::Lateness;
+use evenkeel_net::{ProbeReport, probe};
+use serde_json::json;
+
+use crate::cli::DoctorArgs;
+use crate::failure::Failure;
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let report = probe(Clock::start()).map_err(Failure::runtime)?;
+    let ffmpeg = ffmpeg_version();
+    let cameras = cameras();
+    if args.json {
+        println!("{}", as_json(&report, ffmpeg.as_deref(), &cameras));
+    } else {
+        print(&report, ffmpeg.as_deref(), &cameras);
+    }
+    Ok(())
+}
+
+fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) {
+    let line =
+        |name: &str, value: String, meaning: &str| println!("{name:<26}{value:<22}{meaning}");
+    let yes = |yes: bool| {
+        if yes {
+            "yes".to_owned()
+        } else {
+            "no".to_owned()
+        }
+    };
+    line(
+        "kernel receive times",
+        yes(report.kernel_timestamps),
+        "arrival times survive a busy receiver",
+    );
+    line(
+        "segments a send (GSO)",
+        report.send_segments.to_string(),
+        "datagrams that leave in one call",
+    );
+    line(
+        "segments a read (GRO)",
+        report.receive_segments.to_string(),
+        "datagrams that come in one buffer",
+    );
+    line("ECN", yes(report.ecn), "marks can be read");
+    line(
+        "timer error",
+        quantiles(&report.timer_error),
+        "p50 and p99 of waits of 1 ms",
+    );
+    line(
+        "loopback",
+        quantiles(&report.loopback),
+        "p50 and p99 from send to read",
+    );
+    let (granted, asked) = (
+        report.receive_buffer_granted.get() / 1_024,
+        report.receive_buffer_asked.get() / 1_024,
+    );
+    line(
+        "receive buffer",
+        format!("{granted} of {asked} KiB"),
+        "what the system granted (Linux counts double)",
+    );
+    line(
+        "ffmpeg",
+        ffmpeg.unwrap_or("not found").to_owned(),
+        "reads files and devices for --source",
+    );
+    let cameras = if cameras.is_empty() {
+        "none".to_owned()
+    } else {
+        cameras.join(", ")
+    };
+    line(
+        "cameras",
+        cameras,
+        "for --source /dev/videoN (by ffmpeg), or v4l2:/dev/videoN",
+    );
+}
+
+fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> serde_json::Value {
+    json!({
+        "kernel_timestamps": report.kernel_timestamps,
+        "send_segments": report.send_segments,
+        "receive_segments": report.receive_segments,
+        "ecn": report.ecn,
+        "timer_error_p50_us": report.timer_error.quantile(0.5).as_micros() as u64,
+        "timer_error_p99_us": report.timer_error.quantile(0.99).as_micros() as u64,
+        "loopback_p50_us": report.loopback.quantile(0.5).as_micros() as u64,
+        "loopback_p99_us": report.loopback.quantile(0.99).as_micros() as u64,
+        "receive_buffer_asked": report.receive_buffer_asked.get(),
+        "receive_buffer_granted": report.receive_buffer_granted.get(),
+        "ffmpeg": ffmpeg,
+        "cameras": cameras,
+        "commit": env!("EVENKEEL_COMMIT"),
+    })
+}
+
+fn quantiles(lateness: &Lateness) -> String {
+    format!(
+        "{} / {} us",
+        lateness.quantile(0.5).as_micros(),
+        lateness.quantile(0.99).as_micros()
+    )
+}
+
+/// The version that `ffmpeg -version` states in its first line.
+fn ffmpeg_version() -> Option<String> {
+    let output = Command::new("ffmpeg")
+        .arg("-version")
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.split_whitespace().nth(2).map(str::to_owned)
+}
+
+/// The video devices that Linux lists, with their names.
+fn cameras() -> Vec<String> {
+    let Ok(devices) = fs::read_dir("/sys/class/video4linux") else {
+        return Vec::new();
+    };
+    let mut cameras: Vec<String> = devices
+        .flatten()
+        .map(|device| {
+            let name = fs::read_to_string(device.path().join("name")).unwrap_or_default();
+            format!(
+                "/dev/{} ({})",
+                device.file_name().to_string_lossy(),
+                name.trim()
+            )
+        })
+        .collect();
+    cameras.sort();
+    cameras
+}

@@ -1,0 +1,7 @@
+//! One file a subcommand.
+
+pub(crate) mod call;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod recv;
+pub(crate) mod send;

@@ -1,0 +1,65 @@
+//! `evenkeel recv`: what `evenkeel send` sends.
+
+use std::fs;
+
+use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::source::FrameRate;
+use evenkeel_net::Clock;
+use evenkeel_net::Socket;
+use evenkeel_rtp::sdp::Description;
+
+use crate::cli::RecvArgs;
+use crate::failure::Failure;
+use crate::monitor::{Monitor, Watch};
+use crate::page::Mode;
+use crate::party::{Party, PartyConfig};
+use crate::reference::References;
+use crate::setup::{self, Role};
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let mut session = setup::session("recv", Role::Receives, None, args.seed, &clock);
+    let mut frame_rate = None;
+    if let Some(path) = &args.sdp {
+        let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
+        let description: Description = text
+            .parse()
+            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        setup::follow(&description, &mut session)?;
+        frame_rate = description.frame_rate.and_then(setup::frame_rate);
+    }
+    let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
+    let sink = setup::sink(args.record.as_deref(), frame_rate)?;
+    let outputs = setup::outputs(&args.run)?;
+    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let page = if args.run.headless {
+        None
+    } else {
+        let info = setup::page_info(Mode::Recv, None, None);
+        Some(setup::page(&args.run, &info, setup::no_knobs)?)
+    };
+    let party = Party::start(PartyConfig {
+        clock,
+        stop: stop.clone(),
+        session,
+        socket,
+        policy: PolicyConfig::new(FrameRate::interval(frame_rate)),
+        source: None,
+        sink: Some(sink),
+        captured: References::default(),
+        originals: References::default(),
+        sent_page: None,
+        received_page: page.clone(),
+    })?;
+    let watch = Watch {
+        clock,
+        stop,
+        page,
+        outputs,
+        run: &args.run,
+        seed: args.seed,
+    };
+    Monitor::new(watch, vec![("recv", party)], None).run()
+}

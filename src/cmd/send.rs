@@ -1,0 +1,75 @@
+//! `evenkeel send`: one way, to `evenkeel recv` or to any RTP receiver.
+
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use evenkeel_net::Clock;
+use evenkeel_net::Socket;
+
+use crate::cli::SendArgs;
+use crate::failure::Failure;
+use crate::monitor::{Monitor, Watch};
+use crate::page::Mode;
+use crate::party::{Party, PartyConfig};
+use crate::reference::References;
+use crate::setup::{self, Role};
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let peer = setup::peer(&args.dest)?;
+    let source = setup::source(&args.picture)?;
+    let format = source.format();
+    let outputs = setup::outputs(&args.run)?;
+    let socket = Socket::bind(args.bind.unwrap_or_else(|| any_port_towards(peer)))
+        .map_err(Failure::usage)?;
+
+    let mut session = setup::session("send", Role::Sends, Some(peer), args.picture.seed, &clock);
+    if let Some(send) = &mut session.send {
+        send.fixed_rate = args.fixed_rate;
+        send.give_up = args.give_up;
+    }
+    if let Some(path) = &args.sdp {
+        let description = setup::describe(&session, &format, peer);
+        fs::write(path, description.to_string())
+            .map_err(|error| setup::cannot("write", path, &error))?;
+    }
+    let page = if args.run.headless {
+        None
+    } else {
+        let info = setup::page_info(Mode::Send, Some(&args.picture), Some(&format));
+        Some(setup::page(&args.run, &info, setup::no_knobs)?)
+    };
+    let party = Party::start(PartyConfig {
+        clock,
+        stop: stop.clone(),
+        session,
+        socket,
+        policy: setup::policy(&format),
+        source: Some(source),
+        sink: None,
+        captured: References::default(),
+        originals: References::default(),
+        sent_page: page.clone(),
+        received_page: None,
+    })?;
+    let watch = Watch {
+        clock,
+        stop,
+        page,
+        outputs,
+        run: &args.run,
+        seed: args.picture.seed,
+    };
+    Monitor::new(watch, vec![("send", party)], None).run()
+}
+
+/// A free port of the peer's family.
+fn any_port_towards(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() {
+        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+    } else {
+        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+    }
+}

@@ -1,0 +1,73 @@
+//! The displaying thread: received frame → decoder → page and file, and how good and how late it was.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use evenkeel_media::codec::mjpeg::{Decoder, Scale, encode, jfif};
+use evenkeel_media::frame::{Picture, ReceivedFrame};
+use evenkeel_media::quality::luma_psnr;
+use evenkeel_media::report::ShownFrame;
+use evenkeel_media::sink::Sink;
+use evenkeel_net::Clock;
+
+use crate::page::Page;
+use crate::reference::References;
+
+/// Quality at which the page shows pictures: good enough that what one sees is the call's doing.
+const PAGE_QUALITY: f64 = 90.0;
+
+/// What the thread works with.
+pub(crate) struct Display {
+    pub(crate) clock: Clock,
+    pub(crate) frames: Receiver<ReceivedFrame>,
+    pub(crate) originals: References,
+    pub(crate) shown: SyncSender<ShownFrame>,
+    pub(crate) sink: Box<dyn Sink + Send>,
+    pub(crate) page: Option<Arc<Page>>,
+}
+
+impl Display {
+    /// Starts the thread. It ends when the station does.
+    pub(crate) fn start(self) -> io::Result<JoinHandle<io::Result<()>>> {
+        thread::Builder::new()
+            .name("display".into())
+            .spawn(move || self.run())
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let mut decoder = Decoder::new();
+        while let Ok(frame) = self.frames.recv() {
+            // What cannot be decoded is as good as lost: the picture before stays on display.
+            let Ok(decoded) = decoder.decode(&frame.image) else {
+                continue;
+            };
+            let at = self.clock.now();
+            let original = self.originals.take(frame.timestamp);
+            // A monitor that is behind loses figures, never the picture.
+            let _ = self.shown.try_send(ShownFrame {
+                at,
+                delay: original
+                    .as_ref()
+                    .map(|original| at.saturating_since(original.captured)),
+                psnr: original
+                    .as_ref()
+                    .and_then(|original| luma_psnr(&original.picture, &decoded.picture)),
+                corrupt: decoded.concealed > 0,
+            });
+            self.sink.show(&decoded.picture)?;
+            if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
+                page.show_received(&jpeg_for_page(&decoded.picture));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A picture as the page shows it.
+pub(crate) fn jpeg_for_page(picture: &Picture) -> Vec<u8> {
+    encode(picture, Scale::from_quality(PAGE_QUALITY))
+        .map(|image| jfif::write(&image))
+        .unwrap_or_default()
+}

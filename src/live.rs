@@ -1,0 +1,324 @@
+//! The state of a run as one sees it now: a line on the terminal, a sample on the page.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenkeel_link::{Loss, QueueLimit};
+use evenkeel_media::call::CallEvent;
+use evenkeel_media::event::{Discard, EventKind as MediaEvent};
+use evenkeel_media::quality::percentile;
+use evenkeel_media::report::{ShownFrame, State};
+use evenkeel_net::{LinkSnapshot, RelayHandle};
+use evenkeel_rtp::session::{EventKind as SessionEvent, Ignored, Path, Statistics};
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace as Decision;
+use tfrc::units::{Bytes, Rate};
+
+use crate::failure::Failure;
+use crate::page::{Knobs, Sample, SenderState};
+use crate::party::Party;
+
+/// The time over which a line's and a sample's figures are taken.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Both ends and the link at one moment.
+pub(crate) struct Snapshot {
+    /// What the report needs of it.
+    pub(crate) state: State,
+    path: Option<Path>,
+    deadline: Duration,
+    stretched: bool,
+    ignored: BTreeMap<&'static str, u64>,
+    link: Option<LinkSnapshot>,
+}
+
+impl Snapshot {
+    /// Asks the first end, which sends, the last, which receives, and the link.
+    pub(crate) fn take(
+        ends: &[(&'static str, Party)],
+        relay: Option<&RelayHandle>,
+    ) -> Result<Self, Failure> {
+        let mut snapshot = Self {
+            state: State::default(),
+            path: None,
+            deadline: Duration::ZERO,
+            stretched: false,
+            ignored: BTreeMap::new(),
+            link: relay
+                .map(RelayHandle::snapshot)
+                .transpose()
+                .map_err(Failure::runtime)?
+                .map(|relay| relay.forward),
+        };
+        for (index, (_, end)) in ends.iter().enumerate() {
+            let (path, statistics, sending, receives) = end
+                .station
+                .call(|station, _| {
+                    let call = &station.call;
+                    let sending = call.sender().map(|sender| {
+                        (
+                            sender.policy().deadline(),
+                            sender.policy().stretched().is_some(),
+                        )
+                    });
+                    (
+                        call.session().path(),
+                        call.session().statistics().clone(),
+                        sending,
+                        call.receiver().is_some(),
+                    )
+                })
+                .map_err(Failure::runtime)?;
+            snapshot.count_ignored(&statistics);
+            if index == 0
+                && let Some((deadline, stretched)) = sending
+            {
+                (snapshot.path, snapshot.deadline, snapshot.stretched) =
+                    (path, deadline, stretched);
+                snapshot.state.sent = Some(Bytes::new(statistics.bytes_sent));
+            }
+            if index + 1 == ends.len() && receives {
+                snapshot.state.received = Some(Bytes::new(statistics.bytes_received));
+                snapshot.state.packets_received = statistics.packets_received;
+                snapshot.state.packets_lost = statistics.packets_lost;
+            }
+        }
+        snapshot.state.allowed_rate = snapshot.path.map(|path| path.allowed_rate);
+        snapshot.state.loss_event_rate = snapshot.path.map(|path| path.loss_event_rate.get());
+        snapshot.state.link_rate = snapshot.link.map(|link| link.rate);
+        Ok(snapshot)
+    }
+
+    fn count_ignored(&mut self, statistics: &Statistics) {
+        for kind in Ignored::ALL {
+            let count = statistics.ignored(*kind);
+            if count > 0 {
+                *self.ignored.entry(kind.name()).or_default() += count;
+            }
+        }
+    }
+}
+
+/// What the last second looked like, and the counts since the start.
+pub(crate) struct Live {
+    start: Instant,
+    now: Instant,
+    snapshot: Option<Snapshot>,
+    /// Sent, or received where only that is at hand, at each tick of the window.
+    bytes: VecDeque<(Instant, Bytes)>,
+    shown: VecDeque<ShownFrame>,
+    phase: SenderState,
+    target: Bytes,
+    sent: u64,
+    displayed: u64,
+    corrupt: u64,
+    late: u64,
+    discarded: BTreeMap<&'static str, u64>,
+}
+
+impl Live {
+    /// Nothing has happened yet.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            start: now,
+            now,
+            snapshot: None,
+            bytes: VecDeque::new(),
+            shown: VecDeque::new(),
+            phase: SenderState::Waiting,
+            target: Bytes::ZERO,
+            sent: 0,
+            displayed: 0,
+            corrupt: 0,
+            late: 0,
+            discarded: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in an event of either end.
+    pub(crate) fn handle_event(&mut self, event: &CallEvent) {
+        match event {
+            CallEvent::Session(event) => match event.kind {
+                SessionEvent::RateControl(Decision::Feedback {
+                    loss_event_rate, ..
+                }) => {
+                    self.phase = if loss_event_rate.is_zero() {
+                        SenderState::SlowStart
+                    } else {
+                        SenderState::CongestionAvoidance
+                    };
+                }
+                SessionEvent::RateControl(Decision::NoFeedback { .. }) => {
+                    self.phase = SenderState::NoFeedback;
+                }
+                SessionEvent::PeerLeft => self.phase = SenderState::PeerGone,
+                SessionEvent::GaveUp => self.phase = SenderState::GivenUp,
+                _ => {}
+            },
+            CallEvent::Media(event) => match event.kind {
+                MediaEvent::Target { size, .. } => self.target = size,
+                MediaEvent::Sent { .. } => self.sent += 1,
+                MediaEvent::Discarded { reason, .. } => self.count_discarded(reason),
+                MediaEvent::Completed { late: true, .. } => self.late += 1,
+                _ => {}
+            },
+        }
+    }
+
+    /// Takes in a frame that was shown.
+    pub(crate) fn handle_shown(&mut self, frame: &ShownFrame) {
+        self.displayed += 1;
+        self.corrupt += u64::from(frame.corrupt);
+        self.shown.push_back(*frame);
+    }
+
+    /// Takes in the state at a tick, and forgets what is older than the window.
+    pub(crate) fn handle_snapshot(&mut self, now: Instant, snapshot: Snapshot) {
+        self.now = now;
+        self.bytes.push_back((
+            now,
+            snapshot
+                .state
+                .sent
+                .or(snapshot.state.received)
+                .unwrap_or_default(),
+        ));
+        let oldest = now - WINDOW;
+        while self.bytes.len() > 2 && self.bytes.front().is_some_and(|(at, _)| *at < oldest) {
+            self.bytes.pop_front();
+        }
+        while self.shown.front().is_some_and(|frame| frame.at < oldest) {
+            self.shown.pop_front();
+        }
+        self.snapshot = Some(snapshot);
+    }
+
+    /// One line for the terminal.
+    pub(crate) fn line(&self) -> String {
+        let sample = self.sample();
+        let seconds = self.now.saturating_since(self.start).as_secs_f64();
+        let mut line = format!("{seconds:5.0} s");
+        if self.path().is_some() {
+            line += &format!("  X {:6.2} Mb/s", sample.x_bps / 1e6);
+        }
+        line += &format!("  throughput {:6.2} Mb/s", sample.throughput_bps / 1e6);
+        if self.path().is_some() {
+            line += &format!(
+                "  RTT {:4.0} ms  p {:6.3} %",
+                sample.rtt_ms,
+                sample.p * 100.0
+            );
+        }
+        if let Some(queue) = sample.queue_ms {
+            line += &format!("  queue {queue:3.0} ms");
+        }
+        if self.shown.iter().any(|frame| frame.delay.is_some()) {
+            line += &format!("  delay p95 {:4.0} ms", sample.frame_delay_p95_ms);
+        }
+        if let Some(psnr) = sample.psnr_db {
+            line += &format!("  PSNR {psnr:4.1} dB");
+        }
+        let (sent, late, dropped) = (
+            sample.frames_sent,
+            sample.frames_late,
+            sample.frames_discarded,
+        );
+        line += &format!(
+            "  frames {sent} sent {} shown {late} late {dropped} dropped",
+            sample.frames_shown
+        );
+        if self
+            .snapshot
+            .as_ref()
+            .is_some_and(|snapshot| snapshot.stretched)
+        {
+            line += &format!("  (deadline {:.0} ms)", sample.deadline_ms);
+        }
+        let ignored: u64 = sample.ignored.values().sum();
+        if ignored > 0 {
+            line += &format!("  ignored {ignored}");
+        }
+        line
+    }
+
+    /// One sample for the page.
+    pub(crate) fn sample(&self) -> Sample {
+        let delays: Vec<f64> = self
+            .shown
+            .iter()
+            .filter_map(|frame| frame.delay)
+            .map(|delay| delay.as_secs_f64() * 1e3)
+            .collect();
+        let psnrs: Vec<f64> = self.shown.iter().filter_map(|frame| frame.psnr).collect();
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let snapshot = self.snapshot.as_ref();
+        let link = snapshot.and_then(|snapshot| snapshot.link);
+        let path = self.path();
+        Sample {
+            t_s: self.now.saturating_since(self.start).as_secs_f64(),
+            x_bps: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
+            x_recv_bps: path.map_or(0.0, |path| path.receive_rate.bits_per_sec()),
+            throughput_bps: self.throughput().bits_per_sec(),
+            link_bps: link.map(|link| link.rate.bits_per_sec()),
+            rtt_ms: path.and_then(|path| path.rtt).map_or(0.0, millis),
+            queue_ms: link.map(|link| millis(link.queue_delay)),
+            p: path.map_or(0.0, |path| path.loss_event_rate.get()),
+            frame_delay_ms: percentile(&delays, 50.0).unwrap_or(0.0),
+            frame_delay_p95_ms: percentile(&delays, 95.0).unwrap_or(0.0),
+            psnr_db: percentile(&psnrs, 50.0),
+            target_bytes: self.target.get(),
+            frames_sent: self.sent,
+            frames_shown: self.displayed,
+            frames_late: self.late,
+            frames_corrupt: self.corrupt,
+            frames_discarded: self.discarded.values().sum(),
+            discarded: self.discarded.clone(),
+            state: self.phase,
+            deadline_ms: snapshot.map_or(0.0, |snapshot| millis(snapshot.deadline)),
+            ignored: snapshot
+                .map(|snapshot| snapshot.ignored.clone())
+                .unwrap_or_default(),
+            knobs: link.map(|link| knobs(&link)).unwrap_or_default(),
+        }
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.snapshot.as_ref()?.path.as_ref()
+    }
+
+    fn throughput(&self) -> Rate {
+        match (self.bytes.front(), self.bytes.back()) {
+            (Some((from, first)), Some((to, last))) if to > from => {
+                (*last - *first) / (*to - *from)
+            }
+            _ => Rate::ZERO,
+        }
+    }
+
+    fn count_discarded(&mut self, reason: Discard) {
+        *self.discarded.entry(reason.name()).or_default() += 1;
+    }
+}
+
+/// A link's state as the page's sliders show it: the delay is the base round trip.
+fn knobs(link: &LinkSnapshot) -> Knobs {
+    let bytes_per_sec = link.rate.bytes_per_sec();
+    Knobs {
+        rate_bps: Some(link.rate.bits_per_sec()),
+        delay_ms: Some(link.delay.as_secs_f64() * 2e3),
+        queue_ms: match link.queue {
+            QueueLimit::Time(time) => Some(time.as_secs_f64() * 1e3),
+            QueueLimit::Bytes(bytes) => Some(bytes.as_f64() / bytes_per_sec * 1e3),
+            QueueLimit::Packets(_) => None,
+        },
+        loss_pct: Some(probability(link.loss) * 100.0),
+    }
+}
+
+/// The share of packets that a loss model takes.
+fn probability(loss: Loss) -> f64 {
+    match loss {
+        Loss::None | Loss::Periodic(0) => 0.0,
+        Loss::Bernoulli(share) => share,
+        Loss::Periodic(every) => 1.0 / every as f64,
+    }
+}

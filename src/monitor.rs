@@ -1,0 +1,196 @@
+//! Watches a run: gathers what the parts hand out, and tells the terminal, the page and the files.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use evenkeel_media::call::CallEvent;
+use evenkeel_media::report::{CallReport, Summary};
+use evenkeel_net::Clock;
+use evenkeel_net::{RelayEvent, RelayHandle};
+use serde_json::{Value, json};
+use tfrc::time::{Duration, Instant};
+
+use crate::cli::RunArgs;
+use crate::failure::Failure;
+use crate::live::{Live, Snapshot};
+use crate::page::Page;
+use crate::party::Party;
+use crate::setup::Outputs;
+use crate::stop::Stop;
+use crate::trace;
+
+/// How often the state is sampled, for the page and the means.
+const TICK: Duration = Duration::from_millis(100);
+/// Ticks from one line on the terminal to the next.
+const TICKS_A_LINE: u32 = 10;
+
+/// The emulated link, if there is one.
+pub(crate) struct LinkView {
+    pub(crate) relay: Arc<RelayHandle>,
+    pub(crate) events: Receiver<RelayEvent>,
+}
+
+/// A run under way.
+pub(crate) struct Monitor {
+    clock: Clock,
+    stop: Stop,
+    /// The ends at hand, the one that sends first.
+    ends: Vec<(&'static str, Party)>,
+    link: Option<LinkView>,
+    page: Option<Arc<Page>>,
+    outputs: Outputs,
+    until: Option<Instant>,
+    seed: u64,
+    report: CallReport,
+    live: Live,
+}
+
+/// What a monitor is given beside the ends.
+pub(crate) struct Watch<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) stop: Stop,
+    pub(crate) page: Option<Arc<Page>>,
+    pub(crate) outputs: Outputs,
+    pub(crate) run: &'a RunArgs,
+    pub(crate) seed: u64,
+}
+
+impl Monitor {
+    /// A monitor of these ends, and of the link between them if it is ours.
+    pub(crate) fn new(
+        watch: Watch<'_>,
+        ends: Vec<(&'static str, Party)>,
+        link: Option<LinkView>,
+    ) -> Self {
+        let now = watch.clock.now();
+        Self {
+            clock: watch.clock,
+            stop: watch.stop,
+            ends,
+            link,
+            page: watch.page,
+            outputs: watch.outputs,
+            until: watch.run.seconds.map(|time| now + time),
+            seed: watch.seed,
+            report: CallReport::new(now + watch.run.warmup),
+            live: Live::new(now),
+        }
+    }
+
+    /// Watches until it is over, then ends everything in order and writes the summary.
+    pub(crate) fn run(mut self) -> Result<(), Failure> {
+        let mut next = self.clock.now();
+        let mut ticks = 0;
+        while !self.is_over() {
+            next = (next + TICK).max(self.clock.now());
+            self.clock.sleep_until(next);
+            self.gather()?;
+            ticks += 1;
+            if ticks % TICKS_A_LINE == 0 {
+                println!("{}", self.live.line());
+            }
+        }
+        self.finish()
+    }
+
+    fn is_over(&self) -> bool {
+        let out_of_time = self.until.is_some_and(|until| self.clock.now() >= until);
+        out_of_time || self.stop.is_asked() || self.ends[0].1.has_sent_all()
+    }
+
+    /// Takes in all that happened since the last tick, and samples the state.
+    fn gather(&mut self) -> Result<(), Failure> {
+        self.gather_events()?;
+        let now = self.clock.now();
+        let snapshot = Snapshot::take(&self.ends, self.link.as_ref().map(|link| &*link.relay))?;
+        self.report.handle_state(now, &snapshot.state);
+        self.live.handle_snapshot(now, snapshot);
+        if let Some(page) = &self.page {
+            page.publish(&self.live.sample());
+        }
+        Ok(())
+    }
+
+    fn gather_events(&mut self) -> Result<(), Failure> {
+        for (name, end) in &self.ends {
+            for event in end.events.try_iter() {
+                self.report.handle_event(&event);
+                self.live.handle_event(&event);
+                if let Some(file) = &mut self.outputs.trace {
+                    let described = match &event {
+                        CallEvent::Session(event) => trace::session(&event.kind),
+                        CallEvent::Media(event) => trace::media(&event.kind),
+                    };
+                    file.write(event.at(), name, &described)
+                        .map_err(Failure::runtime)?;
+                }
+            }
+            for coded in end.coded.try_iter() {
+                self.report.handle_coded(coded.at, coded.size_error);
+            }
+            for shown in end.shown.try_iter() {
+                self.live.handle_shown(&shown);
+                self.report.handle_shown(&shown);
+            }
+        }
+        if let Some(link) = &self.link {
+            for RelayEvent { direction, event } in link.events.try_iter() {
+                if let Some(file) = &mut self.outputs.trace {
+                    let (at, described) = trace::link(&event);
+                    let part = trace::direction(direction);
+                    file.write(at, part, &described).map_err(Failure::runtime)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.stop.ask();
+        self.gather_events()?;
+        let mut summary = as_json(&self.report.summary(), self.seed);
+        summary["ignored"] = json!(self.live.sample().ignored);
+        let mut ended = Ok(());
+        for (_, end) in self.ends {
+            ended = ended.and(end.finish());
+        }
+        if let Some(trace) = self.outputs.trace {
+            trace.finish().map_err(Failure::runtime)?;
+        }
+        match self.outputs.json {
+            None => {}
+            Some(None) => println!("{summary}"),
+            Some(Some(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime)?,
+        }
+        ended
+    }
+}
+
+/// The summary under its documented keys; what was not at hand is null.
+fn as_json(summary: &Summary, seed: u64) -> Value {
+    json!({
+        "x_mean_bps": summary.x_mean.map(tfrc::units::Rate::bits_per_sec),
+        "link_mean_bps": summary.link_mean.map(tfrc::units::Rate::bits_per_sec),
+        "x_over_link": summary.x_over_link,
+        "media_over_x": summary.media_over_x,
+        "throughput_bps": summary.throughput.map(tfrc::units::Rate::bits_per_sec),
+        "rtt_p50_ms": summary.rtt_p50_ms,
+        "loss_event_rate": summary.loss_event_rate,
+        "packet_loss_pct": summary.packet_loss_pct,
+        "frames_sent": summary.frames_sent,
+        "frames_shown": summary.frames_shown,
+        "frames_discarded": summary.frames_discarded,
+        "frames_late": summary.frames_late,
+        "frames_corrupt": summary.frames_corrupt,
+        "frame_delay_p50_ms": summary.frame_delay_p50_ms,
+        "frame_delay_p95_ms": summary.frame_delay_p95_ms,
+        "longest_gap_ms": summary.longest_gap_ms,
+        "psnr_mean_db": summary.psnr_mean_db,
+        "psnr_p5_db": summary.psnr_p5_db,
+        "size_error_p50_pct": summary.size_error_p50_pct,
+        "size_error_p95_pct": summary.size_error_p95_pct,
+        "seed": seed,
+        "commit": env!("EVENKEEL_COMMIT"),
+    })
+}

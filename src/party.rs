@@ -1,0 +1,135 @@
+//! One end of a call with its threads: socket and station, capture, display.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use evenkeel_media::call::{Call, CallEvent};
+use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::report::ShownFrame;
+use evenkeel_media::sink::Sink;
+use evenkeel_media::source::{Source, SourceError};
+use evenkeel_net::Clock;
+use evenkeel_net::Socket;
+use evenkeel_net::{Driver, Handle};
+use evenkeel_rtp::session;
+
+use crate::capture::{Capture, Coded};
+use crate::display::Display;
+use crate::failure::Failure;
+use crate::page::Page;
+use crate::reference::References;
+use crate::station::Station;
+use crate::stop::Stop;
+
+/// Figures of frames that may wait for the monitor: seconds of them.
+const FIGURES: usize = 1_024;
+
+/// What an end is made of.
+pub(crate) struct PartyConfig {
+    pub(crate) clock: Clock,
+    pub(crate) stop: Stop,
+    pub(crate) socket: Socket,
+    pub(crate) session: session::Config,
+    pub(crate) policy: PolicyConfig,
+    /// Present if this end sends.
+    pub(crate) source: Option<Box<dyn Source + Send>>,
+    /// Present if this end receives.
+    pub(crate) sink: Option<Box<dyn Sink + Send>>,
+    /// What this end captures, for whoever shows it in the same process.
+    pub(crate) captured: References,
+    /// What the other end captures, if it is in the same process.
+    pub(crate) originals: References,
+    /// Shows what this end captures.
+    pub(crate) sent_page: Option<Arc<Page>>,
+    /// Shows what this end receives.
+    pub(crate) received_page: Option<Arc<Page>>,
+}
+
+/// One end of a call, running.
+pub(crate) struct Party {
+    pub(crate) station: Arc<Handle<Station>>,
+    pub(crate) events: Receiver<CallEvent>,
+    pub(crate) coded: Receiver<Coded>,
+    pub(crate) shown: Receiver<ShownFrame>,
+    stop: Stop,
+    capture: Option<JoinHandle<Result<(), SourceError>>>,
+    display: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Party {
+    /// Starts every thread of an end.
+    pub(crate) fn start(config: PartyConfig) -> Result<Self, Failure> {
+        let clock = config.clock;
+        let call = Call::new(clock.now(), config.session, config.policy);
+        let (station, outlets) = Station::new(call);
+        let station =
+            Arc::new(Driver::spawn(clock, config.socket, station).map_err(Failure::runtime)?);
+        let (coded_in, coded) = sync_channel(FIGURES);
+        let (shown_in, shown) = sync_channel(FIGURES);
+        let display = match config.sink {
+            None => None,
+            Some(sink) => Some(
+                Display {
+                    clock,
+                    frames: outlets.frames,
+                    originals: config.originals,
+                    shown: shown_in,
+                    sink,
+                    page: config.received_page,
+                }
+                .start()
+                .map_err(Failure::runtime)?,
+            ),
+        };
+        let capture = match config.source {
+            None => None,
+            Some(source) => Some(
+                Capture {
+                    clock,
+                    stop: config.stop.clone(),
+                    source,
+                    station: Arc::clone(&station),
+                    captured: config.captured,
+                    coded: coded_in,
+                    page: config.sent_page,
+                }
+                .start()
+                .map_err(Failure::runtime)?,
+            ),
+        };
+        Ok(Self {
+            station,
+            events: outlets.events,
+            coded,
+            shown,
+            stop: config.stop,
+            capture,
+            display,
+        })
+    }
+
+    /// True once the source has given its last picture, or failed.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        self.capture.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Says BYE and ends every thread. The first thing that had gone wrong is the error.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        self.stop.ask();
+        let captured = self.capture.take().map_or(Ok(Ok(())), JoinHandle::join);
+        let _ = self.station.call(|station, now| station.call.close(now));
+        // The capturing thread has ended, so this is the last handle: the station's thread ends, and
+        // with it the channel that the display waits on.
+        if let Some(station) = Arc::into_inner(self.station) {
+            let _ = station.stop();
+        }
+        let displayed = self.display.take().map_or(Ok(Ok(())), JoinHandle::join);
+        captured
+            .map_err(|_| Failure::runtime("the capturing thread panicked"))?
+            .map_err(Failure::runtime)?;
+        displayed
+            .map_err(|_| Failure::runtime("the displaying thread panicked"))?
+            .map_err(Failure::runtime)
+    }
+}

@@ -1,0 +1,28 @@
+//! The one wish that every thread watches: to stop, by Ctrl-C or because the time is up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Shared by all threads of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// A wish that Ctrl-C, or a polite kill, fulfils.
+    pub(crate) fn on_interrupt() -> Result<Self, ctrlc::Error> {
+        let stop = Self::default();
+        let asked = stop.clone();
+        ctrlc::set_handler(move || asked.ask())?;
+        Ok(stop)
+    }
+
+    /// Asks everyone to stop.
+    pub(crate) fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Has anyone asked?
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

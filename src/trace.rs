@@ -1,0 +1,230 @@
+//! The trace as a file: one JSON object a line, from the typed events of every part.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use evenkeel_link::{DropReason, Event as LinkEvent};
+use evenkeel_media::event::EventKind as MediaEvent;
+use evenkeel_net::Direction;
+use evenkeel_rtp::session::EventKind as SessionEvent;
+use serde_json::{Map, Value, json};
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace as Decision;
+
+/// A trace file; closed whole when it is dropped.
+pub(crate) struct TraceFile(BufWriter<File>);
+
+impl TraceFile {
+    /// Creates the file, or empties it.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self(BufWriter::new(File::create(path)?)))
+    }
+
+    /// Writes one event: when, whose (`a`, `b`, or `link`), which, and what goes with it.
+    pub(crate) fn write(
+        &mut self,
+        at: Instant,
+        part: &str,
+        event: &(&str, Value),
+    ) -> io::Result<()> {
+        let mut line = Map::new();
+        line.insert("t".into(), json!(at.as_secs_f64()));
+        line.insert("part".into(), json!(part));
+        line.insert("event".into(), json!(event.0));
+        if let Value::Object(fields) = &event.1 {
+            line.extend(fields.clone());
+        }
+        serde_json::to_writer(&mut self.0, &Value::Object(line))?;
+        self.0.write_all(b"\n")
+    }
+
+    /// Writes what is buffered.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The name and the fields of a session's event.
+pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
+    match event {
+        SessionEvent::PeerLatched { address, ssrc } => (
+            "peer",
+            json!({ "address": address.to_string(), "ssrc": ssrc }),
+        ),
+        SessionEvent::PeerChanged { address, ssrc } => (
+            "peer_changed",
+            json!({ "address": address.to_string(), "ssrc": ssrc }),
+        ),
+        SessionEvent::PeerLeft => ("peer_left", json!({})),
+        SessionEvent::GaveUp => ("gave_up", json!({})),
+        SessionEvent::Returned => ("returned", json!({})),
+        SessionEvent::RateControl(decision) => rate_control(decision),
+        SessionEvent::ReportSent {
+            receive_rate,
+            loss_event_rate,
+            delay,
+        } => (
+            "report",
+            json!({
+                "x_recv_bps": receive_rate.bits_per_sec(),
+                "p": loss_event_rate.get(),
+                "delay_ms": millis(*delay),
+            }),
+        ),
+        SessionEvent::SenderReport { timestamp, .. } => {
+            ("sender_report", json!({ "timestamp": timestamp }))
+        }
+        SessionEvent::ReceptionReport {
+            fraction_lost,
+            cumulative_lost,
+            jitter,
+        } => (
+            "reception_report",
+            json!({ "fraction_lost": fraction_lost, "cumulative_lost": cumulative_lost, "jitter": jitter }),
+        ),
+    }
+}
+
+fn rate_control(decision: &Decision) -> (&'static str, Value) {
+    match decision {
+        Decision::Feedback {
+            allowed_rate,
+            instantaneous_rate,
+            bound,
+            rtt,
+            rtt_sample,
+            receive_rate,
+            loss_event_rate,
+            data_limited,
+        } => (
+            "feedback",
+            json!({
+                "x_bps": allowed_rate.bits_per_sec(),
+                "x_inst_bps": instantaneous_rate.bits_per_sec(),
+                "bound": format!("{bound:?}"),
+                "rtt_ms": millis(*rtt),
+                "rtt_sample_ms": millis(*rtt_sample),
+                "x_recv_bps": receive_rate.bits_per_sec(),
+                "p": loss_event_rate.get(),
+                "data_limited": data_limited,
+            }),
+        ),
+        Decision::NoFeedback {
+            branch,
+            allowed_rate,
+            interval,
+        } => (
+            "nofeedback",
+            json!({
+                "branch": format!("{branch:?}"),
+                "x_bps": allowed_rate.bits_per_sec(),
+                "interval_ms": millis(*interval),
+            }),
+        ),
+    }
+}
+
+/// The name and the fields of a media event.
+pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
+    match event {
+        MediaEvent::Target {
+            size,
+            queued,
+            deadline,
+        } => (
+            "target",
+            json!({ "size": size.get(), "queued": queued.get(), "deadline_ms": millis(*deadline) }),
+        ),
+        MediaEvent::Queued {
+            timestamp,
+            target,
+            size,
+            packets,
+        } => (
+            "queued",
+            json!({ "frame": timestamp, "target": target.map(tfrc::units::Bytes::get), "size": size.get(), "packets": packets }),
+        ),
+        MediaEvent::Begun { timestamp, age } => (
+            "begun",
+            json!({ "frame": timestamp, "age_ms": millis(*age) }),
+        ),
+        MediaEvent::Sent { timestamp, age } => (
+            "sent",
+            json!({ "frame": timestamp, "age_ms": millis(*age) }),
+        ),
+        MediaEvent::Discarded { timestamp, reason } => (
+            "discarded",
+            json!({ "frame": timestamp, "reason": reason.name() }),
+        ),
+        MediaEvent::Stretched { deadline } => {
+            ("stretched", json!({ "deadline_ms": millis(*deadline) }))
+        }
+        MediaEvent::Relaxed => ("relaxed", json!({})),
+        MediaEvent::Completed { timestamp, late } => {
+            ("completed", json!({ "frame": timestamp, "late": late }))
+        }
+        MediaEvent::Shown {
+            timestamp,
+            missing,
+            intervals,
+        } => (
+            "shown",
+            json!({ "frame": timestamp, "missing": missing, "intervals": intervals }),
+        ),
+        MediaEvent::Dropped { timestamp, reason } => (
+            "dropped",
+            json!({ "frame": timestamp, "reason": reason.name() }),
+        ),
+        MediaEvent::Resynchronised => ("resynchronised", json!({})),
+    }
+}
+
+/// When, the name and the fields of a link's event.
+pub(crate) fn link(event: &LinkEvent) -> (Instant, (&'static str, Value)) {
+    match event {
+        LinkEvent::Enqueued { at, size, backlog } => (
+            *at,
+            (
+                "enqueued",
+                json!({ "size": size.get(), "backlog": backlog.get() }),
+            ),
+        ),
+        LinkEvent::Transmitted { at, size, waited } => (
+            *at,
+            (
+                "transmitted",
+                json!({ "size": size.get(), "waited_ms": millis(*waited) }),
+            ),
+        ),
+        LinkEvent::Dropped { at, size, reason } => {
+            let reason = match reason {
+                DropReason::Loss => "loss",
+                DropReason::QueueFull => "queue_full",
+                DropReason::Capacity => "capacity",
+            };
+            (
+                *at,
+                (
+                    "link_dropped",
+                    json!({ "size": size.get(), "reason": reason }),
+                ),
+            )
+        }
+        LinkEvent::RateChanged { at, rate } => {
+            (*at, ("rate", json!({ "link_bps": rate.bits_per_sec() })))
+        }
+    }
+}
+
+/// The part of a trace that a link's events belong to.
+pub(crate) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Reverse => "reverse",
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

@@ -1,0 +1,233 @@
+//! Quantities as a person types them: `3M`, `60ms`, `30kB`, `640x480`, `2%`.
+//!
+//! Every parser names what it wanted and shows an example, because clap prints the text as it is.
+
+use tfrc::time::Duration;
+use tfrc::units::{Bytes, Rate, duration_from_secs};
+
+use evenkeel_link::QueueLimit;
+use evenkeel_media::source::FrameRate;
+
+/// The fastest link or stream that the program accepts: 100 Gb/s.
+const MAX_BITS_PER_SEC: f64 = 100e9;
+/// The longest delay that the program accepts.
+const MAX_DELAY_SECS: f64 = 60.0;
+/// The largest queue that the program accepts: 1 GB, or as many packets as make that.
+const MAX_QUEUE_BYTES: f64 = 1e9;
+
+/// A bit rate: `3M`, `800k`, `2.5Mb/s`, `3000000`.
+pub(crate) fn rate(text: &str) -> Result<Rate, String> {
+    let plain = text
+        .trim()
+        .trim_end_matches("b/s")
+        .trim_end_matches("bps")
+        .trim_end_matches("bit/s");
+    let bits = scaled(
+        plain,
+        &[("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("", 1.0)],
+    )
+    .ok_or("not a bit rate: write 800k, 3M or 1.5G")?;
+    if !(1e3..=MAX_BITS_PER_SEC).contains(&bits) {
+        return Err("out of range: a rate lies between 1k and 100G bits per second".into());
+    }
+    Ok(Rate::from_bits_per_sec(bits))
+}
+
+/// A time: `60ms`, `1.5s`, `250us`; a bare number is milliseconds.
+pub(crate) fn delay(text: &str) -> Result<Duration, String> {
+    let secs = seconds(text).ok_or("not a time: write 60ms, 1.5s or 250us")?;
+    if !(0.0..=MAX_DELAY_SECS).contains(&secs) {
+        return Err("out of range: a delay lies between 0 and 60 s".into());
+    }
+    Ok(duration_from_secs(secs))
+}
+
+/// A length of a run: `90s`, `5m`, `1h`; a bare number is seconds.
+pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
+    let units = [
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("", 1.0),
+    ];
+    let secs = scaled(text.trim(), &units).ok_or("not a length of time: write 60, 90s or 5m")?;
+    if !(0.1..=31_536_000.0).contains(&secs) {
+        return Err("out of range: a run lasts between 0.1 s and a year".into());
+    }
+    Ok(duration_from_secs(secs))
+}
+
+/// A length of a run that may be nothing.
+pub(crate) fn run_time_or_zero(text: &str) -> Result<Duration, String> {
+    if matches!(text.trim(), "0" | "0s" | "0ms") {
+        Ok(Duration::ZERO)
+    } else {
+        run_time(text)
+    }
+}
+
+/// A queue: `50ms` at the link's current rate, `30kB`, or `20p` packets.
+pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
+    let text = text.trim();
+    let wrong =
+        || "not a queue: write 50ms (at the link's rate), 30kB, or 20p (packets)".to_owned();
+    if let Some(count) = text.strip_suffix('p') {
+        let count: u32 = count.trim().parse().map_err(|_| wrong())?;
+        return match count {
+            1..=1_000_000 => Ok(QueueLimit::Packets(count.into())),
+            _ => Err("out of range: a queue holds between 1 and 1000000 packets".into()),
+        };
+    }
+    if text.ends_with('B') {
+        let bytes =
+            scaled(text, &[("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("B", 1.0)]).ok_or_else(wrong)?;
+        return if (1_500.0..=MAX_QUEUE_BYTES).contains(&bytes) {
+            Ok(QueueLimit::Bytes(Bytes::new(bytes as u64)))
+        } else {
+            Err("out of range: a queue holds between 1500B (one packet) and 1000MB".into())
+        };
+    }
+    let time = seconds(text).ok_or_else(wrong)?;
+    if !(1e-3..=MAX_DELAY_SECS).contains(&time) {
+        return Err("out of range: a queue lasts between 1ms and 60s".into());
+    }
+    Ok(QueueLimit::Time(duration_from_secs(time)))
+}
+
+/// A share of packets: `2%` or `0.02`.
+pub(crate) fn loss(text: &str) -> Result<f64, String> {
+    let share = match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map(|p| p / 100.0),
+        None => text.trim().parse::<f64>(),
+    }
+    .map_err(|_| "not a share of packets: write 2% or 0.02")?;
+    if !(0.0..=1.0).contains(&share) {
+        return Err("out of range: a loss lies between 0% and 100%".into());
+    }
+    Ok(share)
+}
+
+/// A picture size: `640x480`.
+pub(crate) fn size(text: &str) -> Result<(usize, usize), String> {
+    let parse = || {
+        let (width, height) = text.trim().split_once(['x', 'X'])?;
+        Some((width.parse::<usize>().ok()?, height.parse::<usize>().ok()?))
+    };
+    let (width, height) = parse().ok_or("not a picture size: write 640x480")?;
+    // The upper bound is RFC 2435's: the header counts blocks of 8 in one byte.
+    if !(16..=2040).contains(&width) || !(16..=2040).contains(&height) {
+        return Err("out of range: each side lies between 16 and 2040 pixels (RFC 2435)".into());
+    }
+    Ok((width, height))
+}
+
+/// Frames per second: `25`, `29.97` (which means 30000/1001), or `30000/1001`.
+pub(crate) fn fps(text: &str) -> Result<FrameRate, String> {
+    let fraction = || {
+        let text = text.trim();
+        if let Some((numerator, denominator)) = text.split_once('/') {
+            return FrameRate::new(numerator.parse().ok()?, denominator.parse().ok()?);
+        }
+        match text {
+            "23.976" => FrameRate::new(24_000, 1_001),
+            "29.97" => FrameRate::new(30_000, 1_001),
+            "59.94" => FrameRate::new(60_000, 1_001),
+            decimal => {
+                let thousandths = decimal.parse::<f64>().ok()? * 1e3;
+                FrameRate::new(thousandths.round() as u32, 1_000)
+            }
+        }
+    };
+    match fraction() {
+        Some(rate) if (0.5..=240.0).contains(&rate.per_second()) => Ok(rate),
+        _ => Err("not a frame rate between 0.5 and 240: write 25, 29.97 or 30000/1001".into()),
+    }
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    scaled(
+        text.trim(),
+        &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("", 1e-3)],
+    )
+}
+
+/// The number before the first suffix that fits, times that suffix's factor.
+fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+    let (number, factor) = units
+        .iter()
+        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
+    let value: f64 = number.trim().parse().ok()?;
+    value.is_finite().then_some(value * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bits_per_second() {
+        assert_eq!(rate("3M").unwrap(), Rate::from_bits_per_sec(3e6));
+        assert_eq!(rate("800 kb/s").unwrap(), Rate::from_bits_per_sec(8e5));
+        assert_eq!(rate("1500000").unwrap(), Rate::from_bits_per_sec(1.5e6));
+        for wrong in ["", "fast", "-3M", "0", "nan", "inf", "1e30", "3MB"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_bare_delay_is_milliseconds_and_a_bare_run_is_seconds() {
+        assert_eq!(delay("60").unwrap(), Duration::from_millis(60));
+        assert_eq!(delay("1.5s").unwrap(), Duration::from_millis(1_500));
+        assert_eq!(delay("250us").unwrap(), Duration::from_micros(250));
+        assert_eq!(run_time("5m").unwrap(), Duration::from_secs(300));
+        assert_eq!(run_time("20").unwrap(), Duration::from_secs(20));
+        assert!(delay("-1ms").is_err());
+        assert!(run_time("0").is_err());
+    }
+
+    #[test]
+    fn queues_come_in_time_bytes_and_packets() {
+        assert_eq!(
+            queue("50ms").unwrap(),
+            QueueLimit::Time(Duration::from_millis(50))
+        );
+        assert_eq!(
+            queue("30kB").unwrap(),
+            QueueLimit::Bytes(Bytes::new(30_000))
+        );
+        assert_eq!(queue("20p").unwrap(), QueueLimit::Packets(20));
+        for wrong in ["0p", "1B", "0ms", "lots", "99999999p", "-5ms"] {
+            assert!(queue(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_fit_what_the_payload_format_can_say() {
+        assert_eq!(size("640x480").unwrap(), (640, 480));
+        for wrong in ["640", "0x480", "4000x3000", "axb", "640x"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn frame_rates_may_be_fractions() {
+        assert_eq!(
+            fps("29.97").unwrap(),
+            FrameRate::new(30_000, 1_001).unwrap()
+        );
+        assert_eq!(fps("25").unwrap().per_second(), 25.0);
+        assert_eq!(fps("30/2").unwrap().per_second(), 15.0);
+        for wrong in ["0", "-5", "1000", "1/0", "film"] {
+            assert!(fps(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn loss_is_a_share() {
+        assert_eq!(loss("2%").unwrap(), 0.02);
+        assert_eq!(loss("0.02").unwrap(), 0.02);
+        assert!(loss("101%").is_err());
+        assert!(loss("nan").is_err());
+    }
+}

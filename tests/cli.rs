@@ -1,0 +1,126 @@
+//! What the program says to a person who makes a mistake: one clear line, and exit status 2.
+
+use std::net::UdpSocket;
+use std::process::{Command, Output, Stdio};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("run the program")
+}
+
+/// Status 2, and one line on standard error that contains each of `words`.
+fn refuses(arguments: &[&str], words: &[&str]) {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?} said: {said}");
+    assert_eq!(
+        said.trim_end().lines().count(),
+        1,
+        "{arguments:?} said: {said}"
+    );
+    for word in words {
+        assert!(
+            said.contains(word),
+            "{arguments:?} does not name {word}: {said}"
+        );
+    }
+}
+
+#[test]
+fn absurd_numbers_are_named_with_their_option() {
+    let cases: [(&[&str], &[&str]); 12] = [
+        (&["demo", "--rate", "0"], &["--rate", "1k"]),
+        (&["demo", "--rate", "fast"], &["--rate", "fast", "3M"]),
+        (&["demo", "--rtt=-5ms"], &["--rtt", "-5ms"]),
+        (&["demo", "--queue", "0p"], &["--queue", "0p"]),
+        (&["demo", "--loss", "150%"], &["--loss", "150%"]),
+        (&["demo", "--fps", "0"], &["--fps", "29.97"]),
+        (&["demo", "--size", "0x0"], &["--size", "16"]),
+        (&["demo", "--size", "99999x2"], &["--size", "2040"]),
+        (&["demo", "--seconds", "never"], &["--seconds", "never"]),
+        (&["demo", "--page", "localhost"], &["--page", "localhost"]),
+        (&["demo", "--colour"], &["--colour"]),
+        (&["dance"], &["dance"]),
+    ];
+    for (arguments, words) in cases {
+        refuses(arguments, words);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let headless = ["--headless", "--seconds", "1"];
+    refuses(
+        &[&["demo", "--source", "no-such.y4m"], &headless[..]].concat(),
+        &["no-such.y4m"],
+    );
+    refuses(
+        &[&["demo", "--schedule", "no-such.txt"], &headless[..]].concat(),
+        &["no-such.txt"],
+    );
+    refuses(
+        &[&["demo", "--json", "no-such-folder/x.json"], &headless[..]].concat(),
+        &["no-such-folder"],
+    );
+    refuses(
+        &[&["demo", "--record", "no-such-folder/x.y4m"], &headless[..]].concat(),
+        &["no-such-folder"],
+    );
+    refuses(
+        &[
+            &["recv", "127.0.0.1:0", "--sdp", "no-such.sdp"],
+            &headless[..],
+        ]
+        .concat(),
+        &["no-such.sdp"],
+    );
+    refuses(
+        &[&["send", "not a host"], &headless[..]].concat(),
+        &["not a host"],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_video_is_refused() {
+    let path = std::env::temp_dir().join(format!("evenkeel-cli-{}.y4m", std::process::id()));
+    std::fs::write(&path, "this is no video").expect("write a file");
+    let name = path.to_str().expect("a plain path");
+    refuses(
+        &["demo", "--source", name, "--headless", "--seconds", "1"],
+        &[name],
+    );
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn a_busy_port_is_named_with_its_remedy() {
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("its address").to_string();
+    refuses(
+        &["recv", &address, "--headless", "--seconds", "1"],
+        &[&address, "in use"],
+    );
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("its address").to_string();
+    refuses(
+        &["demo", "--page", &address, "--seconds", "1"],
+        &[&address, "--page"],
+    );
+}
+
+#[test]
+fn help_shows_an_example() {
+    for command in ["demo", "call", "send", "recv"] {
+        let output = run(&[command, "--help"]);
+        assert_eq!(output.status.code(), Some(0));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            said.contains(&format!("Example: evenkeel {command}")),
+            "{said}"
+        );
+    }
+}

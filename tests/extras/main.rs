@@ -1,0 +1,8 @@
+//! What needs more than Rust: `cargo test --release --features extras --test extras`.
+//!
+//! These run the program with real peers: ffmpeg, GStreamer and tshark. `.ci/run` installs them. A
+//! missing tool is a failure, not a skip.
+
+mod faults;
+mod interop;
+mod support;
