@@ -1,4 +1,16 @@
 //! RTP, RTCP, the TFRC profile and the session, without I/O.
+//!
+//! | Module | What it holds |
+//! |---|---|
+//! | [`endpoint`] | the contract of every protocol object |
+//! | [`session`] | one end of a call: start here |
+//! | [`rtp`], [`ext`], [`rtcp`] | packets: checked views to read, plain values to write |
+//! | [`payload`] | payload headers (RFC 2435) |
+//! | [`sdp`] | the description of a stream |
+//!
+//! TFRC's quantities travel in two places and nowhere else: [`ext::RttSendTs`] in each media packet
+//! (R and the send time), [`rtcp::TfrcFeedback`] on the way back (X_recv, p, and the echo that gives
+//! the round-trip time).
 #![forbid(unsafe_code)]
 
 pub mod endpoint;
@@ -7,6 +19,7 @@ pub mod ntp;
 pub mod payload;
 pub mod rtcp;
 pub mod rtp;
+pub mod sdp;
 pub mod session;
 mod wire;
 

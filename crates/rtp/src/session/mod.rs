@@ -258,7 +258,7 @@ impl Session {
     }
 
     /// The timestamp that packets carry for a [`MediaInfo::timestamp`]: the same with our random
-    /// offset. Zero offset for a session that only receives.
+    /// offset. Unchanged for a session that only receives.
     pub fn wire_timestamp(&self, timestamp: u32) -> u32 {
         self.outbound
             .as_ref()

@@ -13,6 +13,8 @@ const RTCP_FRACTION: f64 = 0.05;
 const COMPENSATION: f64 = 1.218_281_828_459_045;
 /// The reduced minimum interval is this over the session bandwidth in kb/s (§6.2).
 const REDUCED_MINIMUM_SECS_KBPS: f64 = 360.0;
+/// Ten compounds a second serve any session, however wide; and the timer must not stand still.
+const LEAST_MINIMUM_SECS: f64 = 0.1;
 /// IPv4 and UDP headers, which count as well (§6.2).
 pub(super) const LOWER_LAYERS: usize = 28;
 
@@ -46,7 +48,8 @@ impl RtcpTimer {
         Self {
             random,
             bandwidth: session_bandwidth.bytes_per_sec() * RTCP_FRACTION,
-            minimum: REDUCED_MINIMUM_SECS_KBPS / (session_bandwidth.bits_per_sec() / 1e3),
+            minimum: (REDUCED_MINIMUM_SECS_KBPS / (session_bandwidth.bits_per_sec() / 1e3))
+                .max(LEAST_MINIMUM_SECS),
             average_size: (first_size + LOWER_LAYERS) as f64,
             previous: None,
             before_previous: None,
@@ -172,13 +175,14 @@ mod tests {
     #[test]
     fn a_narrow_session_spends_no_more_than_its_share() {
         // 16 kb/s: 5 % are 100 B/s, of which a compound of 128 B takes 2.56 s for two members,
-        // but the minimum of 22.5 s is longer; at 1 Gb/s the minimum vanishes.
+        // but the minimum of 22.5 s is longer; at 1 Gb/s it would vanish and is held.
         let mean = |bandwidth: f64| {
             let list = intervals(&mut timer(bandwidth), 4_000, CALL);
             list.iter().sum::<f64>() / 4_000.0
         };
         assert!((mean(16e3) / 22.5 - 1.0).abs() < 0.02);
-        assert!((mean(1e9) / 360e-6 - 1.0).abs() < 0.02);
+        assert!((mean(f64::INFINITY) / 0.1 - 1.0).abs() < 0.02);
+        assert!((mean(1e9) / 0.1 - 1.0).abs() < 0.02);
     }
 
     #[test]

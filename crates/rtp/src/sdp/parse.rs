@@ -1,0 +1,228 @@
+//! Reading a description, line by line.
+
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use tfrc::units::Rate;
+
+use super::{Description, Direction, MAX_LEN, Profile, SdpError};
+use crate::ext::RttSendTs;
+
+/// Reads the first video stream of a description. Lines and attributes that are not named above are
+/// skipped, as are other media.
+impl FromStr for Description {
+    type Err = SdpError;
+
+    fn from_str(text: &str) -> Result<Self, SdpError> {
+        if text.len() > MAX_LEN {
+            return Err(SdpError::TooLong);
+        }
+        let mut parser = Parser::default();
+        for (index, line) in text.lines().enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            let invalid = |field| SdpError::Line {
+                line: index + 1,
+                field,
+            };
+            let (kind, value) = line.split_once('=').ok_or(invalid("type=value"))?;
+            parser.handle(kind, value).map_err(invalid)?;
+        }
+        parser.finish()
+    }
+}
+
+/// Where in the description the parser is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Section {
+    #[default]
+    Session,
+    Video,
+    /// A stream that is not ours.
+    Other,
+}
+
+#[derive(Debug, Default)]
+struct Parser {
+    section: Section,
+    origin: Option<(u64, IpAddr)>,
+    name: String,
+    address: Option<IpAddr>,
+    media: Option<(u16, Profile, u8)>,
+    map: Option<(String, u32)>,
+    extension_id: Option<u8>,
+    tfrc: bool,
+    reduced_size: bool,
+    mux: bool,
+    frame_rate: Option<f64>,
+    direction: Direction,
+    bandwidths: [Option<Rate>; 3],
+}
+
+impl Parser {
+    /// Takes in a line; an error names the field that does not read.
+    fn handle(&mut self, kind: &str, value: &str) -> Result<(), &'static str> {
+        if kind == "m" {
+            return self.media(value);
+        }
+        if self.section == Section::Other {
+            return Ok(());
+        }
+        match kind {
+            "v" if value != "0" => return Err("version"),
+            "o" => self.origin = Some(origin(value).ok_or("origin")?),
+            "s" if self.section == Section::Session => self.name = value.to_owned(),
+            "c" => self.address = Some(connection(value).ok_or("connection")?),
+            "b" => self.bandwidth(value)?,
+            "a" => self.attribute(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn media(&mut self, value: &str) -> Result<(), &'static str> {
+        let mut words = value.split_ascii_whitespace();
+        if words.next() != Some("video") || self.media.is_some() {
+            self.section = Section::Other;
+            return Ok(());
+        }
+        self.section = Section::Video;
+        let port = words.next().and_then(number).ok_or("port")?;
+        let profile = match words.next() {
+            Some("RTP/AVP") => Profile::Avp,
+            Some("RTP/AVPF") => Profile::Avpf,
+            _ => return Err("profile"),
+        };
+        let payload_type = words.next().and_then(number).filter(|&t| t < 128);
+        self.media = Some((port, profile, payload_type.ok_or("payload type")?));
+        Ok(())
+    }
+
+    fn bandwidth(&mut self, value: &str) -> Result<(), &'static str> {
+        let (kind, amount) = value.split_once(':').ok_or("bandwidth")?;
+        let (index, unit) = match kind {
+            "AS" => (0, 1e3),
+            "RS" => (1, 1.0),
+            "RR" => (2, 1.0),
+            _ => return Ok(()),
+        };
+        let amount: u64 = number(amount).ok_or("bandwidth")?;
+        self.bandwidths[index] = Some(Rate::from_bits_per_sec(amount as f64 * unit));
+        Ok(())
+    }
+
+    fn attribute(&mut self, value: &str) -> Result<(), &'static str> {
+        let (name, value) = value.split_once(':').unwrap_or((value, ""));
+        let payload_type = self.media.map(|(_, _, payload_type)| payload_type);
+        let is_ours = |text: &str| payload_type.is_some() && number(text) == payload_type;
+        match name {
+            "rtpmap" => {
+                let (number, map) = value.split_once(' ').ok_or("rtpmap")?;
+                if is_ours(number) {
+                    self.map = Some(encoding(map).ok_or("rtpmap")?);
+                }
+            }
+            "extmap" => {
+                let (id, uri) = value.split_once(' ').ok_or("extmap")?;
+                if uri.split(' ').next() == Some(RttSendTs::URI) {
+                    // The direction that may follow the identifier changes nothing for us.
+                    let id = id.split('/').next().and_then(number);
+                    let id = id.filter(|id| matches!(id, 1..=14));
+                    self.extension_id = Some(id.ok_or("extmap")?);
+                }
+            }
+            "rtcp-fb" => {
+                let (target, what) = value.split_once(' ').ok_or("rtcp-fb")?;
+                self.tfrc |= what == "tfrc" && (target == "*" || is_ours(target));
+            }
+            "rtcp-rsize" => self.reduced_size = true,
+            "rtcp-mux" => self.mux = true,
+            "framerate" => {
+                let rate: f64 = number(value).ok_or("framerate")?;
+                if !(rate > 0.0 && rate.is_finite()) {
+                    return Err("framerate");
+                }
+                self.frame_rate = Some(rate);
+            }
+            "sendonly" => self.direction = Direction::SendOnly,
+            "recvonly" => self.direction = Direction::ReceiveOnly,
+            "sendrecv" => self.direction = Direction::SendReceive,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Description, SdpError> {
+        let (session_id, origin) = self.origin.ok_or(SdpError::Missing("origin"))?;
+        let (port, profile, payload_type) = self.media.ok_or(SdpError::Missing("video"))?;
+        let map = self.map.or_else(|| static_encoding(payload_type));
+        let (encoding, clock_rate) = map.ok_or(SdpError::Missing("rtpmap"))?;
+        let [bandwidth, sender_reports, receiver_reports] = self.bandwidths;
+        let has_feedback = profile == Profile::Avpf;
+        Ok(Description {
+            session_id,
+            origin,
+            name: self.name,
+            address: self.address.ok_or(SdpError::Missing("connection"))?,
+            port,
+            profile,
+            payload_type,
+            encoding,
+            clock_rate,
+            extension_id: self.extension_id,
+            tfrc: self.tfrc && has_feedback,
+            reduced_size: self.reduced_size && has_feedback,
+            mux: self.mux,
+            frame_rate: self.frame_rate,
+            direction: self.direction,
+            bandwidth,
+            sender_reports,
+            receiver_reports,
+        })
+    }
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// `username session version IN IP4 address`.
+fn origin(value: &str) -> Option<(u64, IpAddr)> {
+    let mut words = value.split_ascii_whitespace();
+    let session_id = words.nth(1).and_then(number)?;
+    words.next()?;
+    Some((session_id, address(words)?))
+}
+
+/// `IN IP4 address`, perhaps with a time to live after it.
+fn connection(value: &str) -> Option<IpAddr> {
+    address(value.split_ascii_whitespace())
+}
+
+fn address<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<IpAddr> {
+    if words.next() != Some("IN") {
+        return None;
+    }
+    let family = words.next()?;
+    let address: IpAddr = words.next()?.split('/').next().and_then(number)?;
+    let expected = if address.is_ipv4() { "IP4" } else { "IP6" };
+    (family == expected).then_some(address)
+}
+
+/// `JPEG/90000`, perhaps with parameters after it.
+fn encoding(map: &str) -> Option<(String, u32)> {
+    let mut parts = map.trim().split('/');
+    let name = parts.next().filter(|name| !name.is_empty())?;
+    let clock_rate = parts.next().and_then(number).filter(|&rate| rate > 0)?;
+    Some((name.to_owned(), clock_rate))
+}
+
+/// The video payload types that need no `rtpmap` (RFC 3551 §6) and that we use.
+fn static_encoding(payload_type: u8) -> Option<(String, u32)> {
+    match payload_type {
+        26 => Some(("JPEG".into(), 90_000)),
+        33 => Some(("MP2T".into(), 90_000)),
+        _ => None,
+    }
+}

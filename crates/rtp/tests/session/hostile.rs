@@ -1,0 +1,299 @@
+//! What a call must withstand: floods of what is garbage, forged or played again.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::pair::{End, Pair};
+use evenkeel_rtp::endpoint::Datagram;
+use evenkeel_rtp::rtcp::{Packet, Packets, TfrcFeedback};
+use evenkeel_rtp::session::{CONTROL_BUFFER, EventKind, Ignored, MediaInfo, Session};
+use proptest::prelude::*;
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
+/// Feedback to A that passes for B's.
+fn forged(pair: &Pair, timestamp: Instant, delay_micros: u32) -> Vec<u8> {
+    let feedback = TfrcFeedback {
+        timestamp: timestamp.as_micros() as u32,
+        delay_micros,
+        receive_rate: u32::MAX,
+        loss_event_rate: 0,
+    };
+    let mut bytes = vec![0; TfrcFeedback::PACKET_LEN];
+    let (a, b) = (pair.session(End::A).ssrc(), pair.session(End::B).ssrc());
+    feedback
+        .emit(2, b, a, &mut bytes)
+        .expect("the buffer has its length");
+    bytes
+}
+
+#[test]
+fn feedback_about_packets_that_were_never_sent_is_stale() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(20));
+    let rate = pair.session(End::A).path().unwrap();
+    let now = pair.now;
+    let future = now + Duration::from_millis(1);
+    let before_the_call = Instant::from_millis(900);
+    let long_ago = now - Duration::from_millis(16_001);
+    let sent = pair.log.iter().rfind(|sent| sent.is_media).unwrap().at;
+    let too_patient = (now - sent).as_micros() as u32 + 2;
+    for (timestamp, delay) in [
+        (future, 0),
+        (before_the_call, 0),
+        (long_ago, 0),
+        (sent, too_patient),
+    ] {
+        let bytes = forged(&pair, timestamp, delay);
+        assert_eq!(
+            pair.inject(End::A, End::B.address(), &bytes),
+            Ignored::StaleFeedback.name()
+        );
+    }
+    let other = forged(&pair, sent, 0);
+    let stranger = "203.0.113.9:5004".parse().unwrap();
+    assert_eq!(
+        pair.inject(End::A, stranger, &other),
+        Ignored::WrongSource.name()
+    );
+    let mut about_another = other.clone();
+    about_another[8] ^= 1;
+    assert_eq!(
+        pair.inject(End::A, End::B.address(), &about_another),
+        Ignored::WrongSsrc.name()
+    );
+    assert_eq!(pair.session(End::A).path().unwrap(), rate);
+}
+
+#[test]
+fn feedback_played_again_does_not_hold_the_nofeedback_timer() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(3));
+    let recording: Vec<_> = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == End::B && sent.at + Duration::from_millis(200) < pair.now)
+        .filter(|sent| {
+            let mut packets = Packets::parse(&sent.bytes).unwrap();
+            packets.any(|packet| matches!(packet, Ok(Packet::Feedback(_))))
+        })
+        .map(|sent| sent.bytes.clone())
+        .collect();
+    pair.kill(End::B);
+    pair.run(Duration::from_millis(500));
+    let before = pair.session(End::A).statistics().clone();
+    for _ in 0..100 {
+        for bytes in &recording {
+            pair.inject(End::A, End::B.address(), bytes);
+        }
+        pair.run(Duration::from_millis(10));
+    }
+    let after = pair.session(End::A).statistics();
+    assert_eq!(after.feedback_received, before.feedback_received);
+    assert!(after.nofeedback_expiries > before.nofeedback_expiries);
+    let replays = after.ignored(Ignored::Replayed) + after.ignored(Ignored::StaleFeedback);
+    assert_eq!(replays, 100 * recording.len() as u64);
+}
+
+#[test]
+fn media_played_again_neither_adds_loss_nor_reaches_the_caller() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(10));
+    let recording: Vec<_> = pair
+        .log
+        .iter()
+        .filter(|sent| sent.is_media && sent.at + Duration::from_millis(200) < pair.now)
+        .map(|sent| sent.bytes.clone())
+        .collect();
+    let before = pair.session(End::B).statistics().clone();
+    for bytes in &recording {
+        let verdict = pair.inject(End::B, End::A.address(), bytes);
+        assert_ne!(verdict, "media");
+    }
+    let after = pair.session(End::B).statistics();
+    assert_eq!(after.packets_received, before.packets_received);
+    assert_eq!(after.packets_lost, before.packets_lost);
+    assert!(after.ignored(Ignored::Replayed) > 0);
+    assert!(after.ignored(Ignored::Duplicate) > 0);
+    let p = pair.session(End::A).path().unwrap().loss_event_rate.get();
+    pair.run(secs(2));
+    let now = pair.session(End::A).path().unwrap().loss_event_rate.get();
+    assert!(now < 1.5 * p, "{p} {now}");
+}
+
+#[test]
+fn a_call_outlives_fifty_thousand_forgeries_a_second() {
+    let mut pair = Pair::new(End::A.caller(1), End::B.caller(2));
+    pair.run(secs(5));
+    let model = pair.log.iter().rfind(|sent| sent.is_media).unwrap().clone();
+    let received = pair.session(End::B).statistics().packets_received;
+    let answered = pair.session(End::B).statistics().rtcp_sent;
+    let mut n = 0u32;
+    for _ in 0..100 {
+        for _ in 0..500 {
+            n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let mut bytes = model.bytes.clone();
+            let at = n as usize % 24;
+            bytes[at] ^= (n >> 24) as u8 | 1;
+            let source = SocketAddr::from(([203, 0, 113, (n >> 16) as u8], 5004));
+            assert_ne!(pair.inject(End::B, source, &bytes), "media");
+        }
+        pair.run(Duration::from_millis(10));
+    }
+    let b = pair.session(End::B).statistics();
+    assert!(b.ignored_total() >= 50_000);
+    // 2 Mb/s are 208 packets a second; a flood that nobody answers costs nothing.
+    assert!(b.packets_received - received > 100);
+    assert!(b.rtcp_sent - answered < 60);
+    let changed = |kind| matches!(kind, EventKind::PeerChanged { .. });
+    assert!(!pair.kinds(End::B).any(changed));
+}
+
+#[test]
+fn a_forged_first_packet_is_answered_with_less_than_itself() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    let mut buf = [0; 2_048];
+    let now = pair.now;
+    let info = MediaInfo {
+        timestamp: 0,
+        marker: true,
+    };
+    let media = pair
+        .session_mut(End::A)
+        .write_media(now, &info, &[0; 600], &mut buf)
+        .unwrap();
+    let stranger = "203.0.113.9:5004".parse().unwrap();
+    assert_eq!(pair.inject(End::B, stranger, &buf[..media.len]), "media");
+    // The first packet is answered at once, to where it came from.
+    let b = pair.session_mut(End::B);
+    let mut control = [0; CONTROL_BUFFER];
+    let mut sent = 0;
+    let mut first = None;
+    for ms in 0..60_000 {
+        let now = now + Duration::from_millis(ms);
+        b.handle_timeout(now);
+        while let Some(transmit) = b.poll_transmit(now, &mut control) {
+            assert_eq!(transmit.destination, stranger);
+            first.get_or_insert(ms);
+            sent += transmit.len;
+        }
+    }
+    assert_eq!(first, Some(0));
+    assert!((28..=media.len).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_closed_session_says_nothing_and_hears_nothing() {
+    let mut pair = Pair::new(End::A.caller(1), End::B.caller(2));
+    let now = pair.now;
+    // Who has said nothing says no BYE (RFC 3550 §6.3.7).
+    pair.session_mut(End::A).close(now);
+    let mut buf = [0; 2_048];
+    assert_eq!(pair.session_mut(End::A).poll_transmit(now, &mut buf), None);
+    assert_eq!(pair.session(End::A).next_departure(now), None);
+    assert_eq!(pair.session(End::A).poll_timeout(), None);
+    assert_eq!(pair.inject(End::A, End::B.address(), &[0x80; 12]), "closed");
+}
+
+/// What may happen to a session.
+#[derive(Clone, Debug)]
+enum Step {
+    Datagram(bool, Vec<u8>),
+    /// A datagram that the other end really sent, with a byte changed.
+    Mutant(usize, usize, u8),
+    /// Time, possibly going back.
+    Clock(i32),
+    Media(usize),
+    Close,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let bytes = proptest::collection::vec(any::<u8>(), 0..80);
+    prop_oneof![
+        4 => (any::<bool>(), bytes).prop_map(|(known, mut bytes)| {
+            if let Some(first) = bytes.first_mut() {
+                *first = *first & 0x3f | 0x80;
+            }
+            Step::Datagram(known, bytes)
+        }),
+        8 => any::<(usize, usize, u8)>().prop_map(|(n, at, xor)| Step::Mutant(n, at, xor)),
+        4 => (-1_000..2_000_000i32).prop_map(Step::Clock),
+        4 => (0..1_300usize).prop_map(Step::Media),
+        1 => Just(Step::Close),
+    ]
+}
+
+/// Drains a session and checks that it comes to rest.
+fn settle(session: &mut Session, now: Instant, buf: &mut [u8]) {
+    session.handle_timeout(now);
+    let mut sent = 0;
+    while session.poll_transmit(now, buf).is_some() {
+        sent += 1;
+        assert!(sent < 10, "control never ends");
+    }
+    if let Some((at, reason)) = session.poll_timeout() {
+        assert!(at > now, "{reason:?} is due again at {at}, it is {now}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_happens_a_session_neither_panics_nor_spins(
+        steps in proptest::collection::vec(step(), 0..200), seed: u64, latch: bool,
+    ) {
+        let mut pair = Pair::new(End::A.caller(1), End::B.caller(2));
+        pair.run(Duration::from_millis(1_300));
+        let recording = pair.log.iter().filter(|sent| sent.from == End::A);
+        let recording: Vec<_> = recording.map(|sent| sent.bytes.clone()).collect();
+        let mut config = End::B.caller(seed);
+        config.ssrc = Some(pair.session(End::B).ssrc());
+        if latch {
+            config.peer = None;
+        }
+        let mut now = Instant::from_secs(1);
+        let mut latest = now;
+        let mut session = Session::new(now, config);
+        let mut buf = [0; 2_048];
+        for step in steps {
+            let (source, payload) = match step {
+                Step::Datagram(known, bytes) => {
+                    let stranger = SocketAddr::from(([203, 0, 113, 9], 9));
+                    (if known { End::A.address() } else { stranger }, bytes)
+                }
+                Step::Mutant(n, at, xor) => {
+                    let mut bytes = recording[n % recording.len()].clone();
+                    let at = at % bytes.len();
+                    bytes[at] ^= xor;
+                    (End::A.address(), bytes)
+                }
+                Step::Clock(micros) => {
+                    let step = Duration::from_micros(micros.unsigned_abs().into());
+                    now = if micros < 0 { now - step } else { now + step };
+                    latest = latest.max(now);
+                    settle(&mut session, latest, &mut buf);
+                    continue;
+                }
+                Step::Media(len) => {
+                    let info = MediaInfo { timestamp: 0, marker: false };
+                    session.write_media(now, &info, &vec![0; len], &mut buf);
+                    continue;
+                }
+                Step::Close => {
+                    session.close(now);
+                    continue;
+                }
+            };
+            let arrival = now - Duration::from_millis(1);
+            let datagram = Datagram { source, arrival, ecn: Ecn::Ce, payload: &payload };
+            session.handle_datagram(now, datagram);
+            settle(&mut session, latest, &mut buf);
+        }
+        prop_assert!(std::iter::from_fn(|| session.poll_event()).count() <= 64);
+    }
+}

@@ -1,0 +1,5 @@
+//! The session over a path, in virtual time.
+
+mod call;
+mod hostile;
+mod pair;
