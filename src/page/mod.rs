@@ -291,7 +291,7 @@ mod tests {
         let address = page.address();
         let mut open = get(&page, "/api/events");
         line(&mut open, "data: {");
-        page.stop();
+        drop(page);
         assert!(Page::start(address, &info(true), |_| Ok(())).is_ok());
     }
 
