@@ -191,9 +191,10 @@ function tell(sample) {
   accounts(sample);
 }
 
+/** `sample` is the newest, if there is one yet. */
 function badges(sample) {
   const shown = [];
-  if (connection === "live") {
+  if (connection === "live" && sample) {
     shown.push(BADGES[sample.state] ?? ["plain", sample.state]);
     if (info && sample.deadline_ms > info.deadline_ms + 0.5) {
       shown.push(["warn", `Deadline stretched to ${Math.round(sample.deadline_ms)}\u00a0ms`]);
@@ -204,8 +205,7 @@ function badges(sample) {
   if ($("badges").dataset.shown === key) return;
   $("badges").dataset.shown = key;
   $("badges").replaceChildren(...shown.map(([kind, name]) => {
-    const badge = item(name);
-    badge.className = kind;
+    const badge = Object.assign(document.createElement("span"), { className: kind, textContent: name });
     badge.insertAdjacentHTML("afterbegin", `<svg viewBox="0 0 10 10" aria-hidden="true"><path d="${SHAPES[kind]}"/></svg>`);
     return badge;
   }));
@@ -253,7 +253,7 @@ function connect(next) {
   $("notice").hidden = !(next in notices);
   $("notice").textContent = notices[next] ?? "";
   document.body.classList.toggle("away", next !== "live");
-  badges(samples.at(-1) ?? {});
+  badges(samples.at(-1));
 }
 
 function restartPictures() {
