@@ -1,4 +1,77 @@
-//! TCP-Friendly Rate Control (RFC 5348), without I/O.
+//! TCP-Friendly Rate Control (RFC 5348), without I/O: how fast may a stream be sent, and when may its
+//! next packet leave?
+//!
+//! ```text
+//! data ──► Receiver ──► Report (p, X_recv) ──► Sender ──► X ──► departures
+//! ```
+//!
+//! [`Sender`] and [`Receiver`] take in events with their times and give back decisions. They read no
+//! clock, open no socket, draw no random number and allocate nothing, so a simulator, an emulator and a
+//! network drive the same code. `docs/RFC5348.md` maps each section of the standard to its file and
+//! test, and lists every deviation.
+//!
+//! # One packet and one report
+//!
+//! ```
+//! use core::time::Duration;
+//! use tfrc::time::Instant;
+//! use tfrc::units::Bytes;
+//! use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+//!
+//! let start = Instant::ZERO;
+//! let mut sender = Sender::new(start, SenderConfig::default());
+//! let mut receiver = Receiver::new(ReceiverConfig::default());
+//!
+//! // The sender asks when it may send, sends, and says so.
+//! assert!(sender.next_departure(start) <= start);
+//! let size = Bytes::new(1_460);
+//! sender.handle_sent(start, size);
+//!
+//! // The packet takes 30 ms. It carries its number, its time of departure and the sender's R.
+//! let arrived = start + Duration::from_millis(30);
+//! receiver.handle_data(&Arrival {
+//!     seq: 0,
+//!     at: arrived,
+//!     timestamp: start.as_micros() as u32,
+//!     rtt: sender.rtt(),
+//!     size,
+//!     ecn: Ecn::NotEct,
+//! });
+//!
+//! // The first packet is reported at once; the report takes 30 ms back.
+//! assert!(receiver.poll_timeout().is_some_and(|due| due <= arrived));
+//! let report = receiver.poll_report(arrived).expect("the first packet is reported");
+//! let back = arrived + Duration::from_millis(30);
+//! sender.handle_feedback(back, &Feedback {
+//!     sent_at: Instant::from_micros(u64::from(report.timestamp)),
+//!     delay: report.delay,
+//!     receive_rate: report.receive_rate,
+//!     loss_event_rate: report.loss_event_rate,
+//! });
+//!
+//! // The round trip is known, and four kilobytes may be sent in it.
+//! assert_eq!(sender.rtt(), Some(Duration::from_millis(60)));
+//! assert_eq!(sender.allowed_rate() * Duration::from_millis(60), Bytes::new(4_380));
+//! ```
+//!
+//! # What the caller does
+//!
+//! - **Time goes forward.** A backward step panics nothing, but what it measures is then wrong. `at` and
+//!   the `now` of a report are best the kernel's receive times; reports that wait are handed in before
+//!   [`Sender::handle_timeout`] is called, so that a process that slept does not take its own sleep for
+//!   a dead receiver.
+//! - **Sender:** before each packet [`Sender::next_departure`], after it [`Sender::handle_sent`] with
+//!   that packet's size; at [`Sender::poll_timeout`] call [`Sender::handle_timeout`]. Both times change
+//!   with every call that takes `&mut`: ask again.
+//! - **Receiver:** [`Receiver::handle_data`] for every packet, then [`Receiver::poll_report`]; again at
+//!   [`Receiver::poll_timeout`]. Sequence numbers go through [`seq::Extender`] first.
+//! - **Authenticity** is the caller's: a report is believed, within what follows.
+//!
+//! # What is bounded
+//!
+//! State is of constant size and work per call is bounded by a constant, whatever is lost, claimed or
+//! repeated. X lies between s/64 and 10¹² bytes a second, p in \[0, 1\]. Sequence numbers, times, sizes
+//! and rates of any value panic nothing.
 #![no_std]
 #![forbid(unsafe_code)]
 

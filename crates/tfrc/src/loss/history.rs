@@ -7,7 +7,8 @@ use crate::time::Instant;
 /// Arrivals above a hole that turn it into a loss (RFC 5348 §5.1).
 const NDUPACK: u8 = 3;
 /// Holes that are not losses yet. Each has seen fewer than [`NDUPACK`] arrivals above it, so in-order
-/// traffic makes at most two; late packets that split holes add a few. Beyond this the oldest is lost.
+/// traffic makes at most two; late packets that split holes add a few. The last place makes the oldest
+/// a loss.
 const PENDING: usize = 8;
 /// Losses remembered in case their packets come late. Beyond this the oldest stays lost.
 const REMEMBERED: usize = 64;
