@@ -158,3 +158,130 @@ const SLOW_DOWN: u32 = 20;
 /// A transit this far from the delay is no jitter. Longer than the 2 s that a process may be
 /// stopped for.
 const DISCONTINUITY: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TICKS: i64 = 3_600;
+    const INTERVAL: Duration = Duration::from_millis(40);
+    const START: Instant = Instant::from_secs(1);
+
+    /// Frame `n` of 25 a second arrives this long after its capture.
+    fn arrive(playout: &mut Playout, n: i64, transit_ms: u64) -> bool {
+        let captured = START + INTERVAL * n as u32;
+        playout.frame_arrived(n * TICKS, captured + Duration::from_millis(transit_ms))
+    }
+
+    fn run(playout: &mut Playout, frames: std::ops::Range<i64>, transit_ms: u64) {
+        for n in frames {
+            arrive(playout, n, transit_ms);
+        }
+    }
+
+    /// From capture to display of frame `n`.
+    fn delay(playout: &Playout, n: i64) -> Duration {
+        let captured = START + INTERVAL * n as u32;
+        playout
+            .display_at(n * TICKS)
+            .unwrap()
+            .saturating_since(captured)
+    }
+
+    #[test]
+    fn the_first_frame_is_shown_when_it_is_there() {
+        let mut playout = Playout::new(90_000);
+        assert_eq!(playout.display_at(0), None);
+        assert!(!arrive(&mut playout, 0, 70));
+        assert_eq!(delay(&playout, 0), Duration::from_millis(70) + GUARD);
+    }
+
+    #[test]
+    fn the_delay_is_the_transit_that_nearly_all_kept() {
+        let mut playout = Playout::new(90_000);
+        let late = (0..400)
+            .filter(|&n| arrive(&mut playout, n, 70 + (n as u64 * 7) % 20))
+            .count();
+        let settled = delay(&playout, 400);
+        assert!((88..=91).contains(&settled.as_millis()), "{settled:?}");
+        assert!(late < 10, "{late}");
+        assert!(playout.allowance() <= Duration::from_millis(21));
+    }
+
+    #[test]
+    fn it_grows_at_once_and_shrinks_slowly() {
+        let mut playout = Playout::new(90_000);
+        run(&mut playout, 0..100, 70);
+        run(&mut playout, 100..110, 110);
+        assert_eq!(delay(&playout, 110), Duration::from_millis(110) + GUARD);
+        // Half of the slow frames have left the window after this, and 50 ms a second are taken off.
+        run(&mut playout, 110..204, 70);
+        assert_eq!(delay(&playout, 204), Duration::from_millis(110) + GUARD);
+        run(&mut playout, 204..216, 70);
+        let half_way = delay(&playout, 216);
+        assert!((85..=95).contains(&half_way.as_millis()), "{half_way:?}");
+        run(&mut playout, 216..236, 70);
+        assert_eq!(delay(&playout, 236), Duration::from_millis(70) + GUARD);
+    }
+
+    #[test]
+    fn one_outlier_moves_nothing() {
+        let mut playout = Playout::new(90_000);
+        run(&mut playout, 0..100, 70);
+        assert!(arrive(&mut playout, 100, 900));
+        assert_eq!(delay(&playout, 101), Duration::from_millis(70) + GUARD);
+    }
+
+    #[test]
+    fn playout_adds_no_more_than_its_bound() {
+        let mut playout = Playout::new(90_000);
+        for n in 0..100 {
+            arrive(&mut playout, n, if n % 2 == 0 { 50 } else { 400 });
+        }
+        assert_eq!(playout.allowance(), MAX_SPREAD);
+    }
+
+    #[test]
+    fn a_drifting_clock_is_followed() {
+        let mut playout = Playout::new(90_000);
+        // 1000 ppm: the transit shrinks by 1 ms a second, or grows.
+        let late = (0..2_500)
+            .filter(|&n| arrive(&mut playout, n, 200 - n as u64 / 25))
+            .count();
+        assert_eq!(late, 0);
+        assert!(delay(&playout, 2_500) <= Duration::from_millis(107));
+        let late = (2_500..5_000)
+            .filter(|&n| arrive(&mut playout, n, n as u64 / 25))
+            .count();
+        assert!(late < 125, "{late}");
+    }
+
+    #[test]
+    fn a_jump_of_the_media_clock_is_told_from_jitter() {
+        let mut playout = Playout::new(90_000);
+        arrive(&mut playout, 0, 70);
+        let arrival = START + Duration::from_secs(3);
+        assert!(!playout.is_discontinuous(0, arrival));
+        assert!(playout.is_discontinuous(0, START + Duration::from_secs(6)));
+        assert!(playout.is_discontinuous(900_000, arrival));
+        playout.reset();
+        assert!(!playout.is_discontinuous(900_000, arrival));
+    }
+
+    proptest! {
+        #[test]
+        fn no_input_panics_and_later_frames_are_shown_later(
+            samples in proptest::collection::vec((any::<i64>(), any::<u64>()), 0..300),
+            clock_rate in any::<u32>(),
+        ) {
+            let mut playout = Playout::new(clock_rate);
+            for (timestamp, arrival) in samples {
+                playout.frame_arrived(timestamp, Instant::from_nanos(arrival));
+                playout.is_discontinuous(timestamp, Instant::from_nanos(arrival));
+                prop_assert!(playout.display_at(timestamp) <= playout.display_at(timestamp.saturating_add(1)));
+                prop_assert!(playout.recent.len() <= MAX_SAMPLES);
+            }
+        }
+    }
+}

@@ -224,3 +224,195 @@ fn discard(now: Instant, frame: &PacketizedFrame, reason: Discard, events: &mut 
     let timestamp = Some(frame.timestamp());
     events.push(now, EventKind::Discarded { timestamp, reason });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
+    use crate::packetize::jpeg::Packetizer;
+    use crate::policy::PolicyConfig;
+    use tfrc::units::{LossEventRate, Rate};
+
+    const OVERHEAD: usize = 24;
+
+    /// A frame captured at `ms`, in packets of an interval each.
+    fn frame(ms: u64, packets: usize) -> PacketizedFrame {
+        let image = JpegImage {
+            width: 16 * packets as u16,
+            height: 16,
+            sampling: Sampling::Yuv420,
+            // RFC 2435's for Q = 1: no bytes of tables.
+            tables: QuantTables {
+                luma: [255; 64],
+                chroma: [255; 64],
+            },
+            restart_interval: 1,
+            intervals: vec![Some(vec![1; 900]); packets],
+        };
+        let frame = EncodedFrame {
+            captured: at(ms),
+            timestamp: ms as u32,
+            image,
+        };
+        Packetizer::new(1_000)
+            .packetize(frame)
+            .expect("well formed")
+    }
+
+    /// A round trip of 60 ms.
+    fn path(packets_per_sec: f64) -> Path {
+        Path {
+            allowed_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
+            instantaneous_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
+            rtt: Some(Duration::from_millis(60)),
+            loss_event_rate: LossEventRate::ZERO,
+            receive_rate: Rate::ZERO,
+        }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    struct Bench {
+        buffer: SendingBuffer,
+        policy: Policy,
+        events: EventQueue,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                buffer: SendingBuffer::new(OVERHEAD),
+                policy: Policy::new(PolicyConfig::new(Duration::from_millis(40)), 1.0),
+                events: EventQueue::default(),
+            }
+        }
+
+        /// Lets one packet go; gives the timestamp of its frame and its index.
+        fn depart(&mut self, ms: u64, path: &Path) -> Option<(u32, usize)> {
+            let (policy, events) = (&mut self.policy, &mut self.events);
+            let next = self.buffer.next_packet(at(ms), path, policy, events)?;
+            let packet = (next.frame.timestamp(), next.index);
+            self.buffer.packet_sent(at(ms), path, policy, events);
+            Some(packet)
+        }
+
+        fn discards(&mut self) -> Vec<(Option<u32>, Discard)> {
+            std::iter::from_fn(|| self.events.pop())
+                .filter_map(|event| match event.kind {
+                    EventKind::Discarded { timestamp, reason } => Some((timestamp, reason)),
+                    _ => None,
+                })
+                .collect()
+        }
+    }
+
+    #[test]
+    fn frames_leave_in_order_and_whole() {
+        let mut bench = Bench::new();
+        let path = path(100.0);
+        bench.buffer.push(frame(0, 2));
+        bench.buffer.push(frame(40, 1));
+        let packets: Vec<_> = (0..4).map(|n| bench.depart(40 + n, &path)).collect();
+        assert_eq!(packets, [Some((0, 0)), Some((0, 1)), Some((40, 0)), None]);
+        assert_eq!(bench.discards(), []);
+        assert!(bench.buffer.is_empty());
+        assert_eq!(bench.buffer.queued(), Bytes::ZERO);
+    }
+
+    #[test]
+    fn theta_counts_what_waits_and_what_remains() {
+        let mut bench = Bench::new();
+        bench.buffer.push(frame(0, 2));
+        bench.buffer.push(frame(0, 2));
+        let all = bench.buffer.queued();
+        bench.depart(1, &path(100.0));
+        let rest = bench.buffer.queued();
+        assert_eq!(all - rest, Bytes::new(900 + 12 + 24));
+    }
+
+    #[test]
+    fn a_frame_that_would_be_late_is_skipped_whole() {
+        let mut bench = Bench::new();
+        let path = path(100.0);
+        bench.buffer.push(frame(0, 1));
+        assert_eq!(bench.depart(1, &path), Some((0, 0)));
+        // 30 ms of network, 20 of playout and some 51 of its own: 49 may pass.
+        bench.buffer.push(frame(40, 5));
+        bench.buffer.push(frame(80, 5));
+        assert_eq!(bench.depart(100, &path), Some((80, 0)));
+        assert_eq!(bench.discards(), [(Some(40), Discard::TooLate)]);
+    }
+
+    #[test]
+    fn a_frame_once_begun_is_finished() {
+        let mut bench = Bench::new();
+        bench.buffer.push(frame(0, 3));
+        bench.depart(1, &path(100.0));
+        bench.buffer.push(frame(40, 1));
+        let slow = path(10.0);
+        assert_eq!(bench.depart(500, &slow), Some((0, 1)));
+        assert_eq!(bench.depart(900, &slow), Some((0, 2)));
+    }
+
+    #[test]
+    fn what_is_half_sent_is_abandoned_when_worthless() {
+        let mut bench = Bench::new();
+        let path = path(100.0);
+        bench.buffer.push(frame(0, 3));
+        bench.depart(1, &path);
+        bench.buffer.push(frame(2_000, 1));
+        assert_eq!(bench.depart(2_010, &path), Some((2_000, 0)));
+        assert_eq!(bench.discards(), [(Some(0), Discard::Abandoned)]);
+    }
+
+    #[test]
+    fn a_slow_path_finishes_its_frames() {
+        let mut bench = Bench::new();
+        // A packet every two seconds: the frame takes six.
+        let path = path(0.5);
+        bench.buffer.push(frame(0, 3));
+        for n in 0..3 {
+            assert_eq!(bench.depart(1 + 2_000 * n, &path), Some((0, n as usize)));
+        }
+        assert_eq!(bench.discards(), []);
+    }
+
+    #[test]
+    fn the_picture_never_stands_still_for_the_deadline() {
+        let mut bench = Bench::new();
+        let path = path(10.0);
+        let mut begun = Vec::new();
+        for n in 0..50 {
+            bench.buffer.push(frame(n * 40, 1));
+            begun.extend(bench.depart(n * 40 + 5, &path).map(|_| n * 40 + 5));
+        }
+        assert!(
+            begun.windows(2).all(|pair| pair[1] - pair[0] <= 240),
+            "{begun:?}"
+        );
+        assert!(bench.policy.stretched() > Some(PolicyConfig::DEADLINE));
+        assert!(!bench.policy.is_path_too_slow());
+    }
+
+    #[test]
+    fn no_more_frames_wait_than_may() {
+        let mut buffer = SendingBuffer::new(OVERHEAD);
+        for n in 0..SendingBuffer::MAX_WAITING as u64 {
+            assert!(buffer.push(frame(n, 1)).is_none());
+        }
+        assert_eq!(
+            buffer.push(frame(9, 1)).map(|frame| frame.timestamp()),
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn frames_of_an_age_ago_are_not_sent_for_want_of_others() {
+        let mut bench = Bench::new();
+        bench.buffer.push(frame(0, 1));
+        assert_eq!(bench.depart(60_000, &path(100.0)), None);
+        assert_eq!(bench.discards(), [(Some(0), Discard::TooLate)]);
+    }
+}

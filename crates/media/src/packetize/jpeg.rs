@@ -333,3 +333,110 @@ fn marker_before(interval: usize) -> &'static [u8] {
         None => &[],
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::QuantTables;
+
+    fn frame(sizes: &[usize]) -> EncodedFrame {
+        EncodedFrame {
+            captured: Instant::ZERO,
+            timestamp: 1,
+            image: JpegImage {
+                width: 64,
+                height: 16,
+                sampling: Sampling::Yuv420,
+                tables: QuantTables {
+                    luma: [9; 64],
+                    chroma: [9; 64],
+                },
+                restart_interval: 1,
+                intervals: sizes.iter().map(|&size| Some(vec![1; size])).collect(),
+            },
+        }
+    }
+
+    fn headers(packetizer: &mut Packetizer, frame: EncodedFrame) -> Vec<(u32, Restart, usize)> {
+        let frame = packetizer.packetize(frame).unwrap();
+        (0..frame.packets())
+            .map(|index| {
+                let mut payload = Vec::new();
+                frame.write(index, &mut payload);
+                let (header, data) = JpegHeader::parse(&payload).unwrap();
+                assert_eq!(header.q, 128);
+                assert_eq!(header.tables.is_some(), index == 0);
+                (header.offset, header.restart.unwrap(), data.len())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn packets_hold_whole_intervals_where_these_fit() {
+        let place = |count, first, last| Restart {
+            interval: 1,
+            first,
+            last,
+            count,
+        };
+        // The first has 144 bytes of headers, the others 12; intervals but the first have a marker.
+        let sent = headers(&mut Packetizer::new(344), frame(&[100, 98, 700, 20]));
+        let expected = vec![
+            (0, place(0, true, true), 200),
+            (200, place(2, true, false), 332),
+            (532, place(2, false, false), 332),
+            (864, place(2, false, true), 38),
+            (902, place(3, true, true), 22),
+        ];
+        assert_eq!(sent, expected);
+    }
+
+    #[test]
+    fn the_sizes_add_up() {
+        let frame = Packetizer::new(344)
+            .packetize(frame(&[100, 98, 700, 20]))
+            .unwrap();
+        let payloads: usize = (0..5).map(|index| frame.payload_len(index)).sum();
+        assert_eq!(frame.payload(), Bytes::from(payloads));
+        assert_eq!(
+            frame.payload(),
+            frame.scan_size() + Bytes::new(144 + 4 * 12)
+        );
+        assert_eq!(frame.payload_len(5), 0);
+    }
+
+    #[test]
+    fn what_cannot_travel_is_refused_by_name() {
+        let refused = |change: fn(&mut JpegImage), capacity| {
+            let mut frame = frame(&[5; 4]);
+            change(&mut frame.image);
+            Packetizer::new(capacity).packetize(frame).unwrap_err()
+        };
+        assert_eq!(
+            refused(|image| image.width = 2_041, 1_000).to_string(),
+            "2041x16 is not within 1x1 to 2040x2040"
+        );
+        assert_eq!(
+            refused(|image| image.height = 17, 1_000),
+            PacketizeError::IntervalCount {
+                expected: 8,
+                found: 4
+            }
+        );
+        assert_eq!(
+            refused(|image| image.intervals[2] = None, 1_000),
+            PacketizeError::MissingInterval { index: 2 }
+        );
+        assert_eq!(
+            refused(|image| image.intervals[1] = Some(vec![0; 1 << 24]), 1_000),
+            PacketizeError::TooLarge
+        );
+        assert_eq!(refused(|_| (), 144), PacketizeError::Capacity);
+        let many = |image: &mut JpegImage| {
+            (image.width, image.height) = (2_040, 2_040);
+            image.restart_interval = 1;
+            image.intervals = vec![Some(vec![1]); image.mcus()];
+        };
+        assert_eq!(refused(many, 1_000), PacketizeError::TooManyIntervals);
+    }
+}

@@ -40,14 +40,16 @@ impl Chunks {
             if fragment.restart.count != count {
                 return None;
             }
-            let (end, next) = if backwards {
-                (fragment.restart.first, sequence.checked_sub(1)?)
-            } else {
-                (fragment.restart.last, sequence.checked_add(1)?)
-            };
+            let Restart { first, last, .. } = fragment.restart;
+            let end = if backwards { first } else { last };
             if end {
                 return Some(sequence);
             }
+            let next = if backwards {
+                sequence.checked_sub(1)?
+            } else {
+                sequence.checked_add(1)?
+            };
             sequence = next;
         }
     }
@@ -140,4 +142,41 @@ fn next_marker(data: &[u8]) -> Option<(usize, Marker)> {
 fn trim_fill(data: &[u8]) -> &[u8] {
     let end = data.iter().rposition(|&byte| byte != 0xff);
     &data[..end.map_or(0, |end| end + 1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(first: usize, chunk: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        split_intervals(first, chunk)
+            .map(|(index, data)| (index, data.to_vec()))
+            .collect()
+    }
+
+    #[test]
+    fn a_chunk_splits_at_its_markers() {
+        let first = [1, 2, 0xff, 0xd0, 3, 0xff, 0xd1, 4, 5];
+        let expected = vec![(0, vec![1, 2]), (1, vec![3]), (2, vec![4, 5])];
+        assert_eq!(split(0, &first), expected);
+        // Interval 9 follows RST0, and its marker may be there or have been left out.
+        let expected = vec![(9, vec![7]), (10, vec![8])];
+        assert_eq!(split(9, &[0xff, 0xd0, 7, 0xff, 0xd1, 8]), expected);
+        assert_eq!(split(9, &[7, 0xff, 0xd1, 8]), expected);
+    }
+
+    #[test]
+    fn fill_bytes_stuffing_and_an_end_marker_are_told_apart() {
+        let chunk = [1, 0xff, 0x00, 0xff, 0xff, 0xff, 0xd0, 2, 0xff, 0xd9, 9, 9];
+        assert_eq!(
+            split(0, &chunk),
+            vec![(0, vec![1, 0xff, 0x00]), (1, vec![2])]
+        );
+    }
+
+    #[test]
+    fn what_follows_a_marker_out_of_turn_is_not_believed() {
+        assert_eq!(split(0, &[1, 0xff, 0xd5, 2]), vec![(0, vec![1])]);
+        assert_eq!(split(3, &[0xff, 0xd7, 2]), vec![]);
+    }
 }

@@ -149,7 +149,7 @@ impl JpegReassembler {
     ) -> Option<Result<ReceivedFrame, NotShown>> {
         let frame = self.frames.remove(&timestamp)?;
         self.released = self.released.max(Some(timestamp));
-        Some(frame.finish(timestamp, now))
+        Some(frame.finish(now))
     }
 
     /// Forgets every frame, but not the tables, which hold for the life of the stream.
@@ -362,8 +362,7 @@ impl Assembly {
         Some(gap.unwrap_or(lowest.saturating_sub(1)))
     }
 
-    fn finish(mut self, timestamp: i64, now: Instant) -> Result<ReceivedFrame, NotShown> {
-        let _ = timestamp;
+    fn finish(mut self, now: Instant) -> Result<ReceivedFrame, NotShown> {
         if self.intervals.is_empty() {
             return Err(NotShown::Empty);
         }
@@ -393,3 +392,6 @@ fn quant_tables(bytes: &[u8; 128]) -> QuantTables {
     tables.chroma.copy_from_slice(&bytes[64..]);
     tables
 }
+
+#[cfg(test)]
+mod tests;
