@@ -42,7 +42,7 @@ const CHROMA: [u8; 64] = [
 /// The tables used are always those that RFC 2435 names by a Q of 1 to 99: a packet then states them
 /// in one byte, and a frame that lost its first packet still has them. They are up to a third of
 /// a frame's size apart, so what lies between is a matter of rounding: the tables just finer than the
-/// factor are taken, and [`Scale::rounding`] moves the bound below which a coefficient becomes zero
+/// factor are taken, and the rounding moves the bound below which a coefficient becomes zero
 /// to where the factor has it. Nearly all of a frame's size hangs on how many do.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Scale(f64);
