@@ -13,6 +13,7 @@ pub mod rate_target;
 pub mod reassemble;
 pub mod receiver;
 pub mod report;
+mod rtt_track;
 pub mod sender;
 pub mod sending_buffer;
 pub mod sink;

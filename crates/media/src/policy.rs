@@ -26,6 +26,8 @@ use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use crate::rtt_track::RttTrack;
+
 /// What the policy is told when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
@@ -102,7 +104,7 @@ impl Policy {
     pub fn new(config: PolicyConfig, expansion: f64) -> Self {
         Self {
             config,
-            rtt: RttTrack::default(),
+            rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
             preparation: Duration::ZERO,
             expansion,
             credit: Duration::ZERO,
@@ -277,6 +279,10 @@ enum Stretched {
     Frame(Duration),
 }
 
+/// Frame intervals that the present queue is read from, by its maximum: what one frame met, another
+/// one meets, and a target that followed each frame would swing from large to small.
+const QUEUE_FRAMES: u32 = 4;
+
 /// A frame that gets less than this part of what X carries in an interval is not worth its headers:
 /// the picture would cost 12 dB or so against what the path could show a little later.
 const WORTH_SENDING: u64 = 4;
@@ -297,49 +303,8 @@ const MISSED: f64 = 1.25;
 /// The floor that an encoder showed once is forgotten by this part at each frame.
 const FLOOR_DECAY: u64 = 64;
 
-/// Feedback samples that the present queue is read from, by their maximum: feedback comes once a
-/// round trip and meets a frame anywhere, while the frame's last packet meets the queue that the
-/// whole frame made.
-const RECENT: usize = 4;
-
 fn average(mean: Duration, sample: Duration) -> Duration {
     (mean.saturating_mul(AVERAGE_OVER - 1).saturating_add(sample)) / AVERAGE_OVER
-}
-
-/// The round-trip time of now, and its minimum over the last half to whole minute.
-#[derive(Clone, Copy, Debug, Default)]
-struct RttTrack {
-    /// The last samples.
-    recent: [Option<Duration>; RECENT],
-    /// The minimum of the window before, and of the current one.
-    minima: [Option<Duration>; 2],
-    window_start: Instant,
-}
-
-impl RttTrack {
-    /// Long enough to see an empty queue between two loss events at video rates, short enough that
-    /// a change of route is learnt.
-    const WINDOW: Duration = Duration::from_secs(30);
-
-    fn observe(&mut self, now: Instant, sample: Duration) {
-        if now.saturating_since(self.window_start) > Self::WINDOW {
-            self.minima = [self.minima[1], None];
-            self.window_start = now;
-        }
-        let [_, current] = &mut self.minima;
-        *current = Some(current.map_or(sample, |min| min.min(sample)));
-        self.recent.rotate_right(1);
-        self.recent[0] = Some(sample);
-    }
-
-    /// The delay of media on its way: half the least round trip, and all of the queueing.
-    fn one_way(&self, path: &Path) -> Duration {
-        let Some(now) = self.recent.iter().flatten().max().copied().or(path.rtt) else {
-            return Duration::ZERO;
-        };
-        let least = self.minima.iter().flatten().min().copied().unwrap_or(now);
-        least / 2 + now.saturating_sub(least)
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ mod world;
 
 use std::time::Duration;
 use tfrc::time::Instant;
-use world::{End, Outcome, Scenario};
+use tfrc::units::Rate;
+use world::{End, Outcome, Scenario, World};
 
 /// The bounds of a call on a path that serves it well.
 fn assert_good(outcome: &Outcome) {
@@ -158,7 +159,6 @@ fn a_call_comes_back_when_the_receiver_was_gone_for_long() {
         ..Scenario::new(60, 3_000, 25)
     }
     .run();
-    println!("{:?}", recovery(&outcome, until));
     assert!(
         recovery(&outcome, until) <= Duration::from_secs(10),
         "{outcome:#?}"
@@ -176,4 +176,31 @@ fn the_same_seed_gives_the_same_call() {
         .run()
     };
     assert_eq!(run().shown_at.0, run().shown_at.0);
+}
+
+#[test]
+fn a_fall_of_the_link_to_a_quarter_is_over_in_two_seconds() {
+    let rate = |kbps: f64| Rate::from_bits_per_sec(kbps * 1e3);
+    let mut world = World::new(Scenario::new(60, 8_000, 25));
+    world.run_until(Instant::from_secs(12));
+    world.set_rate(rate(2_000.0));
+    world.run_until(Instant::from_secs(13));
+    let (received, lost, _) = world.link_state();
+    world.run_until(Instant::from_secs(14));
+    let (.., queue) = world.link_state();
+    world.run_until(Instant::from_secs(24));
+    let (received_after, lost_after, _) = world.link_state();
+    let share = (lost_after - lost) as f64 / (received_after - received) as f64;
+    let outcome = world.outcome_of(0, Instant::from_secs(12));
+    assert!(share <= 0.02, "{share}");
+    assert!(queue <= Duration::from_millis(60), "{queue:?}");
+    let settled = Instant::from_secs(14);
+    let damaged = outcome.damaged_at.iter().filter(|&&at| at >= settled);
+    assert!(damaged.count() <= 15, "{outcome:#?}");
+    assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+    world.set_rate(rate(8_000.0));
+    while world.allowed_rate() < rate(5_000.0) {
+        assert!(world.now() < Instant::from_secs(36), "{outcome:#?}");
+        world.run_until(world.now() + Duration::from_millis(100));
+    }
 }

@@ -293,6 +293,29 @@ impl World {
         }
     }
 
+    /// Changes the rate of the link that the first end sends over.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.links[0].set_rate(self.now, rate);
+    }
+
+    /// Packets that link has received and lost so far, and its queue now.
+    pub(crate) fn link_state(&self) -> (u64, u64, Duration) {
+        let counters = self.links[0].counters();
+        let lost = counters.dropped.packets + counters.lost.packets;
+        let queue = self.links[0].queue_delay(self.now);
+        (counters.received.packets, lost, queue)
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// X at the first end.
+    pub(crate) fn allowed_rate(&self) -> Rate {
+        let path = self.ends[0].call.session().path();
+        path.map_or(Rate::ZERO, |path| path.allowed_rate)
+    }
+
     pub(crate) fn run(&mut self) {
         self.run_until(Instant::from_secs(self.scenario.seconds));
     }
@@ -437,6 +460,7 @@ impl World {
             shown: shown.len(),
             captured: sent.captured,
             damaged: shown.iter().filter(|s| s.2).count(),
+            damaged_at: shown.iter().filter(|s| s.2).map(|s| s.0).collect(),
             delay_p50: percentile(&delays, 50.0).unwrap_or(f64::INFINITY),
             delay_p95: percentile(&delays, 95.0).unwrap_or(f64::INFINITY),
             delay_max: percentile(&delays, 100.0).unwrap_or(f64::INFINITY),
@@ -461,6 +485,7 @@ pub(crate) struct Outcome {
     pub(crate) shown: usize,
     pub(crate) captured: u64,
     pub(crate) damaged: usize,
+    pub(crate) damaged_at: Vec<Instant>,
     pub(crate) delay_p50: f64,
     pub(crate) delay_p95: f64,
     pub(crate) delay_max: f64,

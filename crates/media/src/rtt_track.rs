@@ -1,0 +1,120 @@
+//! What samples of the round-trip time tell of the way there.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use evenkeel_rtp::session::Path;
+use tfrc::time::Instant;
+
+/// The recent round-trip times, and the least of the last half to whole minute.
+#[derive(Clone, Debug)]
+pub(crate) struct RttTrack {
+    window: Duration,
+    /// Newest first: those of the window, and [`FEWEST`] at least.
+    recent: VecDeque<(Instant, Duration)>,
+    /// The least of the minimum's window before, and of the current one.
+    minima: [Option<Duration>; 2],
+    minimum_start: Instant,
+}
+
+impl RttTrack {
+    /// A track that reads the present queue from the samples of this time.
+    pub(crate) fn new(window: Duration) -> Self {
+        Self {
+            window,
+            recent: VecDeque::new(),
+            minima: [None; 2],
+            minimum_start: Instant::ZERO,
+        }
+    }
+
+    /// A sample came with feedback.
+    pub(crate) fn observe(&mut self, now: Instant, sample: Duration) {
+        if now.saturating_since(self.minimum_start) > MINIMUM_WINDOW {
+            self.minima = [self.minima[1], None];
+            self.minimum_start = now;
+        }
+        let [_, current] = &mut self.minima;
+        *current = Some(current.map_or(sample, |least| least.min(sample)));
+        self.recent.truncate(MOST - 1);
+        self.recent.push_front((now, sample));
+        while self.recent.len() > FEWEST
+            && let Some((at, _)) = self.recent.back()
+            && now.saturating_since(*at) > self.window
+        {
+            self.recent.pop_back();
+        }
+    }
+
+    /// The delay of media on its way: half the least round trip, and all of the queueing.
+    ///
+    /// The queue is read from the longest sample, for feedback meets a frame anywhere, while the
+    /// frame's last packet meets the queue that the whole frame made.
+    pub(crate) fn one_way(&self, path: &Path) -> Duration {
+        let longest = self.recent.iter().map(|(_, sample)| *sample).max();
+        let Some(now) = longest.or(path.rtt) else {
+            return Duration::ZERO;
+        };
+        let least = self.minima.iter().flatten().min().copied().unwrap_or(now);
+        least / 2 + now.saturating_sub(least)
+    }
+}
+
+/// Long enough to see an empty queue between two loss events at video rates, short enough that a
+/// change of route is learnt.
+const MINIMUM_WINDOW: Duration = Duration::from_secs(30);
+
+/// Samples that are kept however old they are; feedback comes once a round trip.
+const FEWEST: usize = 4;
+
+/// Samples that are kept at most: more come only with round trips below a tenth of the window.
+const MOST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrc::units::{LossEventRate, Rate};
+
+    const PATH: Path = Path {
+        allowed_rate: Rate::ZERO,
+        instantaneous_rate: Rate::ZERO,
+        rtt: Some(Duration::from_millis(90)),
+        loss_event_rate: LossEventRate::ZERO,
+        receive_rate: Rate::ZERO,
+    };
+
+    fn observe(track: &mut RttTrack, ms: u64, sample: u64) -> u128 {
+        track.observe(Instant::from_millis(ms), Duration::from_millis(sample));
+        track.one_way(&PATH).as_millis()
+    }
+
+    #[test]
+    fn queueing_counts_whole_and_the_rest_by_half() {
+        let mut track = RttTrack::new(Duration::from_millis(160));
+        assert_eq!(track.one_way(&PATH), Duration::from_millis(45));
+        assert_eq!(observe(&mut track, 0, 60), 30);
+        assert_eq!(observe(&mut track, 10, 80), 50);
+        assert_eq!(observe(&mut track, 20, 70), 50);
+    }
+
+    #[test]
+    fn a_queue_that_drained_is_forgotten_after_the_window_and_four_samples() {
+        let mut track = RttTrack::new(Duration::from_millis(160));
+        observe(&mut track, 0, 60);
+        observe(&mut track, 10, 90);
+        assert_eq!(observe(&mut track, 170, 60), 60);
+        assert_eq!(observe(&mut track, 180, 60), 60);
+        assert_eq!(observe(&mut track, 190, 60), 60);
+        assert_eq!(observe(&mut track, 200, 60), 30);
+    }
+
+    #[test]
+    fn a_longer_route_is_learnt_in_a_minute() {
+        let mut track = RttTrack::new(Duration::from_millis(160));
+        observe(&mut track, 0, 20);
+        let delays: Vec<u128> = (1..=62)
+            .map(|s| observe(&mut track, s * 1_000, 100))
+            .collect();
+        assert_eq!((delays[0], delays[61]), (90, 50));
+    }
+}
