@@ -115,9 +115,9 @@ pub(crate) struct Sample {
     pub(crate) target_bytes: u64,
     /// Frames that went out.
     pub(crate) frames_sent: u64,
-    /// Frames displayed on time.
+    /// Frames displayed, the late and the damaged included.
     pub(crate) frames_shown: u64,
-    /// Frames complete after their playout time.
+    /// Frames complete only after their playout time.
     pub(crate) frames_late: u64,
     /// Frames displayed with intervals concealed.
     pub(crate) frames_corrupt: u64,

@@ -94,16 +94,16 @@ async function changes(page, selector, seconds) {
   await until(`${selector} changes`, seconds, async () => (await pixels(page, selector)) !== before);
 }
 
-/** Moves a slider with the keyboard until its link setting is at most, or at least, `value`. */
+/** Moves a slider with the keyboard, one step at a time, until the link's setting is as `reached` wants it. */
 async function slide(page, field, key, reached) {
   const slider = page.locator(`#knob-${field}`);
+  const setting = async () => (await sample()).knobs[field];
   await slider.focus();
-  for (let presses = 0; presses < 60; presses += 1) {
+  for (let now = await setting(); !reached(now);) {
+    const before = now;
     await slider.press(key);
-    await page.waitForTimeout(30);
-    if (reached((await sample()).knobs[field])) return;
+    await until(`${key} moves ${field} from ${before}`, 3, async () => (now = await setting()) !== before);
   }
-  await until(`${field} reaches its value`, 2, async () => reached((await sample()).knobs[field]));
 }
 
 const badges = (page) => page.locator("#badges").innerText();

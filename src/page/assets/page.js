@@ -49,7 +49,7 @@ const CHARTS = [
     ],
   },
   {
-    id: "lost", title: "Frames lost, a second", scale: "lanes", atLeast: 2,
+    id: "lost", title: "Frames discarded, late, damaged (a second)", scale: "lanes", atLeast: 2,
     series: [
       { name: "Discarded", colour: "grey", value: (s) => s.minute?.discarded, total: (s) => s.frames_discarded, show: lastMinute },
       { name: "Late", colour: "orange", value: (s) => s.minute?.late, total: (s) => s.frames_late, show: lastMinute },
@@ -218,8 +218,8 @@ function accounts(sample) {
   fill($("frames"), [
     row("Sent", sample.frames_sent),
     row("Shown", sample.frames_shown),
-    row("Late for playout", sample.frames_late),
-    row("Damaged and concealed", sample.frames_corrupt),
+    row("Late for playout", sample.frames_late, true),
+    row("Damaged and concealed", sample.frames_corrupt, true),
     row("Discarded before sending", sample.frames_discarded),
     ...reasons.map(([reason, frames]) => row(words(reason), frames, true)),
   ]);

@@ -7,7 +7,7 @@ use tfrc::units::Bytes;
 use super::coefficients::Coefficients;
 use super::entropy::IntervalCoder;
 use super::tables::Scale;
-use crate::frame::{JpegImage, Picture, QuantTables, Sampling};
+use crate::frame::{JpegImage, Picture, Sampling};
 
 /// The largest side that RFC 2435 §3.1.5 can state.
 pub(super) const MAX_SIDE: u16 = 2040;
@@ -35,13 +35,8 @@ pub fn encode(picture: &Picture, scale: Scale) -> Result<JpegImage, PictureSizeE
     let mut coefficients = Coefficients::default();
     coefficients.transform(picture);
     let mut scan = Scan::default();
-    let tables = scale.tables();
-    scan.code(
-        &coefficients,
-        &tables,
-        restart_interval_for(picture.width()),
-    );
-    Ok(scan.image(&coefficients, tables))
+    scan.code(&coefficients, scale, restart_interval_for(picture.width()));
+    Ok(scan.image(&coefficients, scale))
 }
 
 /// The coded intervals of a picture, end to end in memory that the next picture reuses.
@@ -55,8 +50,8 @@ pub struct Scan {
 
 impl Scan {
     /// Codes the whole picture; 0 MCUs an interval make it one piece.
-    pub fn code(&mut self, picture: &Coefficients, tables: &QuantTables, restart_interval: u16) {
-        self.code_every(1, picture, tables, restart_interval);
+    pub fn code(&mut self, picture: &Coefficients, scale: Scale, restart_interval: u16) {
+        self.code_every(1, picture, scale, restart_interval);
     }
 
     /// Codes every `stride`-th interval only, exactly as the whole would have it.
@@ -64,13 +59,13 @@ impl Scan {
         &mut self,
         stride: usize,
         picture: &Coefficients,
-        tables: &QuantTables,
+        scale: Scale,
         restart_interval: u16,
     ) {
         self.restart_interval = restart_interval;
         self.bytes.clear();
         self.ends.clear();
-        let coder = IntervalCoder::new(tables);
+        let coder = IntervalCoder::new(scale);
         for interval in picture
             .mcus()
             .chunks(chunk(restart_interval))
@@ -86,8 +81,8 @@ impl Scan {
         Bytes::from(self.bytes.len() + 2 * self.ends.len().saturating_sub(1))
     }
 
-    /// The coded picture; `picture` and `tables` are those it was coded from.
-    pub fn image(&self, picture: &Coefficients, tables: QuantTables) -> JpegImage {
+    /// The coded picture; `picture` and `scale` are those it was coded from.
+    pub fn image(&self, picture: &Coefficients, scale: Scale) -> JpegImage {
         let (width, height) = picture.size();
         let mut start = 0;
         let cut = |&end: &usize| {
@@ -99,7 +94,7 @@ impl Scan {
             width,
             height,
             sampling: Sampling::Yuv420,
-            tables,
+            tables: scale.tables(),
             restart_interval: self.restart_interval,
             intervals: self.ends.iter().map(cut).collect(),
         }

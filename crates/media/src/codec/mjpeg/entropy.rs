@@ -1,8 +1,7 @@
 //! Quantising and Huffman coding of one restart interval.
 
 use super::coefficients::{BLOCKS, Coded, FRACTION};
-use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC};
-use crate::frame::QuantTables;
+use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC, Scale};
 
 /// Quantisers for both kinds of component, ready to code intervals.
 #[derive(Debug)]
@@ -12,10 +11,11 @@ pub(super) struct IntervalCoder {
 }
 
 impl IntervalCoder {
-    pub(super) fn new(tables: &QuantTables) -> Self {
+    pub(super) fn new(scale: Scale) -> Self {
+        let (tables, rounding) = (scale.tables(), scale.rounding());
         Self {
-            luma: Quantiser::new(&tables.luma),
-            chroma: Quantiser::new(&tables.chroma),
+            luma: Quantiser::new(&tables.luma, rounding),
+            chroma: Quantiser::new(&tables.chroma, rounding),
         }
     }
 
@@ -79,23 +79,26 @@ fn nonzero(levels: &[i16; 64]) -> u64 {
     mask
 }
 
-/// Division of coefficients by a table, rounded to the nearest.
+/// Division of coefficients by a table: the mean to the nearest, the others as the scale rounds.
 ///
 /// A division is two multiplications that keep the upper half: by 2^(16+s)/d, which has 16
 /// significant bits if 2^s < d ≤ 2^(s+1), and by 2^(16-s).
 #[derive(Debug)]
 struct Quantiser {
-    half: [u16; 64],
+    added: [u16; 64],
     reciprocal: [u16; 64],
     shift: [u16; 64],
 }
 
 impl Quantiser {
-    fn new(table: &[u8; 64]) -> Self {
+    fn new(table: &[u8; 64], rounding: u16) -> Self {
         let divisors = table.map(|q| FRACTION * u16::from(q.max(1)));
         let exponent = |divisor: u16| (divisor - 1).ilog2();
+        let part = |d: u16| (u32::from(d) * u32::from(rounding) / 256) as u16;
+        let mut added = divisors.map(part);
+        added[0] = divisors[0] / 2;
         Self {
-            half: divisors.map(|d| d / 2),
+            added,
             reciprocal: divisors
                 .map(|d| (1_u32 << (16 + exponent(d))).div_ceil(u32::from(d)) as u16),
             shift: divisors.map(|d| 1 << (16 - exponent(d))),
@@ -105,7 +108,7 @@ impl Quantiser {
     fn quantise(&self, block: &Coded) -> [i16; 64] {
         let mut levels = [0; 64];
         for i in 0..64 {
-            let magnitude = block[i].unsigned_abs() + self.half[i];
+            let magnitude = block[i].unsigned_abs() + self.added[i];
             let quotient = high_product(high_product(magnitude, self.reciprocal[i]), self.shift[i]);
             // Baseline codes AC levels of ten bits; only a divisor of 1 can exceed them.
             let level = quotient.min(1023) as i16;
@@ -228,7 +231,7 @@ mod tests {
     #[test]
     fn the_quantiser_divides_to_the_nearest() {
         for q in 1..=255_u8 {
-            let quantiser = Quantiser::new(&[q; 64]);
+            let quantiser = Quantiser::new(&[q; 64], 128);
             for value in (-16_384..=16_384_i16).step_by(97) {
                 let level = f64::from(quantiser.quantise(&[value; 64])[5]);
                 let exact = f64::from(value) / (16.0 * f64::from(q));
@@ -255,7 +258,7 @@ mod tests {
     #[test]
     fn an_empty_mcu_takes_four_bytes() {
         let mut out = Vec::new();
-        let coder = IntervalCoder::new(&crate::codec::mjpeg::Scale::ANNEX_K.tables());
+        let coder = IntervalCoder::new(Scale::ANNEX_K);
         coder.code(&[[[0; 64]; BLOCKS]], &mut out);
         // 00 1010 four times, 00 00 twice.
         assert_eq!(out, [0b0010_1000, 0b1010_0010, 0b1000_1010, 0b0000_0000]);

@@ -6,8 +6,8 @@
 //! the samples; here [`Coefficients`] are computed once, and each try quantises and codes them
 //! again. Measured at 1280x720 and half a bit a pixel on one core of a virtual Xeon (the best of a
 //! hundred, as the machine was shared): `jpeg-encoder` 0.7.1 with its AVX2 code takes 4.9 ms a pass,
-//! so 9.8 ms with one correction; [`crate::rate_target`] takes 3.0 ms for its probes and its passes
-//! together, of which the transform has 1.9 ms. That is `cargo bench -p evenkeel-media --bench codec`.
+//! so 9.8 ms with one correction; [`crate::rate_target`] takes 3.1 ms for its probes and its passes
+//! together (4.1 ms in the median, with the target moving), of which the transform has 2.0 ms. That is `cargo bench -p evenkeel-media --bench codec`.
 //!
 //! The decoder is ours because the network delivers *intervals*: each is decoded by itself straight
 //! into I420, so one that is missing or damaged costs its own MCUs and no others, and no chroma is

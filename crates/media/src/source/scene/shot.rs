@@ -140,13 +140,13 @@ const LOOKS: [Grain; 3] = [
     },
     Grain {
         cells: (2, 2),
-        finest: 68,
+        finest: 66,
         growth: 135,
         level: 125,
     },
     Grain {
         cells: (2, 2),
-        finest: 92,
+        finest: 88,
         growth: 130,
         level: 115,
     },
@@ -159,11 +159,13 @@ fn build(texture: &mut Texture, random: &mut Random) {
     for depth in (1..=STREETS).rev() {
         let ground = height - height * (depth - 1) / (STREETS + 1);
         let storey = (height / (20 + 8 * depth)).clamp(4, 14);
+        // Storeys; a third of the picture.
+        let tallest = (height / (3 * storey)).max(2) as i32;
         let mut x = 0;
         while x < texture.width {
             let house = House {
                 left: x,
-                top: ground.saturating_sub(storey * random.between(2, 11) as usize),
+                top: ground.saturating_sub(storey * random.between(2, tallest) as usize),
                 ground,
                 storey,
                 windows: random.between(3, 7) as usize,
