@@ -7,6 +7,7 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn, Receiver};
 
+use super::MEMBER_TIMEOUT;
 use super::config::ReceiveConfig;
 use super::statistics::Ignored;
 use crate::ext::RttSendTs;
@@ -129,15 +130,12 @@ impl Inbound {
         self.expected().saturating_sub(self.received)
     }
 
-    /// Takes in a sender report; false if it is not newer than the last one.
+    /// Takes in a sender report; false if it is not newer than the last one, unless that is so old
+    /// that the sender's wall clock must have been set back.
     pub(super) fn handle_sender_report(&mut self, report: SenderReport, arrival: Instant) -> bool {
-        let is_newer = self.last_report.is_none_or(|(last, _)| {
-            report
-                .ntp
-                .to_bits()
-                .wrapping_sub(last.ntp.to_bits())
-                .cast_signed()
-                > 0
+        let is_newer = self.last_report.is_none_or(|(last, at)| {
+            let ahead = report.ntp.to_bits().wrapping_sub(last.ntp.to_bits());
+            ahead.cast_signed() > 0 || arrival.saturating_since(at) >= MEMBER_TIMEOUT
         });
         if is_newer {
             self.last_report = Some((report, arrival));
@@ -221,5 +219,30 @@ impl Inbound {
                 .saturating_sub(decay)
                 .min(u32::MAX - 8);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_clock_that_was_set_back_is_believed_after_a_silence() {
+        let mut inbound = Inbound::new(1, &ReceiveConfig::new(26));
+        let report = |seconds| SenderReport {
+            ssrc: 1,
+            ntp: NtpTime::from_unix(Duration::from_secs(seconds)),
+            timestamp: 0,
+            packets: 0,
+            bytes: 0,
+        };
+        let start = Instant::from_secs(1);
+        assert!(inbound.handle_sender_report(report(5_000), start));
+        assert!(!inbound.handle_sender_report(report(5_000), start));
+        let soon = start + Duration::from_secs(1);
+        assert!(!inbound.handle_sender_report(report(1_000), soon));
+        let later = start + MEMBER_TIMEOUT;
+        assert!(inbound.handle_sender_report(report(1_000), later));
+        assert!(inbound.handle_sender_report(report(1_001), later));
     }
 }
