@@ -6,6 +6,7 @@ use std::time::Duration;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
 
+use super::MAX_DATAGRAM;
 use crate::ntp::NtpTime;
 
 /// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
@@ -27,9 +28,10 @@ pub struct Config {
     pub send: Option<SendConfig>,
     /// What we receive; `None` for a sender.
     pub receive: Option<ReceiveConfig>,
-    /// FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31.
+    /// FMT of the TFRC feedback message (RTPFB, PT 205), 1 to 31; what is not counts as the default.
     pub feedback_format: u8,
-    /// Identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2).
+    /// Identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2); what is not counts
+    /// as the default.
     pub extension_id: u8,
     /// Sends media as ECT(0).
     pub ecn: bool,
@@ -63,16 +65,57 @@ impl Config {
             bandwidth: Rate::from_bits_per_sec(1e6),
         }
     }
+
+    /// Brings into its range what the wire could not carry: such a session would be mute.
+    pub(super) fn clamp(&mut self) {
+        truncate(&mut self.cname, MAX_CNAME);
+        if !matches!(self.feedback_format, 1..=31) {
+            self.feedback_format = Self::FEEDBACK_FORMAT;
+        }
+        if !matches!(self.extension_id, 1..=14) {
+            self.extension_id = Self::EXTENSION_ID;
+        }
+        if let Some(send) = &mut self.send {
+            send.payload_type = clamp_payload_type(send.payload_type);
+            send.packet_size = send.packet_size.min(Bytes::from(MAX_DATAGRAM));
+        }
+        if let Some(receive) = &mut self.receive {
+            receive.payload_type = clamp_payload_type(receive.payload_type);
+        }
+    }
+}
+
+/// The longest canonical name (RFC 3550 §6.5).
+const MAX_CNAME: usize = 255;
+
+/// The first of the dynamic payload types (RFC 3551 §6).
+const FIRST_DYNAMIC: u8 = 96;
+
+/// With the marker bit, 64 to 95 would read as RTCP (RFC 5761 §4).
+const fn clamp_payload_type(payload_type: u8) -> u8 {
+    match payload_type {
+        64..=95 | 128.. => FIRST_DYNAMIC,
+        _ => payload_type,
+    }
+}
+
+/// Cuts `text` to at most `len` bytes, at a character.
+fn truncate(text: &mut String, len: usize) {
+    if text.len() > len {
+        let end = (0..=len).rev().find(|&end| text.is_char_boundary(end));
+        text.truncate(end.unwrap_or(0));
+    }
 }
 
 /// The media that we send.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
-    /// RTP payload type, 0 to 63 or 96 to 127 (RFC 5761 §4).
+    /// RTP payload type, 0 to 63 or 96 to 127 (RFC 5761 §4); what is not counts as 96.
     pub payload_type: u8,
     /// Ticks of the media clock in a second; 90 000 for every video payload.
     pub clock_rate: u32,
-    /// The largest RTP packet, headers included: the UDP payload.
+    /// The largest RTP packet, headers included: the UDP payload. At most
+    /// [`MAX_DATAGRAM`](super::MAX_DATAGRAM), beyond which no session of ours would take it.
     pub packet_size: Bytes,
     /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here.
     pub tfrc: SenderConfig,
@@ -99,7 +142,7 @@ impl SendConfig {
 /// The media that we receive.
 #[derive(Clone, Debug)]
 pub struct ReceiveConfig {
-    /// The payload type accepted; any other is ignored and counted.
+    /// The payload type accepted, held to the same ranges; any other is ignored and counted.
     pub payload_type: u8,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,

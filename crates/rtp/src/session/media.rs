@@ -14,13 +14,19 @@ use crate::rtp::{RtpError, RtpPacket};
 
 impl Session {
     /// When the next media packet may leave: not after `now` if at once. `None` while none may (no
-    /// peer yet, given up, closed, or a session that only receives).
+    /// peer yet or none that a second packet confirmed, given up, closed, or a session that only
+    /// receives).
     pub fn next_departure(&self, now: Instant) -> Option<Instant> {
         if self.closing != Closing::Open {
             return None;
         }
         self.peer.address()?;
-        self.outbound.as_ref()?.next_departure(now.max(self.now))
+        let outbound = self.outbound.as_ref()?;
+        // Whoever is not confirmed yet gets no more than it sent, and confirms itself by sending on.
+        if !self.peer.allows(outbound.packet_size()) {
+            return None;
+        }
+        outbound.next_departure(now.max(self.now))
     }
 
     /// Bytes of payload that fit into a packet; 0 for a session that only receives.
@@ -28,8 +34,7 @@ impl Session {
         let Some(outbound) = &self.outbound else {
             return 0;
         };
-        let size = usize::try_from(outbound.config().packet_size.get()).unwrap_or(usize::MAX);
-        size.saturating_sub(MEDIA_HEADERS)
+        outbound.packet_size().saturating_sub(MEDIA_HEADERS)
     }
 
     /// Writes a media packet around `payload` that departs at `now`. `None` if
@@ -60,6 +65,7 @@ impl Session {
         outbound.handle_sent(now, len, payload.len());
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += len as u64;
+        self.peer.handle_sent(len);
         self.rtcp.start(now);
         Some(Transmit {
             destination,

@@ -150,7 +150,7 @@ enum Closing {
 impl Session {
     /// Starts a session at `now`. Nothing is sent before the first call.
     pub fn new(now: Instant, mut config: Config) -> Self {
-        truncate(&mut config.cname, 255);
+        config.clamp();
         let mut random = Random::new(config.seed, &config.cname);
         let drawn = random.next_u32();
         let outbound = config
@@ -334,13 +334,5 @@ impl Session {
             outbound.restart(self.now);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
-    }
-}
-
-/// Cuts `text` to at most `len` bytes, at a character.
-fn truncate(text: &mut String, len: usize) {
-    if text.len() > len {
-        let end = (0..=len).rev().find(|&end| text.is_char_boundary(end));
-        text.truncate(end.unwrap_or(0));
     }
 }

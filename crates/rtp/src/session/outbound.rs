@@ -65,9 +65,9 @@ impl Outbound {
         }
     }
 
-    /// The configuration.
-    pub(super) fn config(&self) -> &SendConfig {
-        &self.config
+    /// The largest packet.
+    pub(super) fn packet_size(&self) -> usize {
+        usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
     }
 
     /// Packets and bytes of payload sent, as a sender report counts them.
@@ -144,7 +144,8 @@ impl Outbound {
             .departure_of(arrival, feedback.timestamp)
             .ok_or(Ignored::StaleFeedback)?;
         let delay = feedback.delay();
-        if arrival.saturating_since(sent_at) < delay {
+        // A round trip takes time: one of nothing would make the allowed rate what the report likes.
+        if arrival.saturating_since(sent_at) <= delay {
             return Err(Ignored::StaleFeedback);
         }
         if let Some((last_sent_at, last)) = self.last_echo {

@@ -6,10 +6,11 @@ use std::time::Duration;
 use crate::pair::{End, Pair};
 use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::rtcp::{Packet, Packets, TfrcFeedback};
-use evenkeel_rtp::session::{CONTROL_BUFFER, EventKind, Ignored, MediaInfo, Session};
+use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, MediaInfo, Session};
 use proptest::prelude::*;
 use tfrc::Ecn;
 use tfrc::time::Instant;
+use tfrc::units::Bytes;
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -42,11 +43,14 @@ fn feedback_about_packets_that_were_never_sent_is_stale() {
     let long_ago = now - Duration::from_millis(16_001);
     let sent = pair.log.iter().rfind(|sent| sent.is_media).unwrap().at;
     let too_patient = (now - sent).as_micros() as u32 + 2;
+    // A round trip of nothing would be one of the clock's resolution, and its rate without bound.
+    let no_time_at_all = (now.as_micros() - sent.as_micros()) as u32;
     for (timestamp, delay) in [
         (future, 0),
         (before_the_call, 0),
         (long_ago, 0),
         (sent, too_patient),
+        (sent, no_time_at_all),
     ] {
         let bytes = forged(&pair, timestamp, delay);
         assert_eq!(
@@ -184,6 +188,74 @@ fn a_forged_first_packet_is_answered_with_less_than_itself() {
     }
     assert_eq!(first, Some(0));
     assert!((28..=media.len).contains(&sent), "{sent}");
+}
+
+#[test]
+fn media_for_a_forged_source_is_no_more_than_it_sent() {
+    // Both ways, to whoever calls.
+    let mut answering = End::B.caller(2);
+    answering.peer = None;
+    let mut pair = Pair::new(End::A.caller(1), answering);
+    let (now, info) = (
+        pair.now,
+        MediaInfo {
+            timestamp: 0,
+            marker: true,
+        },
+    );
+    let mut buf = [0; 2_048];
+    let a = pair.session_mut(End::A);
+    let media = a.write_media(now, &info, &[0; 600], &mut buf).unwrap();
+    let stranger = "203.0.113.9:5004".parse().unwrap();
+    assert_eq!(pair.inject(End::B, stranger, &buf[..media.len]), "media");
+    let b = pair.session_mut(End::B);
+    let mut out = [0; 2_048];
+    let mut sent = 0;
+    for ms in 0..60_000 {
+        let now = now + Duration::from_millis(ms);
+        b.handle_timeout(now);
+        while let Some(transmit) = b.poll_transmit(now, &mut out) {
+            sent += transmit.len;
+        }
+        if b.next_departure(now).is_some_and(|at| at <= now)
+            && let Some(transmit) = b.write_media(now, &info, &[0; 1_000], &mut out)
+        {
+            sent += transmit.len;
+        }
+    }
+    assert!((28..=media.len).contains(&sent), "{sent}");
+}
+
+#[test]
+fn a_stranger_who_calls_a_two_way_session_is_answered_once_it_sends_on() {
+    let mut answering = End::B.caller(2);
+    answering.peer = None;
+    let mut pair = Pair::new(End::A.caller(1), answering);
+    pair.run(secs(10));
+    for end in [End::A, End::B] {
+        assert!(pair.session(end).statistics().packets_received > 100);
+    }
+}
+
+#[test]
+fn what_the_wire_cannot_carry_is_brought_into_range() {
+    for (id, format, payload_type) in [(0, 0, 64), (15, 32, 95), (255, 255, 200)] {
+        let out_of_range = |mut config: Config| {
+            (config.extension_id, config.feedback_format) = (id, format);
+            if let Some(send) = &mut config.send {
+                (send.payload_type, send.packet_size) = (payload_type, Bytes::new(u64::MAX));
+            }
+            if let Some(receive) = &mut config.receive {
+                receive.payload_type = payload_type;
+            }
+            config
+        };
+        let (a, b) = (End::A.sender(1), End::B.receiver(2));
+        let mut pair = Pair::new(out_of_range(a), out_of_range(b));
+        pair.run(secs(10));
+        assert!(pair.session(End::B).statistics().packets_received > 100);
+        assert!(pair.session(End::A).statistics().feedback_received > 10);
+    }
 }
 
 #[test]
