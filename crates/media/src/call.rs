@@ -144,7 +144,9 @@ impl Call {
         while let Some(event) = self.session.poll_event() {
             match (event.kind, &mut self.sender, &mut self.receiver) {
                 (EventKind::RateControl(Trace::Feedback { rtt_sample, .. }), Some(sender), _) => {
-                    sender.observe_rtt(event.at, rtt_sample);
+                    if let Some(path) = self.session.path() {
+                        sender.observe_feedback(event.at, rtt_sample, &path);
+                    }
                 }
                 (EventKind::PeerChanged { .. }, _, Some(receiver)) => receiver.reset(event.at),
                 _ => {}

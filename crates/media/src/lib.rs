@@ -4,6 +4,7 @@
 pub mod call;
 pub mod codec;
 pub mod event;
+mod fall;
 pub mod frame;
 pub mod packetize;
 pub mod playout;

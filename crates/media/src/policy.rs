@@ -26,6 +26,7 @@ use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use crate::fall::Fall;
 use crate::rtt_track::RttTrack;
 
 /// What the policy is told when it starts.
@@ -85,6 +86,7 @@ pub(crate) struct CodedFrame {
 pub struct Policy {
     config: PolicyConfig,
     rtt: RttTrack,
+    fall: Fall,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -105,6 +107,7 @@ impl Policy {
         Self {
             config,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
+            fall: Fall::default(),
             preparation: Duration::ZERO,
             expansion,
             credit: Duration::ZERO,
@@ -119,9 +122,11 @@ impl Policy {
         &self.config
     }
 
-    /// A sample of the round-trip time came with feedback.
-    pub fn observe_rtt(&mut self, now: Instant, sample: Duration) {
+    /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
+    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
         self.rtt.observe(now, sample);
+        self.fall
+            .observe(path.allowed_rate, path.receive_rate, path.loss_event_rate);
     }
 
     /// The deadline that frames are coded for: γ, or longer while the path cannot meet that.
@@ -147,7 +152,7 @@ impl Policy {
     /// The target of a picture captured at `now`, with `queued` bytes (θ) before it, or `None` if
     /// what is queued keeps the sender busy until there is a fresher picture.
     pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
-        let rate = path.allowed_rate;
+        let rate = self.fall.rate(path.allowed_rate);
         let interval = rate * self.config.frame_interval;
         let least = self.least(interval);
         self.update_deadline(now, path, least);
@@ -359,8 +364,8 @@ mod tests {
     #[test]
     fn queueing_delays_media_in_full() {
         let mut policy = policy(Duration::from_millis(100));
-        policy.observe_rtt(at(0), Duration::from_millis(100));
-        policy.observe_rtt(at(1), Duration::from_millis(120));
+        policy.observe_feedback(at(0), Duration::from_millis(100), &path(1_000.0, 100));
+        policy.observe_feedback(at(1), Duration::from_millis(120), &path(1_000.0, 120));
         // 50 + 20 ms in place of 60.
         let target = policy.target(at(2), &path(800.0, 120), Bytes::ZERO);
         assert_eq!(target.unwrap().size, Bytes::new(7_000));

@@ -66,9 +66,9 @@ impl SendingSide {
         }
     }
 
-    /// A sample of the round-trip time came with feedback.
-    pub fn observe_rtt(&mut self, now: Instant, sample: Duration) {
-        self.policy.observe_rtt(now, sample);
+    /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
+    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
+        self.policy.observe_feedback(now, sample, path);
     }
 
     /// What to make of the picture captured at `now`; `None` if it is better not encoded.

@@ -180,8 +180,15 @@ fn the_same_seed_gives_the_same_call() {
 
 #[test]
 fn a_fall_of_the_link_to_a_quarter_is_over_in_two_seconds() {
+    (1..=3).for_each(fall_to_a_quarter);
+}
+
+fn fall_to_a_quarter(seed: u64) {
     let rate = |kbps: f64| Rate::from_bits_per_sec(kbps * 1e3);
-    let mut world = World::new(Scenario::new(60, 8_000, 25));
+    let mut world = World::new(Scenario {
+        seed,
+        ..Scenario::new(60, 8_000, 25)
+    });
     world.run_until(Instant::from_secs(12));
     world.set_rate(rate(2_000.0));
     world.run_until(Instant::from_secs(13));
@@ -194,9 +201,9 @@ fn a_fall_of_the_link_to_a_quarter_is_over_in_two_seconds() {
     let outcome = world.outcome_of(0, Instant::from_secs(12));
     assert!(share <= 0.02, "{share}");
     assert!(queue <= Duration::from_millis(60), "{queue:?}");
-    let settled = Instant::from_secs(14);
-    let damaged = outcome.damaged_at.iter().filter(|&&at| at >= settled);
-    assert!(damaged.count() <= 15, "{outcome:#?}");
+    let since = |at: &Instant| at.saturating_since(Instant::from_secs(12));
+    let damaged: Vec<Duration> = outcome.damaged_at.iter().map(since).collect();
+    assert!(damaged.len() <= 15, "{damaged:?}");
     assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
     world.set_rate(rate(8_000.0));
     while world.allowed_rate() < rate(5_000.0) {
