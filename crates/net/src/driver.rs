@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::socket::{ReceiveBatch, Socket};
 use crate::transmit::{BUDGET, SendCounters, Sender};
-use crate::wait::{self, Waker, Wakeups};
+use crate::wait::{self, DEAF_WAIT, Waker, Wakeups};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason};
 use std::fmt;
 use std::io;
@@ -316,6 +316,3 @@ const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
 
 /// How often an endpoint whose deadline stays in the past is asked again.
 const STUCK_WAIT: Duration = Duration::from_millis(1);
-
-/// How long a socket is left alone that gives errors instead of datagrams.
-const DEAF_WAIT: Duration = Duration::from_millis(10);

@@ -48,6 +48,9 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec::try_from(duration.min(MAX_WAIT)).unwrap_or_default()
 }
 
+/// How long a socket is left alone that gives errors instead of datagrams.
+pub(crate) const DEAF_WAIT: Duration = Duration::from_millis(10);
+
 /// Some systems refuse more than 2^31 ms, and who waits so long may look once a day.
 const MAX_WAIT: Duration = Duration::from_secs(24 * 3_600);
 

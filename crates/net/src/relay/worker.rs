@@ -6,7 +6,7 @@ use super::{Direction, HEADERS, LinkSnapshot, RelayConfig, RelayEvent, RelaySnap
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
-use crate::wait::{self, Wakeups};
+use crate::wait::{self, DEAF_WAIT, Wakeups};
 use evenkeel_link::{Change, Link, LinkConfig, Schedule};
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -33,6 +33,8 @@ struct Side {
     socket: Socket,
     batch: ReceiveBatch,
     peer: Peer,
+    /// When its socket is looked at again, if the last look gave an error.
+    deaf_until: Option<Instant>,
 }
 
 struct Path {
@@ -57,6 +59,7 @@ impl Worker {
             socket,
             batch: ReceiveBatch::new(),
             peer: Peer::new(peer),
+            deaf_until: None,
         };
         Self {
             clock,
@@ -122,11 +125,19 @@ impl Worker {
             }
             match filled {
                 Ok(ReceiveBatch::BUFFERS) => {}
+                Ok(_) => {
+                    side.deaf_until = None;
+                    return false;
+                }
                 // An ICMP error tells the relay nothing that it does not know, and reading it
-                // clears it.
-                Ok(_) | Err(_) => return false,
+                // clears it; one that stays would end every wait at once.
+                Err(_) => {
+                    side.deaf_until = Some(self.clock.now() + DEAF_WAIT);
+                    return false;
+                }
             }
         }
+        side.deaf_until = None;
         true
     }
 
@@ -217,12 +228,16 @@ impl Worker {
             let change = path.schedule.front().map(|(at, _)| *at);
             [path.link.poll_timeout(), change]
         });
-        let sources = [
-            self.sides[0].socket.as_fd(),
-            self.sides[1].socket.as_fd(),
-            wakeups.as_fd(),
-        ];
-        wait::readable(&self.clock, sources, deadlines.flatten().min());
+        let again = self.sides.iter().map(|side| side.deaf_until);
+        let deadline = deadlines.chain(again).flatten().min();
+        let [a, b] = self.sides.each_ref().map(|side| {
+            // A side that is deaf is waited for by its deadline alone.
+            match side.deaf_until {
+                None => side.socket.as_fd(),
+                Some(_) => wakeups.as_fd(),
+            }
+        });
+        wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
     }
 }
 
