@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The status by which a shell tells a program that Ctrl-C ended: 128 and the signal's number.
+const INTERRUPTED: i32 = 130;
+
 /// Shared by all threads of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
@@ -12,7 +15,13 @@ impl Stop {
     pub(crate) fn on_interrupt() -> Result<Self, ctrlc::Error> {
         let stop = Self::default();
         let asked = stop.clone();
-        ctrlc::set_handler(move || asked.ask())?;
+        ctrlc::set_handler(move || {
+            // Who asks twice does not want to wait for what blocks: a name server, a pipe.
+            if asked.is_asked() {
+                std::process::exit(INTERRUPTED);
+            }
+            asked.ask();
+        })?;
         Ok(stop)
     }
 
