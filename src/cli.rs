@@ -52,9 +52,17 @@ pub(crate) struct PictureArgs {
     /// Frames per second; a file keeps its own unless this is given
     #[arg(long, value_name = "FPS", value_parser = units::fps)]
     pub(crate) fps: Option<FrameRate>,
-    /// Seed of every random choice of this run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of every random choice of this run [default: 1; `call` and `send` then draw what names
+    /// them on the network anew each time]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+impl PictureArgs {
+    /// The seed of pictures and losses: equal runs unless another is asked for.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
 }
 
 /// How long to run and what to leave behind.
@@ -172,9 +180,9 @@ pub(crate) struct RecvArgs {
     /// Write the received pictures here, as y4m
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Seed of every random choice of this run
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of what names this end on the network; drawn anew each time unless given
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

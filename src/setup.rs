@@ -1,6 +1,9 @@
 //! What the subcommands share: opening what the command line names, with one clear line when it fails.
 
+use std::fmt::Display;
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +11,8 @@ use std::sync::Arc;
 use evenkeel_link::Schedule;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::sink::{Null, Sink};
-#[cfg(feature = "v4l2")]
-use evenkeel_media::source::V4l2;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+use evenkeel_media::source::Camera;
 use evenkeel_media::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
@@ -30,6 +33,8 @@ const DEFAULT_PORT: u16 = 5_004;
 /// Decorrelates the second scene of a two-way demo from the first.
 const SECOND: u64 = 0x5ec0_4d00;
 
+/// The longest side that RFC 2435 can say.
+const MAX_SIDE: usize = 2_040;
 /// The scene's size where none is asked for.
 const DEFAULT_SIZE: (usize, usize) = (640, 480);
 /// The scene's pictures a second, and those of a stream whose description does not say.
@@ -73,18 +78,36 @@ pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
     })
 }
 
-/// Opens what `--source` names.
+/// Opens what `--source` names, if RFC 2435 can carry its pictures.
 pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
+    let source = open(picture)?;
+    let format = source.format();
+    let (width, height) = (nearest_side(format.width), nearest_side(format.height));
+    if (width, height) == (format.width, format.height) {
+        return Ok(source);
+    }
+    Err(Failure::usage(format!(
+        "--source {}: pictures of {}x{} cannot be sent: JPEG over RTP has sides that are multiples of 8, up to {MAX_SIDE}; add --size {width}x{height}",
+        picture.source, format.width, format.height
+    )))
+}
+
+/// The side nearest to `side` that RFC 2435 §3.1.5 can say: blocks of 8, counted in one byte. A side
+/// that has to change becomes one that `--size` takes.
+fn nearest_side(side: usize) -> usize {
+    if side.is_multiple_of(8) && side <= MAX_SIDE {
+        side
+    } else {
+        ((side.min(MAX_SIDE) + 4) / 8 * 8).max(16)
+    }
+}
+
+fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     let name = picture.source.as_str();
     let wrong = |error: SourceError| Failure::usage(format!("--source {name}: {error}"));
     if name == "scene" {
-        let (width, height) = picture.size.unwrap_or(DEFAULT_SIZE);
-        let format = Format {
-            width,
-            height,
-            frame_rate: picture.fps.unwrap_or(DEFAULT_FRAME_RATE),
-        };
-        return Ok(Box::new(Scene::new(format, picture.seed).map_err(wrong)?));
+        let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
+        return Ok(Box::new(scene));
     }
     if let Some(device) = name.strip_prefix("v4l2:") {
         return camera(device, picture);
@@ -106,26 +129,34 @@ pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Fa
     Ok(Box::new(Ffmpeg::open(name, &options).map_err(wrong)?))
 }
 
-#[cfg(feature = "v4l2")]
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
 fn camera(device: &str, picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     let wrong = |error: SourceError| Failure::usage(format!("--source v4l2:{device}: {error}"));
-    let size = picture.size.unwrap_or(DEFAULT_SIZE);
-    let camera =
-        V4l2::open(device, size, picture.fps.unwrap_or(DEFAULT_FRAME_RATE)).map_err(wrong)?;
+    let camera = Camera::open(Path::new(device), wanted(picture)).map_err(wrong)?;
     Ok(Box::new(camera))
 }
 
-#[cfg(not(feature = "v4l2"))]
+#[cfg(not(all(feature = "v4l2", target_os = "linux")))]
 fn camera(device: &str, _picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     Err(Failure::usage(format!(
         "--source v4l2:{device}: this program was built without the feature v4l2; build with --features v4l2, or read the camera through ffmpeg with --source {device}"
     )))
 }
 
+/// What is asked of a source that can choose.
+fn wanted(picture: &PictureArgs) -> Format {
+    let (width, height) = picture.size.unwrap_or(DEFAULT_SIZE);
+    Format {
+        width,
+        height,
+        frame_rate: picture.fps.unwrap_or(DEFAULT_FRAME_RATE),
+    }
+}
+
 /// The same for the other end of a two-way demo: another scene, or the same file once more.
 pub(crate) fn second_source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     source(&PictureArgs {
-        seed: picture.seed ^ SECOND,
+        seed: Some(picture.seed() ^ SECOND),
         ..picture.clone()
     })
 }
@@ -142,6 +173,13 @@ pub(crate) fn sink(
             Err(error) => Err(cannot("write", path, &error)),
         },
     }
+}
+
+/// The seed of an end that talks over a network: whoever can guess the identifiers that are drawn
+/// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
+/// run for the first.
+pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
+    seed.unwrap_or_else(|| RandomState::new().hash_one(()))
 }
 
 /// Nowhere.
@@ -257,18 +295,49 @@ pub(crate) fn page_info(
     format: Option<&Format>,
 ) -> PageInfo {
     PageInfo {
-        source: picture.map_or_else(|| "network".into(), |picture| picture.source.clone()),
+        source: match picture.map(|picture| picture.source.as_str()) {
+            None => "network".into(),
+            Some("scene") => "built-in scene".into(),
+            Some(name) => name.into(),
+        },
         width: format.map_or(0, |format| format.width as u32),
         height: format.map_or(0, |format| format.height as u32),
         fps: format.map_or(0.0, |format| format.frame_rate.per_second()),
-        seed: picture.map_or(0, |picture| picture.seed),
-        command: std::env::args()
-            .skip(1)
-            .fold("evenkeel".into(), |line, word| format!("{line} {word}")),
+        seed: picture.map_or(0, PictureArgs::seed),
+        command: command(picture),
         mode,
         knobs: mode == Mode::Demo,
         deadline_ms: PolicyConfig::DEADLINE.as_secs_f64() * 1e3,
     }
+}
+
+/// The command line that would show the same pictures again.
+fn command(picture: Option<&PictureArgs>) -> String {
+    let mut line = std::env::args_os()
+        .skip(1)
+        .fold("evenkeel".into(), |line: String, word| {
+            format!("{line} {}", quoted(&word.to_string_lossy()))
+        });
+    if let Some(picture) = picture.filter(|picture| picture.seed.is_none()) {
+        line += &format!(" --seed {}", picture.seed());
+    }
+    line
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// Prints a line; an error if nobody reads standard output any more.
+pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
+    writeln!(std::io::stdout(), "{line}")
+        .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
 /// Starts the page, and says where it is.
@@ -278,7 +347,7 @@ pub(crate) fn page(
     controls: impl Fn(Knobs) -> Result<(), String> + Send + Sync + 'static,
 ) -> Result<Arc<Page>, Failure> {
     let page = Page::start(run.page, info, controls).map_err(Failure::usage)?;
-    println!("page: http://{}", page.address());
+    say(format_args!("page: http://{}", page.address()))?;
     Ok(Arc::new(page))
 }
 
@@ -290,4 +359,23 @@ pub(crate) fn no_knobs(_knobs: Knobs) -> Result<(), String> {
 /// "cannot write FILE: why".
 pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot {what} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_takes_them() {
+        assert_eq!(quoted("--rate=3M"), "--rate=3M");
+        assert_eq!(quoted("my clip.mp4"), "'my clip.mp4'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn identifiers_differ_from_run_to_run_unless_the_seed_is_given() {
+        assert_eq!(network_seed(Some(7)), 7);
+        assert_ne!(network_seed(None), network_seed(None));
+    }
 }

@@ -21,7 +21,8 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
     let name = socket.local_address().to_string();
-    let mut session = setup::session(&name, Role::Both, Some(peer), args.picture.seed, &clock);
+    let seed = setup::network_seed(args.picture.seed);
+    let mut session = setup::session(&name, Role::Both, Some(peer), seed, &clock);
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         page,
         outputs,
         run: &args.run,
-        seed: args.picture.seed,
+        seed: args.picture.seed(),
     };
     Monitor::new(watch, vec![("call", party)], None).run()
 }

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             receiver: socket_b.local_address(),
             forward: link,
             reverse,
-            seed: args.picture.seed,
+            seed: args.picture.seed(),
         },
     )
     .map_err(Failure::runtime)?;
@@ -70,8 +70,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     } else {
         (Role::Sends, Role::Receives)
     };
-    let session =
-        |name: &str, role, peer| setup::session(name, role, Some(peer), args.picture.seed, &clock);
+    let session = |name: &str, role, peer| {
+        setup::session(name, role, Some(peer), args.picture.seed(), &clock)
+    };
     let a = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
@@ -109,7 +110,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         page,
         outputs,
         run: &args.run,
-        seed: args.picture.seed,
+        seed: args.picture.seed(),
     };
     Monitor::new(
         watch,

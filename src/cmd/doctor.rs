@@ -10,22 +10,23 @@ use serde_json::json;
 
 use crate::cli::DoctorArgs;
 use crate::failure::Failure;
+use crate::setup;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let report = probe(Clock::start()).map_err(Failure::runtime)?;
     let ffmpeg = ffmpeg_version();
     let cameras = cameras();
     if args.json {
-        println!("{}", as_json(&report, ffmpeg.as_deref(), &cameras));
+        setup::say(as_json(&report, ffmpeg.as_deref(), &cameras))
     } else {
-        print(&report, ffmpeg.as_deref(), &cameras);
+        print(&report, ffmpeg.as_deref(), &cameras)
     }
-    Ok(())
 }
 
-fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) {
-    let line =
-        |name: &str, value: String, meaning: &str| println!("{name:<26}{value:<22}{meaning}");
+fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Result<(), Failure> {
+    let line = |name: &str, value: String, meaning: &str| {
+        setup::say(format_args!("{name:<26}{value:<22}{meaning}"))
+    };
     let yes = |yes: bool| {
         if yes {
             "yes".to_owned()
@@ -37,28 +38,28 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) {
         "kernel receive times",
         yes(report.kernel_timestamps),
         "arrival times survive a busy receiver",
-    );
+    )?;
     line(
         "segments a send (GSO)",
         report.send_segments.to_string(),
         "datagrams that leave in one call",
-    );
+    )?;
     line(
         "segments a read (GRO)",
         report.receive_segments.to_string(),
         "datagrams that come in one buffer",
-    );
-    line("ECN", yes(report.ecn), "marks can be read");
+    )?;
+    line("ECN", yes(report.ecn), "marks can be read")?;
     line(
         "timer error",
         quantiles(&report.timer_error),
         "p50 and p99 of waits of 1 ms",
-    );
+    )?;
     line(
         "loopback",
         quantiles(&report.loopback),
         "p50 and p99 from send to read",
-    );
+    )?;
     let (granted, asked) = (
         report.receive_buffer_granted.get() / 1_024,
         report.receive_buffer_asked.get() / 1_024,
@@ -67,12 +68,12 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) {
         "receive buffer",
         format!("{granted} of {asked} KiB"),
         "what the system granted (Linux counts double)",
-    );
+    )?;
     line(
         "ffmpeg",
         ffmpeg.unwrap_or("not found").to_owned(),
         "reads files and devices for --source",
-    );
+    )?;
     let cameras = if cameras.is_empty() {
         "none".to_owned()
     } else {
@@ -82,7 +83,7 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) {
         "cameras",
         cameras,
         "for --source /dev/videoN (by ffmpeg), or v4l2:/dev/videoN",
-    );
+    )
 }
 
 fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> serde_json::Value {

@@ -20,7 +20,8 @@ use crate::stop::Stop;
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
-    let mut session = setup::session("recv", Role::Receives, None, args.seed, &clock);
+    let seed = setup::network_seed(args.seed);
+    let mut session = setup::session("recv", Role::Receives, None, seed, &clock);
     let mut frame_rate = None;
     if let Some(path) = &args.sdp {
         let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         page,
         outputs,
         run: &args.run,
-        seed: args.seed,
+        seed,
     };
     Monitor::new(watch, vec![("recv", party)], None).run()
 }

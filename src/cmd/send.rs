@@ -25,7 +25,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let socket = Socket::bind(args.bind.unwrap_or_else(|| any_port_towards(peer)))
         .map_err(Failure::usage)?;
 
-    let mut session = setup::session("send", Role::Sends, Some(peer), args.picture.seed, &clock);
+    let seed = setup::network_seed(args.picture.seed);
+    let mut session = setup::session("send", Role::Sends, Some(peer), seed, &clock);
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         page,
         outputs,
         run: &args.run,
-        seed: args.picture.seed,
+        seed: args.picture.seed(),
     };
     Monitor::new(watch, vec![("send", party)], None).run()
 }

@@ -105,7 +105,7 @@ pub(crate) struct Sample {
     pub(crate) queue_ms: Option<f64>,
     /// The loss event rate *p*, in [0, 1].
     pub(crate) p: f64,
-    /// Capture to display of the last frame shown, milliseconds.
+    /// Capture to display of the last frames shown, milliseconds; undefined before the first.
     pub(crate) frame_delay_ms: f64,
     /// The 95th percentile of the same over the last seconds.
     pub(crate) frame_delay_p95_ms: f64,
