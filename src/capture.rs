@@ -1,8 +1,8 @@
 //! The capturing thread: source → target → encoder → sending buffer, once a frame interval.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_media::frame::{EncodedFrame, Picture};
@@ -35,7 +35,8 @@ pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     pub(crate) source: Box<dyn Source + Send>,
-    pub(crate) station: Arc<Handle<Station>>,
+    /// Held only while it is used, so that a source that blocks keeps no station alive.
+    pub(crate) station: Weak<Handle<Station>>,
     pub(crate) captured: References,
     pub(crate) coded: SyncSender<Coded>,
     pub(crate) page: Option<Arc<Page>>,
@@ -52,14 +53,17 @@ impl Capture {
     fn run(mut self) -> Result<(), SourceError> {
         let mut encoder = Encoder::new();
         let interval = self.source.format().frame_rate.interval();
-        let offset = self
-            .station
-            .call(|station, _| station.call.session().wire_timestamp(0))
-            .unwrap_or_default();
+        let Some(offset) = self.call(|station, _| station.call.session().wire_timestamp(0)) else {
+            return Ok(());
+        };
         let mut next = self.clock.now();
         while !self.stop.is_asked() {
-            let Some(picture) = self.source.next()? else {
-                break;
+            let picture = match self.source.next() {
+                Ok(Some(picture)) => picture,
+                Ok(None) => break,
+                // Ctrl-C reaches ffmpeg too, and may end it first.
+                Err(_) if self.stop.is_asked() => break,
+                Err(error) => return Err(error),
             };
             let captured = self.clock.now();
             if !self.take(&mut encoder, captured, picture, offset) {
@@ -81,10 +85,7 @@ impl Capture {
         picture: Picture,
         offset: u32,
     ) -> bool {
-        let Ok(target) = self
-            .station
-            .call(|station, now| station.call.frame_target(now))
-        else {
+        let Some(target) = self.call(|station, now| station.call.frame_target(now)) else {
             return false;
         };
         let picture = Arc::new(picture);
@@ -116,6 +117,15 @@ impl Capture {
             // The packetiser refuses only sizes that the encoder refuses before it.
             let _ = station.call.push_frame(now, frame);
         };
-        self.station.post(push).is_ok()
+        let station = self.station.upgrade();
+        station.is_some_and(|station| station.post(push).is_ok())
+    }
+
+    /// What the station answers, while it is there.
+    fn call<R: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Station, Instant) -> R + Send + 'static,
+    ) -> Option<R> {
+        self.station.upgrade()?.call(question).ok()
     }
 }

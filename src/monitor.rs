@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::live::{Live, Snapshot};
 use crate::page::Page;
 use crate::party::Party;
-use crate::setup::Outputs;
+use crate::setup::{self, Outputs};
 use crate::stop::Stop;
 use crate::trace;
 
@@ -80,6 +80,13 @@ impl Monitor {
 
     /// Watches until it is over, then ends everything in order and writes the summary.
     pub(crate) fn run(mut self) -> Result<(), Failure> {
+        let watched = self.watch();
+        // Whatever went wrong: the peer is told goodbye, and files get their ends.
+        let finished = self.finish();
+        watched.and(finished)
+    }
+
+    fn watch(&mut self) -> Result<(), Failure> {
         let mut next = self.clock.now();
         let mut ticks = 0;
         while !self.is_over() {
@@ -88,15 +95,15 @@ impl Monitor {
             self.gather()?;
             ticks += 1;
             if ticks % TICKS_A_LINE == 0 {
-                println!("{}", self.live.line());
+                setup::say(self.live.line())?;
             }
         }
-        self.finish()
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
         let out_of_time = self.until.is_some_and(|until| self.clock.now() >= until);
-        out_of_time || self.stop.is_asked() || self.ends[0].1.has_sent_all()
+        out_of_time || self.stop.is_asked() || self.ends.iter().any(|(_, end)| end.has_ended())
     }
 
     /// Takes in all that happened since the last tick, and samples the state.
@@ -148,22 +155,20 @@ impl Monitor {
 
     fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
-        self.gather_events()?;
+        let mut ended = self.gather_events();
         let mut summary = as_json(&self.report.summary(), self.seed);
         summary["ignored"] = json!(self.live.sample().ignored);
-        let mut ended = Ok(());
         for (_, end) in self.ends {
             ended = ended.and(end.finish());
         }
         if let Some(trace) = self.outputs.trace {
-            trace.finish().map_err(Failure::runtime)?;
+            ended = ended.and(trace.finish().map_err(Failure::runtime));
         }
-        match self.outputs.json {
-            None => {}
-            Some(None) => println!("{summary}"),
-            Some(Some(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime)?,
-        }
-        ended
+        ended.and(match self.outputs.json {
+            None => Ok(()),
+            Some(None) => setup::say(summary),
+            Some(Some(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
+        })
     }
 }
 

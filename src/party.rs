@@ -13,6 +13,7 @@ use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
+use tfrc::time::Duration;
 
 use crate::capture::{Capture, Coded};
 use crate::display::Display;
@@ -24,6 +25,9 @@ use crate::stop::Stop;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
 const FIGURES: usize = 1_024;
+
+/// How long a source may take for the picture that it is at: a pipe or a stream may have stalled.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What an end is made of.
 pub(crate) struct PartyConfig {
@@ -52,6 +56,7 @@ pub(crate) struct Party {
     pub(crate) events: Receiver<CallEvent>,
     pub(crate) coded: Receiver<Coded>,
     pub(crate) shown: Receiver<ShownFrame>,
+    clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), SourceError>>>,
     display: Option<JoinHandle<std::io::Result<()>>>,
@@ -89,7 +94,7 @@ impl Party {
                     clock,
                     stop: config.stop.clone(),
                     source,
-                    station: Arc::clone(&station),
+                    station: Arc::downgrade(&station),
                     captured: config.captured,
                     coded: coded_in,
                     page: config.sent_page,
@@ -103,24 +108,27 @@ impl Party {
             events: outlets.events,
             coded,
             shown,
+            clock,
             stop: config.stop,
             capture,
             display,
         })
     }
 
-    /// True once the source has given its last picture, or failed.
-    pub(crate) fn has_sent_all(&self) -> bool {
+    /// True once the source has given its last picture, or either thread has failed.
+    pub(crate) fn has_ended(&self) -> bool {
         self.capture.as_ref().is_some_and(JoinHandle::is_finished)
+            || self.display.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Says BYE and ends every thread. The first thing that had gone wrong is the error.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
-        let captured = self.capture.take().map_or(Ok(Ok(())), JoinHandle::join);
+        let captured = self.join_capture();
+        // A station whose thread has died says no BYE; that it died was told before.
         let _ = self.station.call(|station, now| station.call.close(now));
-        // The capturing thread has ended, so this is the last handle: the station's thread ends, and
-        // with it the channel that the display waits on.
+        // The capturing thread holds no handle of its own, so this is the last: the station's thread
+        // ends, and with it the channel that the display waits on.
         if let Some(station) = Arc::into_inner(self.station) {
             let _ = station.stop();
         }
@@ -130,6 +138,22 @@ impl Party {
             .map_err(Failure::runtime)?;
         displayed
             .map_err(|_| Failure::runtime("the displaying thread panicked"))?
-            .map_err(Failure::runtime)
+            .map_err(|error| Failure::runtime(format!("cannot show or record: {error}")))
+    }
+
+    /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process.
+    fn join_capture(&mut self) -> std::thread::Result<Result<(), SourceError>> {
+        let Some(capture) = self.capture.take() else {
+            return Ok(Ok(()));
+        };
+        let deadline = self.clock.now() + PATIENCE;
+        while !capture.is_finished() {
+            let now = self.clock.now();
+            if now >= deadline {
+                return Ok(Ok(()));
+            }
+            self.clock.sleep_until(now + PATIENCE / 100);
+        }
+        capture.join()
     }
 }

@@ -96,6 +96,55 @@ fn a_file_that_is_no_video_is_refused() {
 }
 
 #[test]
+fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can() {
+    let headless = ["--headless", "--seconds", "1"];
+    refuses(
+        &[&["demo", "--size", "850x479"], &headless[..]].concat(),
+        &["850x479", "--size 848x480"],
+    );
+    let path = std::env::temp_dir().join(format!("evenkeel-size-{}.y4m", std::process::id()));
+    std::fs::write(&path, "YUV4MPEG2 W2050 H9 F25:1\n").expect("write a file");
+    let name = path.to_str().expect("a plain path");
+    for command in [&["demo"][..], &["send", "127.0.0.1:9"]] {
+        refuses(
+            &[command, &["--source", name], &headless[..]].concat(),
+            &[name, "2050x9", "--size 2040x16"],
+        );
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn a_source_that_breaks_ends_the_run_and_is_named() {
+    let path = std::env::temp_dir().join(format!("evenkeel-cut-{}.y4m", std::process::id()));
+    let mut cut = b"YUV4MPEG2 W16 H16 F25:1\nFRAME\n".to_vec();
+    cut.resize(cut.len() + 384, 128);
+    cut.extend(b"FRAME\nno picture");
+    std::fs::write(&path, cut).expect("write a file");
+    let name = path.to_str().expect("a plain path");
+    for ways in [&[][..], &["--both"]] {
+        let output = run(&[&["demo", "--headless", "--source", name], ways].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert!(said.contains(name), "{said}");
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn a_disk_that_is_full_ends_the_run() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let full = ["--record", "/dev/full", "--size", "160x120"];
+    let output = run(&[&["demo", "--headless", "--seconds", "60"], &full[..]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+}
+
+#[test]
 fn a_busy_port_is_named_with_its_remedy() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();
