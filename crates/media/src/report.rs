@@ -289,7 +289,7 @@ struct Histogram {
     count: u64,
 }
 
-/// What lies beyond the last bin is counted in it: ten seconds of delay, 100 dB, 200 %.
+/// What lies beyond the last bin is counted in it: ten seconds of delay, 1000 dB, 2000 %.
 const BINS: usize = 100_000;
 
 impl Histogram {
