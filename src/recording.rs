@@ -8,12 +8,13 @@ use evenkeel_media::frame::Picture;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
 
-/// A y4m file that takes its size from the first picture.
+/// A y4m file that takes its size from the first picture. Pictures of another size, which a peer may
+/// send that was started anew, are left out: the file could not hold them.
 pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(File, FrameRate),
-    /// With its header, and pictures.
-    Running(Y4mFile),
+    /// With its header, and pictures of this format.
+    Running(Y4mFile, Format),
     /// It failed; the error was given.
     Broken,
 }
@@ -35,11 +36,35 @@ impl Sink for Recording {
                 height: picture.height(),
                 frame_rate,
             };
-            *self = Self::Running(Y4mFile::new(file, format)?);
+            *self = Self::Running(Y4mFile::new(file, format)?, format);
         }
         match self {
-            Self::Running(file) => file.show(picture),
-            Self::Waiting(..) | Self::Broken => Ok(()),
+            Self::Running(file, format)
+                if (picture.width(), picture.height()) == (format.width, format.height) =>
+            {
+                file.show(picture)
+            }
+            Self::Running(..) | Self::Waiting(..) | Self::Broken => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::DEFAULT_FRAME_RATE;
+
+    #[test]
+    fn a_peer_that_changes_its_size_does_not_end_the_recording() {
+        let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
+        let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
+        for side in [16, 32, 16] {
+            recording.show(&Picture::new(side, side)).unwrap();
+        }
+        drop(recording);
+        let written = std::fs::read(&path).unwrap();
+        let _ = std::fs::remove_file(&path);
+        let header = written.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        assert_eq!(written.len() - header, 2 * (6 + 16 * 16 * 3 / 2));
     }
 }
