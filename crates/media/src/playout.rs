@@ -96,7 +96,7 @@ impl Playout {
     }
 
     fn adapt(&mut self, now: Instant) {
-        let Some(wanted) = self.wanted() else {
+        let (Some(wanted), Some(longest)) = (self.wanted(), self.longest()) else {
             return;
         };
         let elapsed = now.saturating_since(self.adjusted);
@@ -104,7 +104,9 @@ impl Playout {
         self.delay = Some(match self.delay {
             Some(delay) if wanted < delay => {
                 let step = (elapsed / SLOW_DOWN).as_nanos() as i64;
-                wanted.max(delay.saturating_sub(step))
+                // However high the delay was, no frame waits longer than the bound: a first frame
+                // that took a second must not hold up all that follow it.
+                wanted.max(delay.saturating_sub(step).min(longest))
             }
             _ => wanted,
         });
@@ -114,11 +116,16 @@ impl Playout {
     /// [`MAX_SPREAD`] lets it.
     fn wanted(&self) -> Option<i64> {
         let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
-        let least = self.least()?;
+        let longest = self.longest()?;
         let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
         let kept = kept.saturating_add(GUARD.as_nanos() as i64);
-        Some(kept.min(least.saturating_add(MAX_SPREAD.as_nanos() as i64)))
+        Some(kept.min(longest))
+    }
+
+    /// The delay that [`MAX_SPREAD`] allows.
+    fn longest(&self) -> Option<i64> {
+        Some(self.least()?.saturating_add(MAX_SPREAD.as_nanos() as i64))
     }
 
     fn least(&self) -> Option<i64> {
@@ -223,6 +230,16 @@ mod tests {
         assert!((85..=95).contains(&half_way.as_millis()), "{half_way:?}");
         run(&mut playout, 216..236, 70);
         assert_eq!(delay(&playout, 236), Duration::from_millis(70) + GUARD);
+    }
+
+    #[test]
+    fn a_first_frame_that_took_long_does_not_hold_up_the_next() {
+        let mut playout = Playout::new(90_000);
+        arrive(&mut playout, 0, 1_000);
+        arrive(&mut playout, 25, 70);
+        assert_eq!(delay(&playout, 25), Duration::from_millis(70) + MAX_SPREAD);
+        run(&mut playout, 26..100, 70);
+        assert_eq!(delay(&playout, 100), Duration::from_millis(70) + GUARD);
     }
 
     #[test]
