@@ -17,6 +17,7 @@ use evenkeel_media::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::Clock;
+use evenkeel_rtp::payload::jpeg::MAX_DIMENSION;
 use evenkeel_rtp::sdp::Description;
 use evenkeel_rtp::session::{self, ReceiveConfig, SendConfig};
 
@@ -34,7 +35,7 @@ const DEFAULT_PORT: u16 = 5_004;
 const SECOND: u64 = 0x5ec0_4d00;
 
 /// The longest side that RFC 2435 can say.
-const MAX_SIDE: usize = 2_040;
+const MAX_SIDE: usize = MAX_DIMENSION as usize;
 /// The scene's size where none is asked for.
 const DEFAULT_SIZE: (usize, usize) = (640, 480);
 /// The scene's pictures a second, and those of a stream whose description does not say.

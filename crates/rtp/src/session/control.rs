@@ -16,9 +16,6 @@ use crate::rtcp::{
     TfrcFeedback, sdes,
 };
 
-/// What a feedback message costs on the wire.
-const FEEDBACK_COST: usize = TfrcFeedback::PACKET_LEN + LOWER_LAYERS;
-
 impl Session {
     /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
     /// [`CONTROL_BUFFER`] bytes; with fewer nothing is written.
@@ -183,7 +180,7 @@ impl Session {
     pub(super) fn feedback_due(&self) -> Option<Instant> {
         let due = self.inbound.as_ref()?.receiver().poll_timeout()?;
         let affordable = self.peer.is_present() && self.peer.allows(self.compound_len());
-        affordable.then(|| due.max(self.budget.ready(FEEDBACK_COST)))
+        affordable.then(|| due.max(self.budget.ready(self.feedback_cost())))
     }
 
     /// When the compound's timer expires, if there is anyone to send it to.
@@ -218,8 +215,9 @@ impl Session {
         if self.feedback_due()? > now {
             return None;
         }
+        let cost = self.feedback_cost();
         let report = self.inbound.as_mut()?.receiver_mut().poll_report(now)?;
-        self.budget.spend(now, FEEDBACK_COST);
+        self.budget.spend(now, cost);
         self.statistics.feedback_sent += 1;
         self.emit(EventKind::ReportSent {
             receive_rate: report.receive_rate,
@@ -232,6 +230,16 @@ impl Session {
             report.receive_rate,
             report.loss_event_rate,
         ))
+    }
+
+    /// What the next report costs on the wire.
+    fn feedback_cost(&self) -> usize {
+        let len = if self.may_reduce() {
+            TfrcFeedback::PACKET_LEN
+        } else {
+            self.compound_len()
+        };
+        len + LOWER_LAYERS
     }
 
     /// RFC 5506 §4.2.1 wants proof that feedback arrives before it is sent alone: the sender's

@@ -10,7 +10,7 @@ use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, MediaInf
 use proptest::prelude::*;
 use tfrc::Ecn;
 use tfrc::time::Instant;
-use tfrc::units::Bytes;
+use tfrc::units::{Bytes, Rate};
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -235,6 +235,21 @@ fn a_stranger_who_calls_a_two_way_session_is_answered_once_it_sends_on() {
     for end in [End::A, End::B] {
         assert!(pair.session(end).statistics().packets_received > 100);
     }
+}
+
+#[test]
+fn a_sender_that_never_tells_a_round_trip_time_gets_no_more_than_the_share() {
+    let mut sender = End::A.sender(1);
+    if let Some(send) = &mut sender.send {
+        send.fixed_rate = Some(Rate::from_bits_per_sec(1e6));
+    }
+    let mut pair = Pair::new(sender, End::B.receiver(2));
+    pair.run(secs(20));
+    let b = pair.session(End::B).statistics();
+    let answered = b.rtcp_bytes_sent + 28 * b.rtcp_sent;
+    // The share, what is always granted, and the timer's own compounds.
+    let granted = b.bytes_received / 20 + 20 * 560 + 100 * 200;
+    assert!(answered <= granted, "{answered} of {granted}");
 }
 
 #[test]
