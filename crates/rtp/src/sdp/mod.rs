@@ -255,6 +255,7 @@ mod tests {
             ("5004", "65536", 6, "port"),
             ("RTP/AVPF", "RTP/SAVPF", 6, "profile"),
             ("AVPF 26", "AVPF 128", 6, "payload type"),
+            ("AVPF 26", "AVPF 72", 6, "payload type"),
             ("AS:3000", "AS:-1", 7, "bandwidth"),
             ("JPEG/90000", "JPEG", 10, "rtpmap"),
             ("extmap:1", "extmap:15", 11, "extmap"),

@@ -94,7 +94,9 @@ impl Parser {
             Some("RTP/AVPF") => Profile::Avpf,
             _ => return Err("profile"),
         };
-        let payload_type = words.next().and_then(number).filter(|&t| t < 128);
+        // RTP and RTCP share the port, where 64 to 95 would read as RTCP (RFC 5761 §4).
+        let payload_type = words.next().and_then(number);
+        let payload_type = payload_type.filter(|&t| matches!(t, 0..=63 | 96..=127));
         self.media = Some((port, profile, payload_type.ok_or("payload type")?));
         Ok(())
     }

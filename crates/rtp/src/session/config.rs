@@ -6,7 +6,6 @@ use std::time::Duration;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
 
-use super::MAX_DATAGRAM;
 use crate::ntp::NtpTime;
 
 /// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
@@ -77,7 +76,6 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
-            send.packet_size = send.packet_size.min(Bytes::from(MAX_DATAGRAM));
         }
         if let Some(receive) = &mut self.receive {
             receive.payload_type = clamp_payload_type(receive.payload_type);
@@ -114,8 +112,8 @@ pub struct SendConfig {
     pub payload_type: u8,
     /// Ticks of the media clock in a second; 90 000 for every video payload.
     pub clock_rate: u32,
-    /// The largest RTP packet, headers included: the UDP payload. At most
-    /// [`MAX_DATAGRAM`](super::MAX_DATAGRAM), beyond which no session of ours would take it.
+    /// The largest RTP packet, headers included: the UDP payload. What
+    /// exceeds [`MAX_DATAGRAM`](super::MAX_DATAGRAM) no session of ours takes.
     pub packet_size: Bytes,
     /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here.
     pub tfrc: SenderConfig,

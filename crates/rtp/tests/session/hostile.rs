@@ -10,7 +10,7 @@ use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, MediaInf
 use proptest::prelude::*;
 use tfrc::Ecn;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::Rate;
 
 fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
@@ -258,7 +258,7 @@ fn what_the_wire_cannot_carry_is_brought_into_range() {
         let out_of_range = |mut config: Config| {
             (config.extension_id, config.feedback_format) = (id, format);
             if let Some(send) = &mut config.send {
-                (send.payload_type, send.packet_size) = (payload_type, Bytes::new(u64::MAX));
+                send.payload_type = payload_type;
             }
             if let Some(receive) = &mut config.receive {
                 receive.payload_type = payload_type;
