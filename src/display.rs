@@ -61,7 +61,7 @@ impl Display {
                 page.show_received(&jpeg_for_page(&decoded.picture));
             }
         }
-        Ok(())
+        self.sink.finish()
     }
 }
 

@@ -125,17 +125,17 @@ impl Party {
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
-        // A station whose thread has died says no BYE; that it died was told before.
+        // A station whose thread has died says no BYE; stopping it tells that it died.
         let _ = self.station.call(|station, now| station.call.close(now));
         // The capturing thread holds no handle of its own, so this is the last: the station's thread
         // ends, and with it the channel that the display waits on.
-        if let Some(station) = Arc::into_inner(self.station) {
-            let _ = station.stop();
-        }
+        let stopped =
+            Arc::into_inner(self.station).map_or(Ok(()), |station| station.stop().map(drop));
         let displayed = self.display.take().map_or(Ok(Ok(())), JoinHandle::join);
         captured
             .map_err(|_| Failure::runtime("the capturing thread panicked"))?
             .map_err(Failure::runtime)?;
+        stopped.map_err(Failure::runtime)?;
         displayed
             .map_err(|_| Failure::runtime("the displaying thread panicked"))?
             .map_err(|error| Failure::runtime(format!("cannot show or record: {error}")))

@@ -47,6 +47,13 @@ impl Sink for Recording {
             Self::Running(..) | Self::Waiting(..) | Self::Broken => Ok(()),
         }
     }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Running(file, _) => file.finish(),
+            Self::Waiting(..) | Self::Broken => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +68,7 @@ mod tests {
         for side in [16, 32, 16] {
             recording.show(&Picture::new(side, side)).unwrap();
         }
-        drop(recording);
+        recording.finish().unwrap();
         let written = std::fs::read(&path).unwrap();
         let _ = std::fs::remove_file(&path);
         let header = written.iter().position(|byte| *byte == b'\n').unwrap() + 1;

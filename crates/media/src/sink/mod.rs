@@ -14,6 +14,12 @@ pub trait Sink {
     /// # Errors
     /// If it cannot be written, or its size is not the stream's.
     fn show(&mut self, picture: &Picture) -> io::Result<()>;
+
+    /// Writes what is buffered: no more pictures come.
+    ///
+    /// # Errors
+    /// If that fails; dropping the sink instead would hide it.
+    fn finish(&mut self) -> io::Result<()>;
 }
 
 /// Shows nothing.
@@ -22,6 +28,10 @@ pub struct Null;
 
 impl Sink for Null {
     fn show(&mut self, _picture: &Picture) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::source::Format;
 
 /// Writes pictures of one format to a file.
 ///
-/// Pictures are buffered whole; [`Y4mFile::finish`] or dropping it writes what waits, so the file
+/// Pictures are buffered whole; [`Sink::finish`] or dropping it writes what waits, so the file
 /// always ends with a complete picture unless the disk refuses it.
 #[derive(Debug)]
 pub struct Y4mFile<W: Write = File> {
@@ -48,14 +48,6 @@ impl<W: Write> Y4mFile<W> {
         )?;
         Ok(Self { out, format })
     }
-
-    /// Writes what is buffered.
-    ///
-    /// # Errors
-    /// If that fails; dropping the file instead would hide it.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.out.flush()
-    }
 }
 
 impl<W: Write> Sink for Y4mFile<W> {
@@ -68,6 +60,10 @@ impl<W: Write> Sink for Y4mFile<W> {
         }
         self.out.write_all(b"FRAME\n")?;
         self.out.write_all(picture.data())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
