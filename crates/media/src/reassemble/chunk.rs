@@ -24,8 +24,10 @@ impl Chunks {
         }
         let data = data.to_vec();
         self.fragments.insert(sequence, Fragment { restart, data });
-        let first = self.find(sequence, restart.count, true)?;
+        // Forwards first: in order there is nothing ahead, so that a chunk which never ends costs one
+        // look a packet and not one for each before it.
         let last = self.find(sequence, restart.count, false)?;
+        let first = self.find(sequence, restart.count, true)?;
         let mut chunk = Vec::new();
         for sequence in first..=last {
             chunk.append(&mut self.fragments.remove(&sequence)?.data);
@@ -72,21 +74,30 @@ impl WholeScan {
         if marker {
             self.end = Some(offset as usize + data.len());
         }
-        if !data.is_empty() && !self.fragments.contains_key(&offset) {
+        let is_new = !data.is_empty() && !self.fragments.contains_key(&offset);
+        if is_new {
             self.held += data.len();
             self.fragments.insert(offset, data.to_vec());
         }
-        if self.end != Some(self.held) {
+        // What brings nothing new makes nothing whole, and must not cost a look at all that is held.
+        if !(is_new || marker) || self.end != Some(self.held) || !self.is_contiguous() {
             return None;
         }
         let mut scan = Vec::with_capacity(self.held);
-        for (&offset, data) in &self.fragments {
-            if offset as usize != scan.len() {
-                return None;
-            }
-            scan.extend_from_slice(data);
-        }
+        self.fragments
+            .values()
+            .for_each(|data| scan.extend_from_slice(data));
         Some(scan)
+    }
+
+    /// True if the fragments follow each other from the beginning, without a gap or an overlap.
+    fn is_contiguous(&self) -> bool {
+        let mut at = 0;
+        self.fragments.iter().all(|(&offset, data)| {
+            let follows = offset as usize == at;
+            at += data.len();
+            follows
+        })
     }
 }
 
