@@ -20,7 +20,9 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let format = source.format();
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
-    let name = socket.local_address().to_string();
+    // Both ends may be bound to 0.0.0.0:5004 and be given one seed: whom they call tells them apart,
+    // or they would draw one SSRC and take each other for an echo (RFC 3550 §8.2).
+    let name = format!("{}-{peer}", socket.local_address());
     let seed = setup::network_seed(args.picture.seed);
     let mut session = setup::session(&name, Role::Both, Some(peer), seed, &clock);
     if let Some(send) = &mut session.send {
