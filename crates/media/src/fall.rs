@@ -1,19 +1,27 @@
 //! Holds frames below X for the moments in which the path has lost most of its rate.
 //!
 //! TFRC comes down over five round trips or so, because it is made not to follow every loss. Until
-//! then every frame of the size that X allows overflows the queue and is damaged. What the receiver
-//! reports it sees tells the new rate at once: so while losses go on and the receive rate is far
-//! below X, frames are made for a little less than the receive rate, and grow back to X when the
-//! losses have ended. X itself, and so the fairness to others, stays TFRC's.
+//! then every frame of the size that X allows overflows the queue and is damaged, and a long queue
+//! stays full. What the receiver reports it sees tells the new rate at once: so while packets are
+//! lost and the receive rate is far below the rate that frames are made for, they are made for less
+//! than the receive rate, until the queue has drained; then the rate returns to what the path
+//! carried, and beyond it grows slowly to X. X itself, and so the fairness to others, stays TFRC's.
+
+use std::time::Duration;
 
 use tfrc::units::{LossEventRate, Rate};
 
-/// The rate has fallen if the receiver sees less than this share of X while it loses packets. TFRC
-/// alone on a link stays above 0.85 of it.
+/// The rate has fallen if the receiver sees less than this share of what frames are made for while
+/// packets are lost. TFRC alone on a link stays above 0.85.
 const FALLEN: f64 = 0.7;
-/// Frames are then made for this share of what the receiver sees: what overflowed must drain.
+/// Frames are then made for this share of what the receiver sees.
 const BELOW: f64 = 0.85;
-/// Growth with each report, about one a round trip, up to what the receiver saw at the last loss.
+/// The same while the queue is longer than [`DRAINED`], so that what overflowed drains: 240 ms of
+/// it in less than a second.
+const DRAIN: f64 = 0.7;
+/// A tenth of the time that a conversation has, and well under the queue that loses packets.
+const DRAINED: Duration = Duration::from_millis(15);
+/// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
 /// Growth beyond that, where the next loss may wait, and what each report without one adds to it: a
 /// link that overflows by a per cent loses a packet, not four frames, and one that is as wide as
@@ -23,6 +31,19 @@ const PROBE_GROWTH: f64 = 0.000_1;
 /// Reports for which a loss event counts as going on. The one that brings it was made early, over a
 /// time that lay in part before the fall.
 const REPORTS: u32 = 3;
+
+/// What a report says of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// X after it.
+    pub(crate) allowed: Rate,
+    /// X_recv.
+    pub(crate) received: Rate,
+    /// p.
+    pub(crate) p: LossEventRate,
+    /// The queue that stands between frames.
+    pub(crate) queue: Duration,
+}
 
 /// The limit under X, while there is one.
 #[derive(Clone, Debug, Default)]
@@ -36,33 +57,41 @@ pub(crate) struct Fall {
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     rate: Rate,
-    /// What the receiver saw when packets were lost: about what the path carries.
+    /// What the receiver saw when the rate fell: about what the path carries.
     carried: Rate,
     /// Reports without loss beyond that.
     probes: u32,
 }
 
 impl Fall {
-    /// A report came: X after it, X_recv and p in it.
-    pub(crate) fn observe(&mut self, allowed: Rate, received: Rate, p: LossEventRate) {
-        if p > self.p {
+    /// A report came.
+    pub(crate) fn observe(&mut self, report: &Report) {
+        let loss = report.p > self.p;
+        if loss {
             self.losing = REPORTS;
         }
-        self.p = p;
-        let seen = received > Rate::ZERO;
-        let fallen = seen && received < allowed * FALLEN;
+        self.p = report.p;
+        let aimed = self.rate(report.allowed);
+        let fallen = report.received > Rate::ZERO && report.received < aimed * FALLEN;
         self.limit = match self.limit {
-            limit if self.losing > 0 && (fallen || limit.is_some() && seen) => {
-                let below = received * BELOW;
-                let rate = limit.map_or(below, |limit| limit.rate.min(below));
-                Some(Limit {
-                    rate,
-                    carried: received,
-                    probes: 0,
-                })
-            }
-            limit => limit.map(Limit::grown).filter(|limit| limit.rate < allowed),
+            _ if self.losing > 0 && fallen => Some(Limit {
+                rate: report.received * BELOW,
+                carried: report.received,
+                probes: 0,
+            }),
+            Some(limit) if report.queue > DRAINED => Some(Limit {
+                rate: limit.rate.min(limit.carried * DRAIN),
+                probes: 0,
+                ..limit
+            }),
+            Some(limit) if loss => Some(Limit {
+                rate: limit.rate.min(limit.carried * BELOW),
+                probes: 0,
+                ..limit
+            }),
+            limit => limit.map(Limit::grown),
         };
+        self.limit = self.limit.filter(|limit| limit.rate < report.allowed);
         self.losing = self.losing.saturating_sub(1);
     }
 
@@ -97,37 +126,61 @@ mod tests {
         Rate::from_bits_per_sec(rate * 1e6)
     }
 
-    fn p(p: f64) -> LossEventRate {
-        LossEventRate::new(p)
+    /// X and X_recv in Mb/s, p, and the queue in ms.
+    fn report(fall: &mut Fall, allowed: f64, received: f64, p: f64, queue: u64) -> f64 {
+        fall.observe(&Report {
+            allowed: mbps(allowed),
+            received: mbps(received),
+            p: LossEventRate::new(p),
+            queue: Duration::from_millis(queue),
+        });
+        (fall.rate(mbps(allowed)).bits_per_sec() / 1e4).round() / 100.0
     }
 
     #[test]
     fn a_sender_that_is_only_data_limited_is_not_held_down() {
         let mut fall = Fall::default();
-        fall.observe(mbps(8.0), mbps(2.0), p(0.0));
-        fall.observe(mbps(8.0), mbps(2.0), p(0.0));
-        assert_eq!(fall.rate(mbps(8.0)), mbps(8.0));
+        assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 0), 8.0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 200), 8.0);
     }
 
     #[test]
     fn an_ordinary_loss_event_does_not_hold_it_down() {
         let mut fall = Fall::default();
-        fall.observe(mbps(3.0), mbps(2.9), p(0.002));
-        fall.observe(mbps(2.8), mbps(2.5), p(0.003));
-        assert_eq!(fall.rate(mbps(2.8)), mbps(2.8));
+        assert_eq!(report(&mut fall, 3.0, 2.9, 0.002, 50), 3.0);
+        assert_eq!(report(&mut fall, 2.8, 2.5, 0.003, 50), 2.8);
     }
 
     #[test]
-    fn a_fall_is_followed_at_once_and_left_gradually() {
+    fn a_fall_is_followed_at_once_drained_and_left_gradually() {
         let mut fall = Fall::default();
-        fall.observe(mbps(8.0), mbps(7.0), p(0.001));
-        fall.observe(mbps(7.5), mbps(2.0), p(0.001));
-        assert_eq!(fall.rate(mbps(7.5)), mbps(2.0) * BELOW);
+        report(&mut fall, 8.0, 7.0, 0.001, 60);
+        assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 200), 1.7);
+        // 1.4 Mb/s, seven tenths of what the path carries, while the queue is long.
+        for _ in 0..5 {
+            assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 150), 1.4);
+        }
         let mut reports = 0;
-        while fall.rate(mbps(2.0)) < mbps(2.0) {
-            fall.observe(mbps(2.0), mbps(1.7), p(0.001));
+        while report(&mut fall, 7.5, 1.4, 0.001, 10) < 2.0 {
             reports += 1;
         }
-        assert!((10..60).contains(&reports), "{reports}");
+        assert!((10..20).contains(&reports), "{reports}");
+        while report(&mut fall, 7.5, 2.0, 0.001, 10) < 7.5 {
+            reports += 1;
+        }
+        assert!((100..200).contains(&reports), "{reports}");
+    }
+
+    /// Beside others that keep losing packets, the limit does not creep down to nothing.
+    #[test]
+    fn losses_that_are_not_falls_take_it_no_lower_than_the_drain() {
+        let mut fall = Fall::default();
+        let mut p = 0.001;
+        report(&mut fall, 8.0, 2.0, p, 200);
+        for _ in 0..100 {
+            p += 0.000_1;
+            let aimed = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
+            assert!(report(&mut fall, 8.0, aimed * 0.95, p, 200) >= 1.4);
+        }
     }
 }

@@ -26,7 +26,7 @@ use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use crate::fall::Fall;
+use crate::fall::{Fall, Report};
 use crate::rtt_track::RttTrack;
 
 /// What the policy is told when it starts.
@@ -45,7 +45,7 @@ impl PolicyConfig {
     pub const DEADLINE: Duration = Duration::from_millis(150);
     /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
     /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
-    pub const PLAYOUT: Duration = Duration::from_millis(20);
+    pub const PLAYOUT: Duration = Duration::from_millis(16);
 
     /// The thesis's deadline, for frames that come at this interval.
     pub const fn new(frame_interval: Duration) -> Self {
@@ -125,8 +125,12 @@ impl Policy {
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
         self.rtt.observe(now, sample);
-        self.fall
-            .observe(path.allowed_rate, path.receive_rate, path.loss_event_rate);
+        self.fall.observe(&Report {
+            allowed: path.allowed_rate,
+            received: path.receive_rate,
+            p: path.loss_event_rate,
+            queue: self.rtt.standing_queue(),
+        });
     }
 
     /// The deadline that frames are coded for: γ, or longer while the path cannot meet that.

@@ -46,6 +46,18 @@ impl RttTrack {
         }
     }
 
+    /// The queue that stands between frames: the least of the window over the least of all.
+    pub(crate) fn standing_queue(&self) -> Duration {
+        let now = self.recent.iter().map(|(_, sample)| *sample).min();
+        now.zip(self.least())
+            .map_or(Duration::ZERO, |(now, least)| now.saturating_sub(least))
+    }
+
+    /// The least round-trip time of late: that of the path with an empty queue.
+    fn least(&self) -> Option<Duration> {
+        self.minima.iter().flatten().min().copied()
+    }
+
     /// The delay of media on its way: half the least round trip, and all of the queueing.
     ///
     /// The queue is read from the longest sample, for feedback meets a frame anywhere, while the
@@ -55,7 +67,7 @@ impl RttTrack {
         let Some(now) = longest.or(path.rtt) else {
             return Duration::ZERO;
         };
-        let least = self.minima.iter().flatten().min().copied().unwrap_or(now);
+        let least = self.least().unwrap_or(now);
         least / 2 + now.saturating_sub(least)
     }
 }
