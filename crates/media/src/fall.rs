@@ -16,11 +16,9 @@ use tfrc::units::{LossEventRate, Rate};
 const FALLEN: f64 = 0.7;
 /// Frames are then made for this share of what the receiver sees.
 const BELOW: f64 = 0.85;
-/// The same while the queue is longer than [`DRAINED`], so that what overflowed drains: 240 ms of
-/// it in less than a second.
+/// The same while more than half a frame interval of queue stands between frames, so that what
+/// overflowed drains: 240 ms of it in less than a second.
 const DRAIN: f64 = 0.7;
-/// A tenth of the time that a conversation has, and well under the queue that loses packets.
-const DRAINED: Duration = Duration::from_millis(15);
 /// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
 /// Growth beyond that, where the next loss may wait, and what each report without one adds to it: a
@@ -46,8 +44,11 @@ pub(crate) struct Report {
 }
 
 /// The limit under X, while there is one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Fall {
+    /// The standing queue that is taken for drained. A frame's own packets queue behind each other
+    /// for about as long, where the link is slow.
+    drained: Duration,
     limit: Option<Limit>,
     p: LossEventRate,
     /// Reports for which the last loss event still counts.
@@ -64,6 +65,16 @@ struct Limit {
 }
 
 impl Fall {
+    /// No fall has been seen yet, of frames that come at this interval.
+    pub(crate) fn new(frame_interval: Duration) -> Self {
+        Self {
+            drained: frame_interval / 2,
+            limit: None,
+            p: LossEventRate::ZERO,
+            losing: 0,
+        }
+    }
+
     /// A report came.
     pub(crate) fn observe(&mut self, report: &Report) {
         let loss = report.p > self.p;
@@ -79,7 +90,7 @@ impl Fall {
                 carried: report.received,
                 probes: 0,
             }),
-            Some(limit) if report.queue > DRAINED => Some(Limit {
+            Some(limit) if report.queue > self.drained => Some(Limit {
                 rate: limit.rate.min(limit.carried * DRAIN),
                 probes: 0,
                 ..limit
@@ -139,21 +150,21 @@ mod tests {
 
     #[test]
     fn a_sender_that_is_only_data_limited_is_not_held_down() {
-        let mut fall = Fall::default();
+        let mut fall = Fall::new(Duration::from_millis(40));
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 0), 8.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 200), 8.0);
     }
 
     #[test]
     fn an_ordinary_loss_event_does_not_hold_it_down() {
-        let mut fall = Fall::default();
+        let mut fall = Fall::new(Duration::from_millis(40));
         assert_eq!(report(&mut fall, 3.0, 2.9, 0.002, 50), 3.0);
         assert_eq!(report(&mut fall, 2.8, 2.5, 0.003, 50), 2.8);
     }
 
     #[test]
     fn a_fall_is_followed_at_once_drained_and_left_gradually() {
-        let mut fall = Fall::default();
+        let mut fall = Fall::new(Duration::from_millis(40));
         report(&mut fall, 8.0, 7.0, 0.001, 60);
         assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 200), 1.7);
         // 1.4 Mb/s, seven tenths of what the path carries, while the queue is long.
@@ -174,7 +185,7 @@ mod tests {
     /// Beside others that keep losing packets, the limit does not creep down to nothing.
     #[test]
     fn losses_that_are_not_falls_take_it_no_lower_than_the_drain() {
-        let mut fall = Fall::default();
+        let mut fall = Fall::new(Duration::from_millis(40));
         let mut p = 0.001;
         report(&mut fall, 8.0, 2.0, p, 200);
         for _ in 0..100 {

@@ -107,7 +107,7 @@ impl Policy {
         Self {
             config,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
-            fall: Fall::default(),
+            fall: Fall::new(config.frame_interval),
             preparation: Duration::ZERO,
             expansion,
             credit: Duration::ZERO,
