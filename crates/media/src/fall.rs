@@ -35,6 +35,8 @@ const REPORTS: u32 = 3;
 pub(crate) struct Report {
     /// X after it.
     pub(crate) allowed: Rate,
+    /// The rate that frames were made for.
+    pub(crate) aimed: Rate,
     /// X_recv.
     pub(crate) received: Rate,
     /// p.
@@ -82,8 +84,7 @@ impl Fall {
             self.losing = REPORTS;
         }
         self.p = report.p;
-        let aimed = self.rate(report.allowed);
-        let fallen = report.received > Rate::ZERO && report.received < aimed * FALLEN;
+        let fallen = report.received > Rate::ZERO && report.received < report.aimed * FALLEN;
         self.limit = match self.limit {
             _ if self.losing > 0 && fallen => Some(Limit {
                 rate: report.received * BELOW,
@@ -137,10 +138,11 @@ mod tests {
         Rate::from_bits_per_sec(rate * 1e6)
     }
 
-    /// X and X_recv in Mb/s, p, and the queue in ms.
+    /// X and X_recv in Mb/s, p, and the queue in ms, where frames are made for all that is allowed.
     fn report(fall: &mut Fall, allowed: f64, received: f64, p: f64, queue: u64) -> f64 {
         fall.observe(&Report {
             allowed: mbps(allowed),
+            aimed: fall.rate(mbps(allowed)),
             received: mbps(received),
             p: LossEventRate::new(p),
             queue: Duration::from_millis(queue),
@@ -153,6 +155,19 @@ mod tests {
         let mut fall = Fall::new(Duration::from_millis(40));
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 0), 8.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 200), 8.0);
+    }
+
+    #[test]
+    fn a_loss_while_a_deadline_keeps_frames_small_is_no_fall() {
+        let mut fall = Fall::new(Duration::from_millis(100));
+        fall.observe(&Report {
+            allowed: mbps(1.4),
+            aimed: mbps(0.6),
+            received: mbps(0.58),
+            p: LossEventRate::new(0.001),
+            queue: Duration::from_millis(20),
+        });
+        assert_eq!(fall.rate(mbps(1.4)), mbps(1.4));
     }
 
     #[test]

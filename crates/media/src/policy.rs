@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
-use tfrc::units::Bytes;
+use tfrc::units::{Bytes, Rate};
 
 use crate::fall::{Fall, Report};
 use crate::rtt_track::RttTrack;
@@ -87,6 +87,8 @@ pub struct Policy {
     config: PolicyConfig,
     rtt: RttTrack,
     fall: Fall,
+    /// The rate that the last target comes to.
+    aimed: Rate,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -108,6 +110,7 @@ impl Policy {
             config,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
             fall: Fall::new(config.frame_interval),
+            aimed: Rate::ZERO,
             preparation: Duration::ZERO,
             expansion,
             credit: Duration::ZERO,
@@ -127,6 +130,7 @@ impl Policy {
         self.rtt.observe(now, sample);
         self.fall.observe(&Report {
             allowed: path.allowed_rate,
+            aimed: self.aimed,
             received: path.receive_rate,
             p: path.loss_event_rate,
             queue: self.rtt.standing_queue(),
@@ -168,8 +172,10 @@ impl Policy {
         if ahead > Bytes::ZERO && wire < least {
             return None;
         }
+        let wire = wire.max(least);
+        self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
-            size: self.scan_size(wire.max(least)),
+            size: self.scan_size(wire),
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
         })
@@ -320,7 +326,7 @@ fn average(mean: Duration, sample: Duration) -> Duration {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tfrc::units::{LossEventRate, Rate};
+    use tfrc::units::LossEventRate;
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
