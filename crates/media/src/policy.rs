@@ -128,6 +128,13 @@ impl Policy {
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
         self.rtt.observe(now, sample);
+        let interval = self.config.frame_interval;
+        if path.rtt.unwrap_or_default() < interval * 3 / 2 {
+            // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
+            // pauses between frames, not of the path; and five such round trips are few frames.
+            self.fall = Fall::new(interval);
+            return;
+        }
         self.fall.observe(&Report {
             allowed: path.allowed_rate,
             aimed: self.aimed,
