@@ -45,7 +45,7 @@ impl PolicyConfig {
     pub const DEADLINE: Duration = Duration::from_millis(150);
     /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
     /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
-    pub const PLAYOUT: Duration = Duration::from_millis(16);
+    pub const PLAYOUT: Duration = Duration::from_millis(22);
 
     /// The thesis's deadline, for frames that come at this interval.
     pub const fn new(frame_interval: Duration) -> Self {
@@ -89,6 +89,8 @@ pub struct Policy {
     fall: Fall,
     /// The rate that the last target comes to.
     aimed: Rate,
+    /// The largest X_recv of late.
+    received: Rate,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -111,6 +113,7 @@ impl Policy {
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
             fall: Fall::new(config.frame_interval),
             aimed: Rate::ZERO,
+            received: Rate::ZERO,
             preparation: Duration::ZERO,
             expansion,
             credit: Duration::ZERO,
@@ -128,6 +131,7 @@ impl Policy {
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
         self.rtt.observe(now, sample);
+        self.received = path.receive_rate.max(self.received * RECEIVED_DECAY);
         let interval = self.config.frame_interval;
         if path.rtt.unwrap_or_default() < interval * 3 / 2 {
             // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
@@ -173,7 +177,7 @@ impl Policy {
         self.update_deadline(now, path, least);
         // What will still be queued when this picture has been coded.
         let ahead = queued - rate * self.preparation;
-        let carried = interval - ahead;
+        let carried = self.carried(interval) - ahead;
         let in_time = self.room(path, self.deadline()) - ahead;
         let wire = carried.min(in_time);
         if ahead > Bytes::ZERO && wire < least {
@@ -249,6 +253,19 @@ impl Policy {
         self.credit = average(self.credit, nominal.saturating_sub(duration));
     }
 
+    /// What the path carries from one frame to the next.
+    ///
+    /// A deadline that holds frames small lets X rise above the link (RFC 5348 §4.3), because nothing
+    /// is lost. When that deadline is stretched, only what has been seen to arrive is a measure.
+    fn carried(&self, interval: Bytes) -> Bytes {
+        if self.is_path_too_slow() && self.received > Rate::ZERO {
+            let seen = self.received * STRETCHED_GROWTH * self.config.frame_interval;
+            interval.min(seen.max(self.least(interval)))
+        } else {
+            interval
+        }
+    }
+
     /// The smallest frame worth sending, on the wire.
     fn least(&self, interval: Bytes) -> Bytes {
         self.floor.max(Bytes::new(interval.get() / WORTH_SENDING))
@@ -308,6 +325,12 @@ const QUEUE_FRAMES: u32 = 4;
 /// A frame that gets less than this part of what X carries in an interval is not worth its headers:
 /// the picture would cost 12 dB or so against what the path could show a little later.
 const WORTH_SENDING: u64 = 4;
+
+/// What X_recv once was counts less by this with each report: half of it after some twenty.
+const RECEIVED_DECAY: f64 = 0.97;
+
+/// Frames by a stretched deadline may be this much larger than what arrived.
+const STRETCHED_GROWTH: f64 = 1.1;
 
 /// How long γ must have been feasible before the deadline returns to it: longer than the queue of
 /// a drop-tail link takes to drain and fill again around one loss event.
