@@ -341,15 +341,18 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Starts the page, and says where it is.
+/// Starts the page unless the run is headless, and says where it is.
 pub(crate) fn page(
     run: &RunArgs,
     info: &PageInfo,
     controls: impl Fn(Knobs) -> Result<(), String> + Send + Sync + 'static,
-) -> Result<Arc<Page>, Failure> {
+) -> Result<Option<Arc<Page>>, Failure> {
+    if run.headless {
+        return Ok(None);
+    }
     let page = Page::start(run.page, info, controls).map_err(Failure::usage)?;
     say(format_args!("page: http://{}", page.address()))?;
-    Ok(Arc::new(page))
+    Ok(Some(Arc::new(page)))
 }
 
 /// Where there is no link to turn.

@@ -28,12 +28,8 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }
-    let page = if args.run.headless {
-        None
-    } else {
-        let info = setup::page_info(Mode::Call, Some(&args.picture), Some(&format));
-        Some(setup::page(&args.run, &info, setup::no_knobs)?)
-    };
+    let info = setup::page_info(Mode::Call, Some(&args.picture), Some(&format));
+    let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),

@@ -58,11 +58,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
     }
 
-    let page = if args.run.headless {
-        None
-    } else {
-        Some(start_page(args, &format, Arc::clone(&relay))?)
-    };
+    let page = start_page(args, &format, Arc::clone(&relay))?;
     let (from_a, from_b) = (References::default(), References::default());
     let both = args.both;
     let (role_a, role_b) = if both {
@@ -154,7 +150,7 @@ fn start_page(
     args: &DemoArgs,
     format: &evenkeel_media::source::Format,
     relay: Arc<RelayHandle>,
-) -> Result<Arc<Page>, Failure> {
+) -> Result<Option<Arc<Page>>, Failure> {
     let info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
     let both = args.both;
     let controls = move |knobs: Knobs| turn(&relay, &knobs, both).map_err(|gone| gone.to_string());

@@ -35,12 +35,8 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let sink = setup::sink(args.record.as_deref(), frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
-    let page = if args.run.headless {
-        None
-    } else {
-        let info = setup::page_info(Mode::Recv, None, None);
-        Some(setup::page(&args.run, &info, setup::no_knobs)?)
-    };
+    let info = setup::page_info(Mode::Recv, None, None);
+    let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),

@@ -36,12 +36,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         fs::write(path, description.to_string())
             .map_err(|error| setup::cannot("write", path, &error))?;
     }
-    let page = if args.run.headless {
-        None
-    } else {
-        let info = setup::page_info(Mode::Send, Some(&args.picture), Some(&format));
-        Some(setup::page(&args.run, &info, setup::no_knobs)?)
-    };
+    let info = setup::page_info(Mode::Send, Some(&args.picture), Some(&format));
+    let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
