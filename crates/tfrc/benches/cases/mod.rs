@@ -1,0 +1,129 @@
+//! What is measured: the same calls on the same packets for instructions and for nanoseconds.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+
+const SIZE: Bytes = Bytes::new(1_200);
+/// Reports that bring a sender to a steady rate.
+pub(crate) const WARM_UP: u64 = 20;
+/// One packet in this many comes behind the four that follow it.
+const REORDERED: u64 = 100;
+
+/// A path, as its packets arrive.
+#[derive(Clone, Copy)]
+pub(crate) struct Traffic {
+    /// From a packet's departure to the next.
+    pub spacing: Duration,
+    pub rtt: Duration,
+    /// The last of so many is lost.
+    pub lost: Option<u64>,
+    pub reordered: bool,
+}
+
+/// 3 Mb/s and 60 ms: 19 packets a report, the fewest of the streams here that lose nothing.
+pub(crate) const IN_ORDER: Traffic = Traffic {
+    spacing: Duration::from_micros(3_200),
+    rtt: Duration::from_millis(60),
+    lost: None,
+    reordered: false,
+};
+
+/// Eight packets a round trip, so that each loss is an event of its own: a sender that loses one packet
+/// in ten sends no more than two a round trip.
+pub(crate) const LOSSY: Traffic = Traffic {
+    spacing: Duration::from_micros(7_500),
+    rtt: Duration::from_millis(60),
+    lost: Some(10),
+    reordered: true,
+};
+
+/// Uncompressed HDTV: 75,000 packets a second, with more loss than the equation grants such a rate.
+pub(crate) const HDTV: Traffic = Traffic {
+    spacing: Duration::from_nanos(13_333),
+    rtt: Duration::from_millis(60),
+    lost: Some(1_000),
+    reordered: true,
+};
+
+impl Traffic {
+    /// Packets in the order of their arrival.
+    pub(crate) fn arrivals(self, count: u64) -> Vec<Arrival> {
+        let mut order: Vec<u64> = (0..count)
+            .filter(|seq| self.lost.is_none_or(|every| seq % every != every - 1))
+            .collect();
+        if self.reordered {
+            for late in (0..order.len().saturating_sub(5)).step_by(REORDERED as usize) {
+                order[late..late + 5].rotate_left(1);
+            }
+        }
+        order
+            .into_iter()
+            .zip(0u32..)
+            .map(|(seq, arrived)| Arrival {
+                seq,
+                at: Instant::from_secs(1) + self.spacing * arrived,
+                timestamp: seq as u32,
+                rtt: Some(self.rtt),
+                size: SIZE,
+                ecn: Ecn::Ect0,
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn receiver() -> Receiver {
+    Receiver::new(ReceiverConfig::default())
+}
+
+/// What a caller does with a packet.
+#[inline]
+pub(crate) fn receive(receiver: &mut Receiver, arrival: &Arrival) {
+    black_box(receiver.handle_data(arrival));
+    if let Some(report) = receiver.poll_report(arrival.at) {
+        black_box(report);
+    }
+}
+
+/// A sender that has its rate from the equation, after the first reports.
+pub(crate) fn sender() -> Sender {
+    let mut sender = Sender::new(Instant::ZERO, SenderConfig::default());
+    for (now, feedback) in reports(WARM_UP) {
+        send_until(&mut sender, now);
+        sender.handle_feedback(now, &feedback);
+    }
+    sender
+}
+
+/// Sends all that may leave up to a time, each packet when it is due.
+pub(crate) fn send_until(sender: &mut Sender, end: Instant) {
+    while sender.next_departure(end) <= end {
+        decide(sender);
+    }
+}
+
+/// Reports a round trip apart, no two alike: R and p wander, the receiver sees what was sent.
+pub(crate) fn reports(count: u64) -> Vec<(Instant, Feedback)> {
+    (1..=count)
+        .map(|i| {
+            let now = Instant::from_millis(60 * i);
+            let feedback = Feedback {
+                sent_at: now - Duration::from_micros(60_000 + i * 7_919 % 20_000),
+                delay: Duration::from_micros(i * 104_729 % 3_000),
+                receive_rate: Rate::from_bytes_per_sec(4e5 + (i * 31 % 97) as f64),
+                loss_event_rate: LossEventRate::new(1e-3 + (i * 17 % 89) as f64 * 1e-5),
+            };
+            (now, feedback)
+        })
+        .collect()
+}
+
+/// What a caller does to send a packet: it asks when, and says that it was then.
+#[inline]
+pub(crate) fn decide(sender: &mut Sender) {
+    let now = sender.next_departure(Instant::ZERO);
+    sender.handle_sent(black_box(now), SIZE);
+}
