@@ -54,15 +54,23 @@ pub enum DropReason {
     Capacity,
 }
 
-/// A bounded list of events: who does not read loses the oldest.
+/// A bounded list of events, once somebody wants them: who does not read loses the oldest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventLog {
+    wanted: bool,
     events: VecDeque<Event>,
     overwritten: u64,
 }
 
 impl EventLog {
+    pub(crate) fn keep(&mut self) {
+        self.wanted = true;
+    }
+
     pub(crate) fn push(&mut self, event: Event) {
+        if !self.wanted {
+            return;
+        }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
             self.overwritten += 1;
@@ -89,6 +97,12 @@ mod tests {
     #[test]
     fn a_log_that_nobody_reads_keeps_the_newest() {
         let mut log = EventLog::default();
+        log.push(Event::RateChanged {
+            at: Instant::ZERO,
+            rate: Rate::ZERO,
+        });
+        assert_eq!(log.pop(), None);
+        log.keep();
         for nanos in 0..MAX_EVENTS as u64 + 3 {
             log.push(Event::RateChanged {
                 at: Instant::from_nanos(nanos),

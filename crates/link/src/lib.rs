@@ -35,5 +35,6 @@ pub use event::{DropReason, Event};
 pub use link::{Count, Counters, Jitter, Link, LinkConfig};
 pub use loss::Loss;
 pub use queue::QueueLimit;
+pub use random::Random;
 pub use schedule::{Change, Field, Schedule, ScheduleError};
 pub use trace_file::{DeliveryTrace, DeliveryTraceError};

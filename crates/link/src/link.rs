@@ -3,7 +3,7 @@
 use crate::event::{DropReason, Event, EventLog};
 use crate::loss::{Loss, LossProcess};
 use crate::queue::{Queue, QueueLimit, Waiting};
-use crate::random::{Random, Stream};
+use crate::random::{Random, stream};
 use crate::rate::Wire;
 use crate::trace_file::DeliveryTrace;
 use std::collections::VecDeque;
@@ -147,7 +147,7 @@ impl<P> Link<P> {
             travelling: VecDeque::new(),
             delay: config.delay,
             jitter: config.jitter,
-            jitter_random: Random::new(seed, Stream::Jitter),
+            jitter_random: Random::new(seed, stream::JITTER),
             loss: LossProcess::new(config.loss, seed),
             latest: Instant::ZERO,
             last_output: Instant::ZERO,
@@ -245,6 +245,11 @@ impl<P> Link<P> {
     pub fn set_loss(&mut self, now: Instant, loss: Loss) {
         self.settle(now);
         self.loss.set_model(loss);
+    }
+
+    /// Keeps events from now on, for [`Link::poll_event`]: a link does not unless it is told to.
+    pub fn keep_events(&mut self) {
+        self.events.keep();
     }
 
     /// The next event, oldest first. At most a few thousand are kept.

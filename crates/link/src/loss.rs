@@ -1,6 +1,6 @@
 //! Which packets the path itself loses, before they reach the queue.
 
-use crate::random::{Random, Stream};
+use crate::random::{Random, stream};
 
 /// Loss that does not depend on the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,7 +26,7 @@ impl LossProcess {
     pub(crate) fn new(model: Loss, seed: u64) -> Self {
         Self {
             model,
-            random: Random::new(seed, Stream::Loss),
+            random: Random::new(seed, stream::LOSS),
             since_last: 0,
         }
     }

@@ -1,23 +1,17 @@
-//! The link's own random numbers: xoshiro256++ (Blackman and Vigna, 2019), one stream a component.
-
-/// Which component draws: each has its own stream, so that a change to one leaves the draws of the
-/// other as they were.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Stream {
-    Loss = 1,
-    Jitter = 2,
-}
+//! Random numbers of the path and of traffic: xoshiro256++ (Blackman and Vigna, 2019).
 
 /// A seeded generator: the same seed and stream give the same numbers on any machine.
 #[derive(Clone, Debug)]
-pub(crate) struct Random {
+pub struct Random {
     state: [u64; 4],
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64, stream: Stream) -> Self {
+    /// The generator of one component: each has its own `stream` of a run's seed, so that a change to
+    /// one leaves the draws of the others as they were.
+    pub fn new(seed: u64, stream: u64) -> Self {
         // SplitMix64 fills the state, as the generator's authors advise: it is never all zero.
-        let mut mixer = seed ^ (stream as u64).wrapping_mul(STREAM_SPACING);
+        let mut mixer = seed ^ stream.wrapping_mul(STREAM_SPACING);
         let state = core::array::from_fn(|_| {
             mixer = mixer.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let mut z = mixer;
@@ -28,7 +22,8 @@ impl Random {
         Self { state }
     }
 
-    fn next_u64(&mut self) -> u64 {
+    /// Uniform over all values.
+    pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -42,16 +37,22 @@ impl Random {
     }
 
     /// Uniform in [0, 1), of the 2^53 values that a double holds exactly.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Normal with mean 0 and standard deviation 1, nearly: the sum of twelve uniforms (variance
     /// 1/12 each). Its distribution differs from the normal by less than 0.003 everywhere and it
     /// needs addition alone, where the exact methods need a logarithm that differs by machine.
-    pub(crate) fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
     }
+}
+
+/// The streams of one link.
+pub(crate) mod stream {
+    pub(crate) const LOSS: u64 = 1;
+    pub(crate) const JITTER: u64 = 2;
 }
 
 /// Odd, so that two streams of one seed never start alike; the digits of the square root of 3.
@@ -64,9 +65,9 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers_and_another_stream_gives_others() {
         let draw = |seed, stream| Random::new(seed, stream).next_u64();
-        assert_eq!(draw(7, Stream::Loss), draw(7, Stream::Loss));
-        assert_ne!(draw(7, Stream::Loss), draw(7, Stream::Jitter));
-        assert_ne!(draw(7, Stream::Loss), draw(8, Stream::Loss));
+        assert_eq!(draw(7, stream::LOSS), draw(7, stream::LOSS));
+        assert_ne!(draw(7, stream::LOSS), draw(7, stream::JITTER));
+        assert_ne!(draw(7, stream::LOSS), draw(8, stream::LOSS));
     }
 
     #[test]
@@ -80,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_normal_has_mean_zero_and_variance_one() {
-        let mut random = Random::new(1, Stream::Jitter);
+        let mut random = Random::new(1, stream::JITTER);
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..100_000 {
             let z = random.normal();

@@ -52,6 +52,7 @@ fn packets_come_out_after_their_turn_their_bits_and_the_delay() {
 #[test]
 fn a_caller_that_comes_late_finds_every_instant_as_it_was() {
     let mut link = Link::new(config(), 1);
+    link.keep_events();
     for number in 0..4 {
         link.handle_packet(ms(0), number, SIZE);
     }
@@ -214,6 +215,7 @@ fn no_configuration_makes_the_link_hold_without_bound() {
     }
     assert!(link.counters().dropped.packets > 0);
     let mut link = Link::new(endless, 1);
+    link.keep_events();
     for _ in 0..300 {
         link.handle_packet(ms(0), (), Bytes::new(1 << 20));
     }

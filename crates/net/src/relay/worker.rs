@@ -243,8 +243,10 @@ impl Worker {
 
 impl Path {
     fn new(config: LinkConfig, seed: u64) -> Self {
+        let mut link = Link::new(config, seed);
+        link.keep_events();
         Self {
-            link: Link::new(config, seed),
+            link,
             schedule: VecDeque::new(),
         }
     }

@@ -1,0 +1,52 @@
+//! A discrete-event simulator that runs Evenkeel's own sessions beside TCP and other traffic.
+//!
+//! A network is a [`Topology`] of nodes and [links](evenkeel_link::Link); a flow is two
+//! [agents](Agent) and a path each way; [`Simulation`] lets time pass.
+//!
+//! ```
+//! use evenkeel_link::{LinkConfig, QueueLimit};
+//! use evenkeel_sim::{Simulation, TfrcConfig, TfrcReceiver, TfrcSender, Topology, Traffic};
+//! use tfrc::time::{Duration, Instant};
+//! use tfrc::units::Rate;
+//!
+//! let mut net = Topology::new();
+//! let (sender, receiver) = (net.add_node(), net.add_node());
+//! let bottleneck = LinkConfig {
+//!     rate: Rate::from_bits_per_sec(1e6),
+//!     delay: Duration::from_millis(20),
+//!     queue: QueueLimit::Packets(20),
+//!     ..LinkConfig::default()
+//! };
+//! let [there, _back] = net.add_duplex(sender, receiver, bottleneck)?;
+//!
+//! let mut sim = Simulation::new(&net, 1);
+//! let (forward, reverse) = (net.route(sender, receiver)?, net.route(receiver, sender)?);
+//! sim.add_flow(
+//!     &forward,
+//!     &reverse,
+//!     Traffic::TfrcSender(TfrcSender::new(TfrcConfig::default())),
+//!     Traffic::TfrcReceiver(TfrcReceiver::new(Default::default())),
+//! );
+//! sim.run_until(Instant::from_secs(30));
+//! let carried = sim.link(there).counters().delivered.bytes / Duration::from_secs(30);
+//! assert!(carried > Rate::from_bits_per_sec(0.9e6));
+//! # Ok::<(), evenkeel_sim::TopologyError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod agent;
+mod event;
+mod simulation;
+mod sink;
+mod source;
+mod tfrc_flow;
+mod topology;
+mod traffic;
+
+pub use agent::{Agent, Packet};
+pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
+pub use sink::Sink;
+pub use source::{Pattern, Source};
+pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
+pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
+pub use traffic::{Body, Traffic};

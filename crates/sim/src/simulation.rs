@@ -1,0 +1,328 @@
+//! The engine: it hands packets from agents to links, from link to link and to agents, in time.
+
+use crate::agent::{Agent, Packet};
+use crate::event::EventQueue;
+use crate::topology::{LinkId, Path, Topology};
+use evenkeel_link::{Change, Event, Link, Random};
+use tfrc::time::Instant;
+
+/// A flow of a [`Simulation`]: two agents and the path each way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(u32);
+
+impl FlowId {
+    /// Flows count from zero in the order in which they were added.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    const fn sender(self) -> u32 {
+        2 * self.0
+    }
+
+    const fn receiver(self) -> u32 {
+        2 * self.0 + 1
+    }
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first agent of [`Simulation::add_flow`].
+    Sender,
+    /// The second.
+    Receiver,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The time has come.
+    Reached,
+    /// Nothing is left that could happen: all flows have ended, or what they wait for cannot come.
+    NothingLeft {
+        /// When the last thing happened.
+        at: Instant,
+    },
+    /// An agent asked to be woken a million times without letting time pass.
+    TimeStandsStill {
+        /// When.
+        at: Instant,
+        /// Whose agent.
+        flow: FlowId,
+    },
+}
+
+/// Looks on while a simulation runs: where the packets go, and when. `()` looks away, at no cost.
+pub trait Observer<A: Agent> {
+    /// An agent sent a packet.
+    fn sent(&mut self, now: Instant, flow: FlowId, end: End, packet: &Packet<A::Body>) {
+        let _ = (now, flow, end, packet);
+    }
+
+    /// A packet reached an agent, which has not seen it yet.
+    fn arrived(&mut self, now: Instant, flow: FlowId, end: End, packet: &Packet<A::Body>) {
+        let _ = (now, flow, end, packet);
+    }
+}
+
+impl<A: Agent> Observer<A> for () {}
+
+/// A packet inside a link.
+#[derive(Clone, Debug)]
+pub struct Travelling<B> {
+    packet: Packet<B>,
+    /// Where in [`Simulation::stops`] it goes from here.
+    next: u32,
+}
+
+/// What a wake-up is for.
+#[derive(Clone, Copy, Debug)]
+enum Wake {
+    Link(u32),
+    Agent(u32),
+}
+
+/// One place of a path.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    Link(u32),
+    Agent(u32),
+}
+
+#[derive(Debug)]
+struct Hop<B> {
+    link: Link<Travelling<B>>,
+    /// When the queue holds a wake-up for it: an event of another time is out of date.
+    wake: Instant,
+}
+
+#[derive(Debug)]
+struct Station<A> {
+    agent: A,
+    wake: Instant,
+    /// Where its path begins in [`Simulation::stops`].
+    path: u32,
+}
+
+/// A network with flows in it, and the present time.
+///
+/// A link needs one pending event, whatever it holds, and so does an agent: memory is bounded by the
+/// packets under way. A timer that moves further off is left in the queue and asked again when it
+/// fires, so a retransmission timer that every acknowledgement moves costs nothing.
+#[derive(Debug)]
+pub struct Simulation<A: Agent> {
+    now: Instant,
+    events: EventQueue<Wake>,
+    hops: Vec<Hop<A::Body>>,
+    stations: Vec<Station<A>>,
+    /// All paths, one after the other, each ending at an agent.
+    stops: Vec<Stop>,
+    transmissions: u64,
+    /// Agents woken since time last passed.
+    standing_still: u32,
+}
+
+impl<A: Agent> Simulation<A> {
+    /// A network at time zero. `seed` fixes all that its links draw, a stream each.
+    pub fn new(topology: &Topology, seed: u64) -> Self {
+        let hops = topology.configs().enumerate().map(|(index, config)| {
+            let seed = Random::new(seed, index as u64).next_u64();
+            Hop {
+                link: Link::new(*config, seed),
+                wake: Instant::MAX,
+            }
+        });
+        Self {
+            now: Instant::ZERO,
+            events: EventQueue::new(),
+            hops: hops.collect(),
+            stations: Vec::new(),
+            stops: Vec::new(),
+            transmissions: 0,
+            standing_still: 0,
+        }
+    }
+
+    /// Adds a flow: `sender` at the beginning of `forward`, `receiver` at its end and at the
+    /// beginning of `reverse`. Both paths must be of the topology of this simulation.
+    pub fn add_flow(&mut self, forward: &Path, reverse: &Path, sender: A, receiver: A) -> FlowId {
+        let flow = FlowId(self.stations.len() as u32 / 2);
+        for (agent, path, other) in [
+            (sender, forward, flow.receiver()),
+            (receiver, reverse, flow.sender()),
+        ] {
+            let begin = self.stops.len() as u32;
+            let links = path.links().iter().map(|link| Stop::Link(link.0));
+            self.stops.extend(links.chain([Stop::Agent(other)]));
+            self.stations.push(Station {
+                agent,
+                wake: Instant::MAX,
+                path: begin,
+            });
+            self.schedule_agent(self.stations.len() as u32 - 1);
+        }
+        flow
+    }
+
+    /// Lets everything happen that is due by `until`.
+    pub fn run_until(&mut self, until: Instant) -> Outcome {
+        self.run_observed(until, &mut ())
+    }
+
+    /// The same, while `observer` looks on.
+    pub fn run_observed(&mut self, until: Instant, observer: &mut impl Observer<A>) -> Outcome {
+        while let Some((at, wake)) = self.events.pop_until(until) {
+            if at > self.now {
+                self.now = at;
+                self.standing_still = 0;
+            }
+            match wake {
+                Wake::Link(index) => self.serve_link(index, observer),
+                Wake::Agent(index) => {
+                    self.serve_agent(index, observer);
+                    self.standing_still += 1;
+                    if self.standing_still > MAX_WAKES_AT_AN_INSTANT {
+                        let flow = FlowId(index / 2);
+                        return Outcome::TimeStandsStill { at, flow };
+                    }
+                }
+            }
+        }
+        if self.events.is_empty() {
+            return Outcome::NothingLeft { at: self.now };
+        }
+        self.now = self.now.max(until);
+        Outcome::Reached
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// An agent, to be asked for its figures.
+    pub fn agent(&self, flow: FlowId, end: End) -> &A {
+        let index = match end {
+            End::Sender => flow.sender(),
+            End::Receiver => flow.receiver(),
+        };
+        &self.stations[index as usize].agent
+    }
+
+    /// A link, to be asked for its figures.
+    pub fn link(&self, link: LinkId) -> &Link<Travelling<A::Body>> {
+        &self.hops[link.index()].link
+    }
+
+    /// Lets a link keep its events from now on, for [`Simulation::poll_link_event`].
+    pub fn keep_link_events(&mut self, link: LinkId) {
+        self.hops[link.index()].link.keep_events();
+    }
+
+    /// The oldest event of a link that was not taken yet.
+    pub fn poll_link_event(&mut self, link: LinkId) -> Option<Event> {
+        self.hops[link.index()].link.poll_event()
+    }
+
+    /// Changes a link's rate, delay or loss now; when the change says does not matter.
+    pub fn change_link(&mut self, link: LinkId, change: &Change) {
+        change.apply(self.now, &mut self.hops[link.index()].link);
+        self.schedule_link(link.0);
+    }
+
+    /// How many packets links have carried so far, each counted at every link.
+    pub fn transmissions(&self) -> u64 {
+        self.transmissions
+    }
+
+    fn serve_link(&mut self, index: u32, observer: &mut impl Observer<A>) {
+        let hop = &mut self.hops[index as usize];
+        if hop.wake != self.now {
+            return;
+        }
+        hop.wake = Instant::MAX;
+        while let Some(travelling) = self.hops[index as usize].link.poll_output(self.now) {
+            self.transmissions += 1;
+            self.forward(travelling, observer);
+        }
+        self.schedule_link(index);
+    }
+
+    fn serve_agent(&mut self, index: u32, observer: &mut impl Observer<A>) {
+        let station = &mut self.stations[index as usize];
+        if station.wake != self.now {
+            return;
+        }
+        station.wake = Instant::MAX;
+        station.agent.handle_timeout(self.now);
+        self.drain(index, observer);
+    }
+
+    /// Lets an agent send what it may, and notes when it wants to be woken.
+    fn drain(&mut self, index: u32, observer: &mut impl Observer<A>) {
+        loop {
+            let station = &mut self.stations[index as usize];
+            let next = station.path;
+            let Some(packet) = station.agent.poll_transmit(self.now) else {
+                break;
+            };
+            let (flow, end) = owner(index);
+            observer.sent(self.now, flow, end, &packet);
+            self.forward(Travelling { packet, next }, observer);
+        }
+        self.schedule_agent(index);
+    }
+
+    /// Takes a packet to the next place of its path.
+    fn forward(&mut self, mut travelling: Travelling<A::Body>, observer: &mut impl Observer<A>) {
+        match self.stops[travelling.next as usize] {
+            Stop::Link(index) => {
+                travelling.next += 1;
+                let size = travelling.packet.size;
+                let link = &mut self.hops[index as usize].link;
+                link.handle_packet(self.now, travelling, size);
+                self.schedule_link(index);
+            }
+            Stop::Agent(index) => {
+                let (flow, end) = owner(index);
+                observer.arrived(self.now, flow, end, &travelling.packet);
+                let agent = &mut self.stations[index as usize].agent;
+                agent.handle_packet(self.now, travelling.packet);
+                self.drain(index, observer);
+            }
+        }
+    }
+
+    fn schedule_link(&mut self, index: u32) {
+        let hop = &mut self.hops[index as usize];
+        if let Some(at) = hop.link.poll_timeout()
+            && at < hop.wake
+        {
+            hop.wake = at.max(self.now);
+            self.events.push(hop.wake, Wake::Link(index));
+        }
+    }
+
+    fn schedule_agent(&mut self, index: u32) {
+        let station = &mut self.stations[index as usize];
+        if let Some(at) = station.agent.poll_timeout()
+            && at < station.wake
+        {
+            station.wake = at.max(self.now);
+            self.events.push(station.wake, Wake::Agent(index));
+        }
+    }
+}
+
+fn owner(agent: u32) -> (FlowId, End) {
+    let end = if agent.is_multiple_of(2) {
+        End::Sender
+    } else {
+        End::Receiver
+    };
+    (FlowId(agent / 2), end)
+}
+
+/// All flows of the largest scenario may well act at one instant, a few times each.
+const MAX_WAKES_AT_AN_INSTANT: u32 = 1_000_000;

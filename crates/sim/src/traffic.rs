@@ -1,0 +1,79 @@
+//! All kinds of ends and of packets in one type each, so that the engine calls them without
+//! indirection and a packet needs no memory of its own.
+
+use crate::agent::{Agent, Packet};
+use crate::sink::Sink;
+use crate::source::Source;
+use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
+use evenkeel_rtp::ext::RttSendTs;
+use evenkeel_rtp::rtcp::TfrcFeedback;
+use tfrc::time::Instant;
+
+/// What a packet says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A datagram that nobody answers.
+    Datagram {
+        /// Its number, from zero.
+        sequence: u64,
+        /// When it left.
+        sent: Instant,
+    },
+    /// Media under TFRC.
+    TfrcData {
+        /// Its number, from zero.
+        sequence: u64,
+        /// The round-trip time and the send timestamp, as the wire carries them.
+        timing: RttSendTs,
+    },
+    /// A TFRC receiver's report, as the wire carries it.
+    TfrcReport(TfrcFeedback),
+}
+
+/// An end of a flow of any kind.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "agents are few and stay where they are; a box would be a cache miss a packet"
+)]
+pub enum Traffic {
+    /// TFRC, data out.
+    TfrcSender(TfrcSender),
+    /// TFRC, reports out.
+    TfrcReceiver(TfrcReceiver),
+    /// Datagrams whatever the network does.
+    Source(Source),
+    /// Counts what arrives.
+    Sink(Sink),
+}
+
+macro_rules! each {
+    ($self:ident, $agent:ident => $call:expr) => {
+        match $self {
+            Self::TfrcSender($agent) => $call,
+            Self::TfrcReceiver($agent) => $call,
+            Self::Source($agent) => $call,
+            Self::Sink($agent) => $call,
+        }
+    };
+}
+
+impl Agent for Traffic {
+    type Body = Body;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+        each!(self, agent => agent.handle_packet(now, packet));
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        each!(self, agent => agent.handle_timeout(now));
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
+        each!(self, agent => agent.poll_transmit(now))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        each!(self, agent => agent.poll_timeout())
+    }
+}
