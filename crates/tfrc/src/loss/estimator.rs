@@ -80,18 +80,14 @@ impl LossEstimator {
                 self.lose(&hole, before, &first_interval, &mut arrived);
             }
             let joins = self.intervals.event_time().is_some_and(|event| {
-                event + self.rtt() >= arrival.at
-                    || self
-                        .intervals
-                        .event_start()
-                        .is_some_and(|start| arrival.seq < start)
+                event + self.rtt() >= arrival.at || self.intervals.reaches_beyond(arrival.seq)
             });
             if !joins {
                 self.intervals
                     .begin_event(arrival.seq, arrival.at, before, &first_interval);
                 arrived.new_event = true;
             }
-            self.intervals.add_losses(1);
+            self.intervals.add_losses(1, arrival.seq);
         }
         arrived
     }
@@ -138,11 +134,11 @@ impl LossEstimator {
             if joining == 0 {
                 self.intervals
                     .begin_event(seq, hole.nominal_time(seq), before, first_interval);
-                self.intervals.add_losses(1);
+                self.intervals.add_losses(1, seq);
                 arrived.new_event = true;
                 seq += 1;
             } else {
-                self.intervals.add_losses(joining);
+                self.intervals.add_losses(joining, seq + (joining - 1));
                 seq += joining;
             }
         }
@@ -229,6 +225,26 @@ mod tests {
         let arrived = estimator.handle_arrival(&packet(2, 60), || 50.0);
         assert!(arrived.recovered && arrived.merged);
         assert!(estimator.loss_event_rate().is_zero());
+    }
+
+    #[test]
+    fn a_late_mark_below_what_is_lost_belongs_to_its_event() {
+        let mut estimator = LossEstimator::new(true);
+        // 11 to 13 are lost at 40 ms; 11 comes a second later, marked, and then 12 and 13.
+        for (seq, ms) in [(10, 0), (14, 40), (15, 41), (16, 42)] {
+            estimator.handle_arrival(&packet(seq, ms), || 50.0);
+        }
+        let marked = Arrival {
+            ecn: Ecn::Ce,
+            ..packet(11, 1_000)
+        };
+        assert!(!estimator.handle_arrival(&marked, || 50.0).new_event);
+        for seq in [12, 13] {
+            // The mark stands, so that the event does.
+            let arrived = estimator.handle_arrival(&packet(seq, 1_001), || 50.0);
+            assert!(arrived.recovered && !arrived.merged);
+        }
+        assert_eq!(estimator.loss_event_rate().get(), 0.02);
     }
 
     #[test]

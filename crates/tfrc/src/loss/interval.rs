@@ -17,6 +17,8 @@ struct Interval {
     start: u64,
     /// Its nominal arrival time, T_old.
     at: Instant,
+    /// The last packet lost or marked in the event.
+    last: u64,
     /// Packets lost or marked in the event; none in the synthetic first interval.
     losses: u64,
     /// Packets in the interval, once closed.
@@ -28,6 +30,7 @@ struct Interval {
 const EMPTY: Interval = Interval {
     start: 0,
     at: Instant::ZERO,
+    last: 0,
     losses: 0,
     length: 0.0,
     discount: 1.0,
@@ -56,7 +59,13 @@ impl Intervals {
         (self.len > 0).then_some(self.recent[0].at)
     }
 
-    /// The first packet of the current loss event.
+    /// True if packet `seq` lies below one that was lost or marked in the current event, so that no
+    /// event can begin with it: each begins above all packets of the one before.
+    pub(super) fn reaches_beyond(&self, seq: u64) -> bool {
+        self.len > 0 && seq < self.recent[0].last
+    }
+
+    #[cfg(test)]
     pub(super) fn event_start(&self) -> Option<u64> {
         (self.len > 0).then_some(self.recent[0].start)
     }
@@ -88,9 +97,11 @@ impl Intervals {
         self.recent[0] = Interval { start, at, ..EMPTY };
     }
 
-    /// Adds lost or marked packets to the current event.
-    pub(super) fn add_losses(&mut self, count: u64) {
-        self.recent[0].losses = self.recent[0].losses.saturating_add(count);
+    /// Adds lost or marked packets, of which `last` is the last, to the current event.
+    pub(super) fn add_losses(&mut self, count: u64, last: u64) {
+        let event = &mut self.recent[0];
+        event.losses = event.losses.saturating_add(count);
+        event.last = event.last.max(last);
     }
 
     /// Takes back one loss of the event that packet `seq` belongs to. True if no loss of that event is
@@ -193,7 +204,7 @@ mod tests {
             intervals.begin_event(start, Instant::from_secs(i as u64), start - 1, || {
                 *length as f64
             });
-            intervals.add_losses(1);
+            intervals.add_losses(1, start);
         }
         (intervals, start)
     }
@@ -249,7 +260,7 @@ mod tests {
     fn a_discount_stays_with_its_intervals_when_the_next_event_comes() {
         let (mut intervals, start) = intervals(&[100; 9], true);
         intervals.begin_event(start + 400, Instant::from_secs(99), start + 399, || 0.0);
-        intervals.add_losses(1);
+        intervals.add_losses(1, start + 400);
         // I_1 = 400 with DF_1 = 1; I_2 … I_8 = 100 with DF = 0.5.
         let expected = (1.0 + 0.5 * 5.0) / (400.0 + 0.5 * 500.0);
         close(intervals.loss_event_rate(start + 400), expected);
@@ -278,8 +289,8 @@ mod tests {
     #[test]
     fn an_event_of_two_losses_survives_the_recovery_of_one() {
         let (mut intervals, start) = intervals(&[100, 50], true);
-        intervals.add_losses(1);
+        intervals.add_losses(1, start + 1);
         assert!(!intervals.take_back(start));
-        assert!(intervals.take_back(start));
+        assert!(intervals.take_back(start + 1));
     }
 }

@@ -79,8 +79,9 @@ pub struct Receiver {
     schedule: Schedule,
     counters: Counters,
     latest: Option<(u32, Instant)>,
-    /// The last p that was computed: a report leaves early when p rises above it (RFC 5348 §6.1).
-    reported: LossEventRate,
+    /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
+    /// p rises above it (RFC 5348 §6.1).
+    computed: LossEventRate,
 }
 
 impl Receiver {
@@ -96,7 +97,7 @@ impl Receiver {
             schedule: Schedule::new(),
             counters: Counters::default(),
             latest: None,
-            reported: LossEventRate::ZERO,
+            computed: LossEventRate::ZERO,
         }
     }
 
@@ -116,7 +117,7 @@ impl Receiver {
         self.count(arrival, arrived);
         self.meter.handle_data(arrival.at, arrival.size);
         self.latest = Some((arrival.timestamp, arrival.at));
-        let p_rose = arrived.new_event && self.estimator.loss_event_rate() > self.reported;
+        let p_rose = arrived.new_event && self.p_rises();
         let rtt_unknown = self.estimator.round_trip_time().is_none();
         self.schedule
             .handle_data(arrival.at, p_rose || arrived.merged || rtt_unknown);
@@ -135,12 +136,12 @@ impl Receiver {
         if !self.schedule.expire(now, rtt) {
             return None;
         }
-        self.reported = self.estimator.loss_event_rate();
+        self.computed = self.estimator.loss_event_rate();
         Some(Report {
             timestamp,
             delay: now.saturating_since(arrived),
             receive_rate: self.meter.report(rtt),
-            loss_event_rate: self.reported,
+            loss_event_rate: self.computed,
         })
     }
 
@@ -162,6 +163,13 @@ impl Receiver {
     /// Packets so far.
     pub const fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Computes p (RFC 5348 §6.1 steps 3 and 4).
+    fn p_rises(&mut self) -> bool {
+        let previous = self.computed;
+        self.computed = self.estimator.loss_event_rate();
+        self.computed > previous
     }
 
     fn count(&mut self, arrival: &Arrival, arrived: Arrived) {

@@ -1,0 +1,118 @@
+//! Random numbers, and random arrivals at a receiver.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+use tfrc::{Arrival, Ecn};
+
+/// SplitMix64.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// In [0, 1).
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub(crate) fn chance(&mut self, probability: f64) -> bool {
+        self.unit() < probability
+    }
+
+    /// In [low, high).
+    pub(crate) fn below(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low)
+    }
+
+    /// In [low, high), every factor of two as likely as the next.
+    pub(crate) fn log(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.unit())
+    }
+
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(0, of.len() as u64) as usize]
+    }
+}
+
+/// A run of missing packets is at most this long: a longer one may begin more events than the detector
+/// keeps of one gap, which is the only thing that it forgets within so few packets.
+const LONGEST_GAP: usize = 10;
+
+/// Packets as they arrive: lost, marked, reordered, repeated, of any size and spacing, with an R that
+/// changes, and with silences. Times never go back.
+pub(crate) fn arrivals(random: &mut Random) -> Vec<Arrival> {
+    let packets = random.below(10, 90);
+    let mut rtt = random.log(1e-4, 20.0);
+    let mut spacing = rtt * random.log(0.01, 3.0);
+    let loss: f64 = random.pick(&[0.0, 0.02, 0.1, 0.4]);
+    let stays_lossy: f64 = random.pick(&[0.0, 0.5]);
+    let mark = random.pick(&[0.0, 0.0, 0.02, 0.2]);
+    let reorder = random.pick(&[0.0, 0.05, 0.4]);
+    let places = random.below(2, 12) as f64;
+    let repeat = random.pick(&[0.0, 0.05]);
+    let rtt_changes = random.pick(&[0.0, 0.1]);
+    let silence = random.pick(&[0.0, 0.02]);
+    let told_from = random.pick(&[0, 0, 0, 3]);
+    let first_seq = random.pick(&[0, 1, 65_530, 1 << 40]);
+    let mut now = random.log(1e-6, 100.0);
+    let (mut gap, mut arrivals) = (0, Vec::new());
+    for i in 0..packets {
+        now += spacing * random.pick(&[0.0, 1.0, 1.0, 1.0, 1.5]);
+        if random.chance(rtt_changes) {
+            rtt = (rtt * random.log(0.2, 5.0)).clamp(1e-4, 20.0);
+            spacing *= random.log(0.5, 2.0);
+        }
+        if random.chance(silence) {
+            now += rtt * random.log(0.5, 20.0);
+        }
+        let lossy = if gap > 0 {
+            f64::max(loss, stays_lossy)
+        } else {
+            loss
+        };
+        if gap < LONGEST_GAP && random.chance(lossy) {
+            gap += 1;
+            continue;
+        }
+        gap = 0;
+        let late = if random.chance(reorder) {
+            spacing * places * random.unit()
+        } else {
+            0.0
+        };
+        let arrival = Arrival {
+            seq: first_seq + i,
+            at: Instant::ZERO + Duration::from_secs_f64(now + late),
+            timestamp: random.next() as u32,
+            rtt: (i >= told_from && !random.chance(0.02)).then(|| Duration::from_secs_f64(rtt)),
+            size: Bytes::new(random.pick(&[1_460, 1_460, 1_460, 40, 9_000])),
+            ecn: if random.chance(mark) {
+                Ecn::Ce
+            } else {
+                Ecn::Ect0
+            },
+        };
+        arrivals.push(arrival);
+        if random.chance(repeat) {
+            let again = spacing * places * random.unit();
+            arrivals.push(Arrival {
+                at: arrival.at + Duration::from_secs_f64(again),
+                ..arrival
+            });
+        }
+    }
+    arrivals.sort_by_key(|arrival| arrival.at);
+    arrivals
+}
