@@ -39,6 +39,7 @@ mod event;
 mod simulation;
 mod sink;
 mod source;
+pub mod tcp;
 mod tfrc_flow;
 mod topology;
 mod traffic;

@@ -1,0 +1,47 @@
+//! TCP at packet level, one way: a sender with endless or finite data and a receiver, both without I/O.
+//!
+//! Data and windows are counted in packets, not bytes: every packet but the last of a flow is full
+//! and is never cut anew, so that both counts tell the same and the smaller numbers are faster. ns-2,
+//! with which the papers were made, counts packets too. The window is a fraction of packets, of which
+//! whole ones are sent.
+//!
+//! Left out, as nothing here depends on it: the handshake (a flow starts with its initial window),
+//! timestamps (one packet a round trip is timed instead), and a reader that falls behind.
+//!
+//! ```
+//! use evenkeel_sim::tcp::{Config, Receiver, Sender};
+//! use tfrc::time::{Duration, Instant};
+//! use tfrc::units::Bytes;
+//!
+//! let config = Config { length: Some(Bytes::new(100_000)), ..Config::default() };
+//! let (mut sender, mut receiver) = (Sender::new(&config)?, Receiver::new(&config)?);
+//! let mut now = Instant::ZERO;
+//! while !sender.is_done() {
+//!     // A round trip of 50 ms without loss.
+//!     while let Some(segment) = sender.poll_transmit(now) {
+//!         receiver.handle_segment(now, segment);
+//!     }
+//!     now += Duration::from_millis(50);
+//!     receiver.handle_timeout(now);
+//!     while let Some(ack) = receiver.poll_ack(now) {
+//!         sender.handle_ack(now, ack);
+//!     }
+//! }
+//! assert_eq!(receiver.delivered(), Bytes::new(100_000));
+//! # Ok::<(), evenkeel_sim::tcp::ConfigError>(())
+//! ```
+
+mod config;
+mod cubic;
+mod receiver;
+mod rto;
+mod runs;
+mod scoreboard;
+mod segment;
+mod sender;
+mod window;
+
+pub use config::{Config, ConfigError, InitialWindow, Variant};
+pub use receiver::Receiver;
+pub use segment::{Ack, SACK_BLOCKS, Segment};
+pub use sender::{Counters, Sender};
