@@ -128,7 +128,7 @@ impl Sender {
 
         if first {
             self.receive_rates.begin(now);
-            (self.allowed, self.bound) = (self.initial_rate(), Bound::Initial);
+            self.set_rate(self.initial_rate(), Bound::Initial);
             self.doubled = now;
             // W_init / R replaces step 4, yet a loss that is known already allows no more than it would.
             if self.equation_rate() < self.allowed {
@@ -201,7 +201,9 @@ impl Sender {
     /// (RFC 5348 §4.5).
     pub fn instantaneous_rate(&self) -> Rate {
         if self.config.oscillation_reduction {
-            (self.allowed * self.rtt.oscillation_factor()).max(self.floor())
+            (self.allowed * self.rtt.oscillation_factor())
+                .max(self.floor())
+                .min(MAX_RATE)
         } else {
             self.allowed
         }

@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use std::vec;
 use std::vec::Vec;
 
 const RTT: Duration = Duration::from_millis(100);
@@ -76,6 +77,43 @@ fn without_any_report_the_rate_halves_down_to_a_packet_in_64_seconds() {
         [0, 1, 2, 4, 6, 10, 14, 22, 30, 46, 62, 94, 126, 190, 254]
     );
     assert!((sender.allowed_rate().bytes_per_sec() - 1_460.0 / 64.0).abs() < 1e-9);
+}
+
+/// W_init / R is then less than s/t_mbi. Found by the fuzz target `rate_control`.
+#[test]
+fn a_first_report_after_minutes_leaves_a_packet_in_64_seconds() {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    sender.handle_sent(Instant::ZERO, SIZE);
+    sender.handle_feedback(
+        at(600_000),
+        &Feedback {
+            sent_at: Instant::ZERO,
+            ..report(at(600_000), 0.0, 0.0)
+        },
+    );
+    assert_eq!(
+        sender.allowed_rate(),
+        Rate::from_bytes_per_sec(1_460.0 / 64.0)
+    );
+    assert_eq!(sender.bound(), Bound::Floor);
+}
+
+/// The queue that a very long round trip spoke of is gone with a very short one, and √R_sample with it.
+/// Found by the fuzz target `rate_control`.
+#[test]
+fn a_round_trip_that_collapses_leaves_a_bounded_rate_of_departures() {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    let (long, short) = (Duration::from_secs(1_000), Duration::from_micros(1));
+    let mut now = Instant::ZERO;
+    for round_trip in [vec![long; 40], vec![short]].concat() {
+        now += long;
+        let feedback = Feedback {
+            sent_at: now - round_trip,
+            ..report(now, 1e15, 0.0)
+        };
+        sender.handle_feedback(now, &feedback);
+    }
+    assert!(sender.instantaneous_rate() <= MAX_RATE);
 }
 
 #[test]
@@ -330,7 +368,8 @@ proptest! {
             }
             prop_assert!(sender.allowed_rate().is_finite());
             prop_assert!(sender.instantaneous_rate().is_finite());
-            prop_assert!(sender.allowed_rate().bytes_per_sec() >= 0.0);
+            prop_assert!(sender.allowed_rate() >= sender.floor());
+            prop_assert!(sender.instantaneous_rate() >= sender.floor());
             sender.handle_timeout(now);
             prop_assert!(sender.poll_timeout() > now);
         }
@@ -354,9 +393,9 @@ proptest! {
                 loss_event_rate: LossEventRate::new(p),
             });
             sender.handle_timeout(now);
-            let x = sender.allowed_rate().bytes_per_sec();
-            prop_assert!(x > 0.0 && x <= 1e12, "{x}");
-            prop_assert!(sender.instantaneous_rate().is_finite());
+            for x in [sender.allowed_rate(), sender.instantaneous_rate()] {
+                prop_assert!(x >= sender.floor() && x <= MAX_RATE, "{x:?}");
+            }
             sender.next_departure(now);
         }
     }

@@ -1,0 +1,160 @@
+//! Writes the seeds that our own writers make: `cargo run --example seeds`. The others were written by
+//! hand (`sdp`, `path`) or found by the fuzzer (`rate_control`, `session`).
+
+use std::path::Path;
+use std::time::Duration;
+use std::{fs, io};
+
+use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
+use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture};
+use evenkeel_media::packetize::jpeg::Packetizer;
+use evenkeel_media::sink::{Sink, Y4mFile};
+use evenkeel_media::source::{Format, FrameRate};
+use evenkeel_rtp::ext::{Element, RttSendTs};
+use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtcp::{Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, sdes};
+use evenkeel_rtp::rtp::RtpHeader;
+use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
+
+const SSRC: u32 = 0x1234_5678;
+
+fn main() -> io::Result<()> {
+    let image = image();
+    let payloads = payloads(&image);
+    for (index, payload) in payloads.iter().enumerate() {
+        write("jpeg_payload", &format!("packet-{index}"), payload)?;
+    }
+    write("rtp", "media", &packet(&payloads[0]))?;
+    write("rtp", "padding-and-two-byte-extension", &foreign_packet())?;
+    for (name, bytes) in control() {
+        write("rtcp", name, &bytes)?;
+    }
+    write("files", "picture.jpg", &jfif::write(&image))?;
+    write("files", "pictures.y4m", &pictures()?)
+}
+
+fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("seeds")
+        .join(target);
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join(name), bytes)
+}
+
+/// 32 x 32 with something in every block.
+fn picture() -> Picture {
+    let samples = Picture::samples(32, 32);
+    let data = (0..samples).map(|i| (i * i / 7) as u8).collect();
+    Picture::from_data(32, 32, data).expect("it has as many samples as it should")
+}
+
+fn image() -> JpegImage {
+    encode(&picture(), Scale::from_quality(30.0)).expect("the size is allowed")
+}
+
+fn payloads(image: &JpegImage) -> Vec<Vec<u8>> {
+    let frame = EncodedFrame {
+        captured: Instant::ZERO,
+        timestamp: 0,
+        image: image.clone(),
+    };
+    let packets = Packetizer::new(300)
+        .packetize(frame)
+        .expect("the frame can be cut");
+    let payload = |index| {
+        let mut payload = Vec::new();
+        packets.write(index, &mut payload);
+        payload
+    };
+    (0..packets.packets()).map(payload).collect()
+}
+
+fn packet(payload: &[u8]) -> Vec<u8> {
+    let timing = RttSendTs::new(Some(Duration::from_millis(60)), 123_456).to_bytes();
+    let header = RtpHeader {
+        payload_type: 26,
+        marker: true,
+        sequence: 65_535,
+        timestamp: 90_000,
+        ssrc: SSRC,
+    };
+    let mut buf = vec![0; 64];
+    let element = Element {
+        id: 1,
+        data: &timing,
+    };
+    let len = header
+        .emit(&[element], &mut buf)
+        .expect("the buffer is large enough");
+    buf.truncate(len);
+    buf.extend(payload);
+    buf
+}
+
+/// A CSRC, an extension of the two-byte form and padding: what we read, but never write.
+fn foreign_packet() -> Vec<u8> {
+    let mut packet = vec![0xb1, 26, 0, 1];
+    packet.extend([0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4]);
+    packet.extend([0x10, 0, 0, 2, 1, 3, b'a', b'b', b'c', 2, 0, 0]);
+    packet.extend([1, 2, 3, 0, 0, 3]);
+    packet
+}
+
+fn control() -> [(&'static str, Vec<u8>); 4] {
+    let mut buf = [0; 512];
+    let block = ReportBlock {
+        ssrc: SSRC,
+        fraction_lost: 12,
+        cumulative_lost: -3,
+        highest_sequence: 0x0001_0002,
+        jitter: 90,
+        last_sender_report: 0x8000_0000,
+        delay_since: 65_536,
+    };
+    let report = SenderReport {
+        ssrc: SSRC,
+        ntp: NtpTime::from_unix(Duration::from_secs(1)),
+        timestamp: 90_000,
+        packets: 100,
+        bytes: 100_000,
+    };
+    let p = LossEventRate::new(0.01);
+    let rate = Rate::from_bits_per_sec(2e6);
+    let tfrc = TfrcFeedback::new(123_456, Duration::from_millis(2), rate, p);
+    let mut join = |parts: &[&dyn Fn(&mut [u8]) -> Option<usize>]| {
+        let mut datagram = Vec::new();
+        for part in parts {
+            let len = part(&mut buf).expect("the buffer is large enough");
+            datagram.extend_from_slice(&buf[..len]);
+        }
+        datagram
+    };
+    let sender: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| report.emit(&[block], buf);
+    let receiver: &dyn Fn(&mut [u8]) -> _ =
+        &|buf: &mut [u8]| ReceiverReport { ssrc: SSRC }.emit(&[block], buf);
+    let name: &dyn Fn(&mut [u8]) -> _ =
+        &|buf: &mut [u8]| sdes::emit_cname(SSRC, "someone@example.org", buf);
+    let feedback: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| tfrc.emit(2, SSRC, SSRC + 1, buf);
+    let bye: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| Bye::emit(SSRC, buf);
+    [
+        ("sender-report", join(&[sender, name])),
+        ("receiver-report", join(&[receiver, name, feedback])),
+        ("feedback", join(&[feedback])),
+        ("bye", join(&[receiver, name, bye])),
+    ]
+}
+
+fn pictures() -> io::Result<Vec<u8>> {
+    let format = Format {
+        width: 32,
+        height: 32,
+        frame_rate: FrameRate::new(25, 1).expect("25 is a rate"),
+    };
+    let mut file = Vec::new();
+    let mut sink = Y4mFile::new(&mut file, format)?;
+    sink.show(&picture())?;
+    sink.finish()?;
+    drop(sink);
+    Ok(file)
+}

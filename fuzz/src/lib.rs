@@ -1,0 +1,44 @@
+//! What the fuzz targets do with their bytes. It is a library so that the seeds run without a fuzzer
+//! too, on the stable compiler (`tests/seeds.rs`).
+#![forbid(unsafe_code)]
+
+pub mod files;
+pub mod jpeg_payload;
+pub mod path;
+pub mod rate_control;
+pub mod rtcp;
+pub mod rtp;
+pub mod sdp;
+pub mod session;
+
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
+pub const TARGETS: [Target; 8] = [
+    ("files", files::check),
+    ("jpeg_payload", jpeg_payload::check),
+    ("path", path::check),
+    ("rate_control", rate_control::check),
+    ("rtcp", rtcp::check),
+    ("rtp", rtp::check),
+    ("sdp", sdp::check),
+    ("session", session::check),
+];
+
+/// Anything from a nanosecond to 39 hours, short and long equally likely.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+struct Span {
+    mantissa: u16,
+    exponent: u8,
+}
+
+impl Span {
+    fn duration(self) -> Duration {
+        Duration::from_nanos(u64::from(self.mantissa) << (self.exponent % 32))
+    }
+}

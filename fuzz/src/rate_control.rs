@@ -1,0 +1,219 @@
+//! Any calls in any order on a TFRC sender, a receiver and a sequence number extender.
+
+use arbitrary::{Arbitrary, Unstructured};
+use tfrc::seq::Extender;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+
+use crate::Span;
+
+#[derive(Arbitrary, Debug)]
+struct Start {
+    now: u64,
+    segment_size: u32,
+    oscillation_reduction: bool,
+    discounting: bool,
+    max_credit: Span,
+    min_nofeedback: Span,
+}
+
+#[derive(Arbitrary, Debug)]
+enum Call {
+    Wait(Span),
+    /// A clock that is set anew, in either direction.
+    Jump(u64),
+    Sent(u32),
+    Timer,
+    Feedback {
+        sent: Span,
+        delay: Span,
+        receive_rate: f64,
+        p: u32,
+    },
+    Data {
+        step: i8,
+        ago: Span,
+        rtt: Option<Span>,
+        size: u32,
+        ecn: Codepoint,
+    },
+    FarData {
+        seq: u64,
+        rtt: Option<u64>,
+        size: u64,
+    },
+    Report,
+    Extend(u16),
+}
+
+#[derive(Arbitrary, Debug)]
+enum Codepoint {
+    NotEct,
+    Ect0,
+    Ce,
+}
+
+/// Plays the bytes as calls.
+pub fn check(data: &[u8]) {
+    let mut calls = Unstructured::new(data);
+    let Ok(start) = Start::arbitrary(&mut calls) else {
+        return;
+    };
+    let mut flow = Flow::new(&start);
+    while !calls.is_empty() {
+        let Ok(call) = Call::arbitrary(&mut calls) else {
+            return;
+        };
+        flow.play(call);
+        flow.check();
+    }
+}
+
+struct Flow {
+    now: Instant,
+    sender: Sender,
+    receiver: Receiver,
+    extender: Extender,
+    seq: u64,
+}
+
+impl Flow {
+    fn new(start: &Start) -> Self {
+        let now = Instant::from_nanos(start.now);
+        let sender = SenderConfig {
+            segment_size: Bytes::new(start.segment_size.into()),
+            oscillation_reduction: start.oscillation_reduction,
+            max_credit: start.max_credit.duration(),
+            min_nofeedback: start.min_nofeedback.duration(),
+        };
+        Self {
+            now,
+            sender: Sender::new(now, sender),
+            receiver: Receiver::new(ReceiverConfig {
+                discounting: start.discounting,
+            }),
+            extender: Extender::new(),
+            seq: 1_000,
+        }
+    }
+
+    fn play(&mut self, call: Call) {
+        let now = self.now;
+        match call {
+            Call::Wait(span) => self.now = now + span.duration(),
+            Call::Jump(nanos) => self.now = Instant::from_nanos(nanos),
+            Call::Sent(size) => self.sender.handle_sent(now, Bytes::new(size.into())),
+            Call::Timer => {
+                let due = now >= self.sender.poll_timeout();
+                let served = self.sender.handle_timeout(now);
+                assert_eq!(served.is_some(), due);
+                assert!(
+                    self.sender.poll_timeout() > now || now == Instant::MAX,
+                    "a timer spins"
+                );
+            }
+            Call::Feedback {
+                sent,
+                delay,
+                receive_rate,
+                p,
+            } => {
+                let sent_at = now
+                    .as_nanos()
+                    .saturating_sub(sent.duration().as_nanos() as u64);
+                let feedback = Feedback {
+                    sent_at: Instant::from_nanos(sent_at),
+                    delay: delay.duration(),
+                    receive_rate: Rate::from_bytes_per_sec(receive_rate),
+                    loss_event_rate: LossEventRate::new(f64::from(p) / f64::from(u32::MAX)),
+                };
+                self.sender.handle_feedback(now, &feedback);
+                assert!(self.sender.rtt().is_some_and(|rtt| rtt > Duration::ZERO));
+            }
+            Call::Data {
+                step,
+                ago,
+                rtt,
+                size,
+                ecn,
+            } => {
+                let at = now
+                    .as_nanos()
+                    .saturating_sub(ago.duration().as_nanos() as u64);
+                let seq = self.seq.saturating_add_signed(step.into());
+                self.seq = self.seq.max(seq);
+                self.arrive(&Arrival {
+                    seq,
+                    at: Instant::from_nanos(at),
+                    timestamp: seq as u32,
+                    rtt: rtt.map(Span::duration),
+                    size: Bytes::new(size.into()),
+                    ecn: match ecn {
+                        Codepoint::NotEct => Ecn::NotEct,
+                        Codepoint::Ect0 => Ecn::Ect0,
+                        Codepoint::Ce => Ecn::Ce,
+                    },
+                });
+            }
+            Call::FarData { seq, rtt, size } => self.arrive(&Arrival {
+                seq,
+                at: now,
+                timestamp: 0,
+                rtt: rtt.map(Duration::from_nanos),
+                size: Bytes::new(size),
+                ecn: Ecn::NotEct,
+            }),
+            Call::Report => {
+                if let Some(report) = self.receiver.poll_report(now) {
+                    assert!(report.receive_rate.is_finite(), "{report:?}");
+                    assert!(
+                        (0.0..=1.0).contains(&report.loss_event_rate.get()),
+                        "{report:?}"
+                    );
+                }
+            }
+            Call::Extend(seq) => {
+                let highest = self.extender.highest();
+                if let Some(extended) = self.extender.extend(seq) {
+                    assert_eq!(extended as u16, seq);
+                }
+                assert!(self.extender.highest() >= highest);
+            }
+        }
+    }
+
+    /// What is received again changes nothing. p rises with a new loss event, and where a late packet takes
+    /// one back that had closed a long interval; otherwise never.
+    fn arrive(&mut self, arrival: &Arrival) {
+        let before = self.receiver.loss_event_rate();
+        let arrived = self.receiver.handle_data(arrival);
+        let after = self.receiver.loss_event_rate();
+        if arrived.duplicate {
+            assert_eq!(after, before);
+        } else if !arrived.new_event && !arrived.merged {
+            assert!(
+                after <= before,
+                "p rises without a loss event: {before:?} to {after:?}"
+            );
+        }
+    }
+
+    fn check(&self) {
+        let (sender, now) = (&self.sender, self.now);
+        let floor = sender.segment_size().as_f64() / 64.0;
+        for rate in [sender.allowed_rate(), sender.instantaneous_rate()] {
+            let rate = rate.bytes_per_sec();
+            assert!(
+                (floor..=1e12).contains(&rate),
+                "{rate} outside {floor} to 1e12"
+            );
+        }
+        assert!((0.0..=1.0).contains(&sender.loss_event_rate().get()));
+        let _ = sender.next_departure(now);
+        let p = self.receiver.loss_event_rate().get();
+        assert!((0.0..=1.0).contains(&p), "p = {p}");
+        let counters = self.receiver.counters();
+        assert!(counters.marked <= counters.received);
+    }
+}
