@@ -1,0 +1,18 @@
+//! The 57 checks of the thesis's appendix B, with its errors mended.
+//!
+//! Numbered as they come in the thesis. Where RFC 5348 changed what the thesis quotes from RFC 3448, or
+//! the thesis errs, the check's title or a comment says so.
+
+mod nofeedback;
+mod rtt;
+mod transport;
+
+use crate::check::Check;
+
+/// All, in the order of their numbers.
+pub fn checks() -> Vec<&'static Check> {
+    [transport::CHECKS, rtt::CHECKS, nofeedback::CHECKS]
+        .into_iter()
+        .flatten()
+        .collect()
+}

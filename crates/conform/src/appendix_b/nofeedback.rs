@@ -1,0 +1,137 @@
+//! B.3.2: a sender that hears nothing, from the start or from half a second on.
+
+use tfrc::time::Instant;
+
+use crate::check::{BOTH, Check, Evidence, Outcome, Run, at_ms, ms, packets_of, sequence, within};
+use crate::interposer::{Fate, Side};
+use crate::log::Log;
+use crate::scripts::steer;
+
+/// The checks of this section.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "B.3.2-21",
+        title: "one packet a second for two seconds: departures, s",
+        section: "RFC 5348 §4.2",
+        rfc: BOTH,
+        runs: &[&MUTE],
+        judge: |e| departures(e, 0, 3),
+    },
+    Check {
+        id: "B.3.2-22",
+        title: "then the rate halves at 2, 6, 14, 30, 62 s: departures, s",
+        section: "RFC 5348 §4.4",
+        rfc: BOTH,
+        runs: &[&MUTE],
+        judge: |e| departures(e, 3, 10),
+    },
+    Check {
+        id: "B.3.2-23",
+        title: "down to a packet in 64 s: departures, s",
+        section: "RFC 5348 §4.4",
+        rfc: BOTH,
+        runs: &[&MUTE],
+        judge: |e| departures(e, 13, 2),
+    },
+    Check {
+        id: "B.3.2-24",
+        title: "4R after the last report the rate halves: rate after over rate before",
+        section: "RFC 5348 §4.4",
+        rfc: BOTH,
+        runs: &[&OUTAGE],
+        judge: |e| {
+            let ratios = halvings(e.log(), 2);
+            within(ratios.get(1).copied(), 0.5, e.pick(1e-4, 0.05))
+        },
+    },
+    Check {
+        id: "B.3.2-25",
+        title: "and again every 4R while 2s/X is no longer: rates over that before",
+        section: "RFC 5348 §4.4",
+        rfc: BOTH,
+        runs: &[&OUTAGE],
+        judge: |e| {
+            let expected = vec![1.0, 0.5, 0.25, 0.125];
+            sequence(halvings(e.log(), 4), expected, |ratio| {
+                ratio * e.pick(1e-4, 0.15)
+            })
+        },
+    },
+    Check {
+        id: "B.3.2-26",
+        title: "packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): last, s",
+        section: "RFC 5348 §4.4",
+        rfc: BOTH,
+        runs: &[&OUTAGE],
+        judge: longest_gap,
+    },
+];
+
+/// Departures of a sender that hears nothing, as the thesis lists them.
+const TRACE: [f64; 15] = [
+    0.0, 1.0, 2.0, 4.0, 6.0, 10.0, 14.0, 22.0, 30.0, 46.0, 62.0, 94.0, 126.0, 190.0, 254.0,
+];
+
+static MUTE: Run = Run {
+    name: "mute-receiver",
+    setup: packets_of(1_000),
+    lasts: ms(255_000),
+    script: || {
+        Box::new(|passing| match passing.from {
+            Side::Sender => Fate::NOW,
+            Side::Receiver => Fate::Drop,
+        })
+    },
+};
+
+/// R = 50 ms and 512 packets a second, halved fifteen times to one in 64 s.
+static OUTAGE: Run = Run {
+    name: "outage",
+    setup: packets_of(500),
+    lasts: ms(262_000),
+    script: || {
+        Box::new(|mut passing| match passing.from {
+            Side::Receiver if passing.at >= OUTAGE_AT => Fate::Drop,
+            _ => steer(&mut passing, RTT, 256e3, 0.0),
+        })
+    },
+};
+const OUTAGE_AT: Instant = at_ms(500);
+const RTT: std::time::Duration = ms(50);
+
+/// `count` departures of the trace from `first` on.
+fn departures(e: &Evidence<'_>, first: usize, count: usize) -> Outcome {
+    let data = e.log().data.iter().skip(first).take(count);
+    let times = data.map(|record| record.at.as_secs_f64()).collect();
+    let expected = TRACE[first..first + count].to_vec();
+    sequence(times, expected, |_| e.pick(1e-6, 0.2))
+}
+
+/// The rate in each of `count` spans of 4R after the last report, over that in the first.
+fn halvings(log: &Log, count: u32) -> Vec<f64> {
+    let Some((last, _)) = log.reports_to_sender().last().copied() else {
+        return Vec::new();
+    };
+    let rates = (0..count).map(|span| {
+        let from = last + 4 * RTT * span;
+        log.sending_rate(from, from + 4 * RTT).unwrap_or(0.0)
+    });
+    let rates: Vec<_> = rates.collect();
+    rates.iter().map(|rate| rate / rates[0]).collect()
+}
+
+/// The last gap between packets, if none was much shorter than the one before it.
+fn longest_gap(e: &Evidence<'_>) -> Outcome {
+    let data = e.log().data_between(at_ms(5_000), Instant::MAX);
+    let gaps: Vec<f64> = data
+        .windows(2)
+        .map(|pair| pair[1].at.saturating_since(pair[0].at).as_secs_f64())
+        .collect();
+    let slack = e.pick(1e-6, 0.1);
+    let grows = gaps.windows(2).all(|pair| pair[1] >= pair[0] - slack);
+    within(
+        gaps.last().copied().filter(|_| grows),
+        64.0,
+        e.pick(1e-6, 0.2),
+    )
+}

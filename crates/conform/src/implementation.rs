@@ -1,0 +1,113 @@
+//! Our own implementation as the suite tests it: a session with dummy data, sender or receiver.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
+use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::session::{Config, MediaInfo, ReceiveConfig, SendConfig, Session};
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use crate::check::{Rfc, Setup};
+
+/// Payload type of the dummy data: the first dynamic one (RFC 3551 §6).
+const PAYLOAD_TYPE: u8 = 96;
+const CLOCK_RATE: u32 = 90_000;
+/// Reports are a part of the session's bandwidth, which must not hold them up.
+const BANDWIDTH: Rate = Rate::from_bits_per_sec(1e9);
+/// Longer than any run: what a sender does without feedback is what is tested.
+const GIVE_UP: Duration = Duration::from_secs(3_600);
+
+/// A session that sends full packets whenever it may, or one that receives them.
+#[derive(Debug)]
+pub struct Implementation {
+    session: Session,
+    payload: Vec<u8>,
+    /// Added to every instant: the session's clock began that much before ours.
+    ahead: Duration,
+    now: Instant,
+}
+
+impl Implementation {
+    /// A sender of dummy data to `peer`.
+    pub fn sender(now: Instant, peer: SocketAddr, setup: &Setup, rfc: Rfc, seed: u64) -> Self {
+        let mut config = Config::new("sender", seed);
+        config.peer = Some(peer);
+        config.bandwidth = BANDWIDTH;
+        let mut send = SendConfig::new(PAYLOAD_TYPE);
+        send.packet_size = Bytes::new(setup.packet_size.into());
+        send.give_up = GIVE_UP;
+        rfc.apply_to_sender(&mut send.tfrc);
+        config.send = Some(send);
+        Self::new(now, config, setup.clock_ahead)
+    }
+
+    /// A receiver that answers whoever sends to it.
+    pub fn receiver(now: Instant, rfc: Rfc, seed: u64) -> Self {
+        let mut config = Config::new("receiver", seed);
+        config.bandwidth = BANDWIDTH;
+        let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
+        rfc.apply_to_receiver(&mut receive.tfrc);
+        config.receive = Some(receive);
+        Self::new(now, config, Duration::ZERO)
+    }
+
+    fn new(now: Instant, config: Config, ahead: Duration) -> Self {
+        let session = Session::new(now + ahead, config);
+        Self {
+            payload: vec![0; session.payload_capacity()],
+            session,
+            ahead,
+            now,
+        }
+    }
+}
+
+impl Endpoint for Implementation {
+    fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
+        self.now = now;
+        let arrival = datagram.arrival + self.ahead;
+        self.session.handle_datagram(
+            now + self.ahead,
+            Datagram {
+                arrival,
+                ..datagram
+            },
+        );
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    /// What may leave at an instant leaves before the nofeedback timer of the same instant is served,
+    /// as in the thesis's trace of a sender without reports: 0, 1 and 2 s, then 4.
+    fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        self.now = now;
+        let now = now + self.ahead;
+        let info = MediaInfo {
+            timestamp: media_time(now, CLOCK_RATE),
+            marker: false,
+        };
+        if let Some(media) = self.session.write_media(now, &info, &self.payload, buf) {
+            return Some(media);
+        }
+        self.session.handle_timeout(now);
+        // Told to nobody: what it does must show on the wire.
+        while self.session.poll_event().is_some() {}
+        self.session.poll_transmit(now, buf)
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        let departure = self
+            .session
+            .next_departure(self.now + self.ahead)
+            .map(|at| (at, Reason::Departure));
+        let (at, reason) = [departure, self.session.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min_by_key(|(at, _)| *at)?;
+        Some((at - self.ahead, reason))
+    }
+}

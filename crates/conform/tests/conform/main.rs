@@ -1,0 +1,4 @@
+//! Every check against our own implementation, in virtual time.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod numbers;

@@ -1,0 +1,60 @@
+//! One test a check, named by its number.
+
+use evenkeel_conform::{Check, Clock, Rfc, all, simulate};
+
+/// The behaviours that can be tested.
+const SELECTABLE: &[Rfc] = &[Rfc::Rfc5348];
+
+/// `b_3_1_16` is the test of `B.3.1-16`.
+fn id(name: &str) -> String {
+    let (section, number) = name.rsplit_once('_').unwrap();
+    format!("{}-{number}", section.to_uppercase().replace('_', "."))
+}
+
+fn find(name: &str) -> &'static Check {
+    let id = id(name);
+    let check = all().into_iter().find(|check| check.id == id);
+    check.unwrap_or_else(|| panic!("there is no check {id}"))
+}
+
+fn assert_passes(check: &Check) {
+    let selectable = |rfc: &&Rfc| SELECTABLE.contains(rfc);
+    for rfc in check.rfc.iter().filter(selectable) {
+        let logs: Vec<_> = check.runs.iter().map(|run| simulate(run, *rfc)).collect();
+        let outcome = check.judge(&logs, Clock::Virtual, *rfc);
+        assert!(
+            outcome.pass,
+            "{} ({}) by RFC {}: {:?}, expected {:?}",
+            check.id,
+            check.title,
+            rfc.number(),
+            outcome.value,
+            outcome.expected,
+        );
+    }
+}
+
+macro_rules! checks {
+    ($($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                assert_passes(find(stringify!($name)));
+            }
+        )*
+
+        #[test]
+        fn every_check_has_its_test() {
+            let tested = [$(id(stringify!($name))),*];
+            let listed: Vec<_> = all().iter().map(|check| check.id).collect();
+            assert_eq!(tested.as_slice(), listed.as_slice());
+        }
+    };
+}
+
+checks! {
+    b_2_1_1 b_2_1_2 b_2_1_3 b_2_1_4 b_2_1_5 b_2_1_6 b_2_1_7
+    b_2_2_8 b_2_2_9 b_2_2_10 b_2_2_11 b_2_2_12 b_2_2_13
+    b_3_1_14 b_3_1_15 b_3_1_16 b_3_1_17 b_3_1_18 b_3_1_19 b_3_1_20
+    b_3_2_21 b_3_2_22 b_3_2_23 b_3_2_24 b_3_2_25 b_3_2_26
+}
