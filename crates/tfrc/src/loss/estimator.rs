@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use super::history::{History, Hole, Recorded};
 use super::interval::Intervals;
+use super::reordering::Reordering;
 use crate::receiver::Arrival;
 use crate::units::LossEventRate;
 
@@ -33,15 +34,18 @@ pub struct Arrived {
 pub struct LossEstimator {
     history: History,
     intervals: Intervals,
+    reordering: Reordering,
     rtt: Option<Duration>,
 }
 
 impl LossEstimator {
-    /// An estimator that has seen nothing; `discounting` turns history discounting on (RFC 5348 §5.5).
-    pub const fn new(discounting: bool) -> Self {
+    /// An estimator that has seen nothing; `discounting` turns history discounting on (RFC 5348 §5.5),
+    /// `reordering` the wait that late packets teach (see [`crate::ReceiverConfig::reordering`]).
+    pub const fn new(discounting: bool, reordering: bool) -> Self {
         Self {
             history: History::new(),
             intervals: Intervals::new(discounting),
+            reordering: Reordering::new(reordering),
             rtt: None,
         }
     }
@@ -63,7 +67,9 @@ impl LossEstimator {
                 };
             }
             Recorded::New => {}
-            Recorded::Recovered => {
+            Recorded::Late(lateness) => self.reordering.handle_late(lateness, self.rtt()),
+            Recorded::Recovered(lateness) => {
+                self.reordering.handle_late(lateness, self.rtt());
                 arrived.recovered = true;
                 arrived.merged = self.intervals.take_back(arrival.seq);
             }
@@ -71,7 +77,8 @@ impl LossEstimator {
         if arrival.seq >= before && arrival.rtt.is_some() {
             self.rtt = arrival.rtt;
         }
-        while let Some(hole) = self.history.next_loss() {
+        while let Some(hole) = self.history.next_loss(&self.reordering, self.rtt()) {
+            self.reordering.handle_loss();
             self.lose(&hole, before, &first_interval, &mut arrived);
         }
         if arrival.ecn.is_marked() {
@@ -166,7 +173,7 @@ mod tests {
 
     /// One packet every 10 ms, those in `lost` missing; the events that began, by the packet that told.
     fn events(lost: &[u64], upto: u64) -> std::vec::Vec<u64> {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         (0..upto)
             .filter(|seq| !lost.contains(seq))
             .filter(|seq| {
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_an_event_at_once() {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         estimator.handle_arrival(&packet(0, 0), || 50.0);
         let marked = Arrival {
             ecn: Ecn::Ce,
@@ -203,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_below_a_mark_begins_the_event() {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         estimator.handle_arrival(&packet(10, 0), || 50.0);
         estimator.handle_arrival(&packet(12, 20), || 50.0);
         let marked = Arrival {
@@ -217,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_late_packet_takes_its_loss_event_back() {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         for seq in [0, 1, 3, 4, 5] {
             estimator.handle_arrival(&packet(seq, seq * 10), || 50.0);
         }
@@ -249,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_blackout_of_many_round_trips_is_many_events_and_bounded_work() {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         estimator.handle_arrival(&packet(0, 0), || 50.0);
         for seq in [1_u64 << 40, (1 << 40) + 1, (1 << 40) + 2] {
             estimator.handle_arrival(&packet(seq, 3_600_000 + (seq & 3)), || 50.0);
@@ -262,9 +269,9 @@ mod tests {
         #[test]
         fn any_arrivals_leave_a_probability(
             arrivals in prop::collection::vec((0u64..300, 0u64..100_000, any::<bool>(), 0u64..2_000), 1..200),
-            discounting in any::<bool>(),
+            [discounting, reordering] in any::<[bool; 2]>(),
         ) {
-            let mut estimator = LossEstimator::new(discounting);
+            let mut estimator = LossEstimator::new(discounting, reordering);
             let mut previous = 0.0;
             for (seq, ms, marked, rtt) in arrivals {
                 let arrival = Arrival {
@@ -286,7 +293,7 @@ mod tests {
         fn extremes_leave_a_probability(
             arrivals in prop::collection::vec((extreme(), extreme(), any::<bool>(), extreme()), 1..60),
         ) {
-            let mut estimator = LossEstimator::new(true);
+            let mut estimator = LossEstimator::new(true, false);
             for (seq, nanos, marked, rtt) in arrivals {
                 let arrival = Arrival {
                     at: Instant::from_nanos(nanos),

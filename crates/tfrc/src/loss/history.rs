@@ -2,14 +2,15 @@
 
 use core::time::Duration;
 
+use super::reordering::{Lateness, Reordering};
 use crate::time::Instant;
 
 /// Arrivals above a hole that turn it into a loss (RFC 5348 §5.1).
-const NDUPACK: u8 = 3;
-/// Holes that are not losses yet. Each has seen fewer than [`NDUPACK`] arrivals above it, so in-order
-/// traffic makes at most two; late packets that split holes add a few. The last place makes the oldest
-/// a loss.
-const PENDING: usize = 8;
+const NDUPACK: u32 = 3;
+/// Holes that are not losses yet. In-order traffic makes at most two, of fewer than [`NDUPACK`] arrivals
+/// each; a path that reorders makes more, and late packets that split holes add a few. The last place
+/// makes the oldest a loss.
+const PENDING: usize = 16;
 /// Losses remembered in case their packets come late. Beyond this the oldest stays lost.
 const REMEMBERED: usize = 64;
 
@@ -22,7 +23,7 @@ pub(super) struct Hole {
     pub(super) last: u64,
     before: (u64, Instant),
     after: (u64, Instant),
-    above: u8,
+    above: u32,
 }
 
 impl Hole {
@@ -70,10 +71,21 @@ impl Hole {
 pub(super) enum Recorded {
     /// Seen before, or too old to tell.
     Duplicate,
-    /// In order, or in a hole that was no loss yet.
+    /// In order, or above a new hole.
     New,
-    /// It had been called lost.
-    Recovered,
+    /// Late, into a hole that was no loss yet.
+    Late(Lateness),
+    /// Late, and called lost meanwhile.
+    Recovered(Lateness),
+}
+
+/// A run of packets called lost.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    first: u64,
+    last: u64,
+    /// When its hole was seen.
+    seen: Instant,
 }
 
 /// The reception record: constant in size, whatever is lost.
@@ -82,7 +94,7 @@ pub(super) struct History {
     highest: Option<u64>,
     latest: (u64, Instant),
     pending: Ring<Hole, PENDING>,
-    lost: Ring<(u64, u64), REMEMBERED>,
+    lost: Ring<Lost, REMEMBERED>,
 }
 
 impl History {
@@ -97,7 +109,11 @@ impl History {
                 after: (0, Instant::ZERO),
                 above: 0,
             }),
-            lost: Ring::new((0, 0)),
+            lost: Ring::new(Lost {
+                first: 0,
+                last: 0,
+                seen: Instant::ZERO,
+            }),
         }
     }
 
@@ -124,25 +140,31 @@ impl History {
             }
             self.highest = Some(seq);
             Recorded::New
-        } else if self.fill_pending(seq) {
-            Recorded::New
-        } else if self.fill_lost(seq) {
-            Recorded::Recovered
+        } else if let Some(seen) = self.fill_pending(seq) {
+            Recorded::Late(Lateness::of(highest - seq, seen, at))
+        } else if let Some(seen) = self.fill_lost(seq) {
+            Recorded::Recovered(Lateness::of(highest - seq, seen, at))
         } else {
             return Recorded::Duplicate;
         };
         for hole in self.pending.iter_mut().filter(|hole| hole.last < seq) {
-            hole.above += 1;
+            hole.above = hole.above.saturating_add(1);
         }
         self.latest = (seq, at);
         recorded
     }
 
-    /// Takes the oldest hole that has become a loss.
-    pub(super) fn next_loss(&mut self) -> Option<Hole> {
-        let oldest = *self.pending.first()?;
+    /// Takes the oldest hole that has become a loss: three packets have arrived above it, and what the
+    /// path's reordering asks for has been waited.
+    pub(super) fn next_loss(&mut self, path: &Reordering, rtt: Duration) -> Option<Hole> {
+        let oldest = self.pending.first()?;
+        let highest = self.highest?;
+        let is_lost = oldest.above >= NDUPACK && {
+            let passed = Lateness::of(highest - oldest.last, oldest.after.1, self.latest.1);
+            path.is_outlasted(passed, rtt)
+        };
         // A full ring has no room for the next hole.
-        if oldest.above < NDUPACK && self.pending.len() < PENDING {
+        if !is_lost && self.pending.len() < PENDING {
             return None;
         }
         Some(self.lose_first())
@@ -158,18 +180,20 @@ impl History {
         if self.lost.len() == REMEMBERED {
             self.lost.remove(0);
         }
-        self.lost.push((hole.first, hole.last));
+        self.lost.push(Lost {
+            first: hole.first,
+            last: hole.last,
+            seen: hole.after.1,
+        });
         hole
     }
 
-    fn fill_pending(&mut self, seq: u64) -> bool {
-        let Some(index) = self
+    /// Takes a packet out of the hole that waits for it; when that hole was seen.
+    fn fill_pending(&mut self, seq: u64) -> Option<Instant> {
+        let index = self
             .pending
             .iter()
-            .position(|hole| (hole.first..=hole.last).contains(&seq))
-        else {
-            return false;
-        };
+            .position(|hole| (hole.first..=hole.last).contains(&seq))?;
         let hole = self.pending.remove(index);
         // The upper part goes in first, so that the lower comes before it.
         if seq < hole.last {
@@ -190,25 +214,35 @@ impl History {
                 },
             );
         }
-        true
+        Some(hole.after.1)
     }
 
-    fn fill_lost(&mut self, seq: u64) -> bool {
-        let Some(index) = self
+    /// Takes a packet out of those called lost; when its hole was seen.
+    fn fill_lost(&mut self, seq: u64) -> Option<Instant> {
+        let index = self
             .lost
             .iter()
-            .position(|(first, last)| (*first..=*last).contains(&seq))
-        else {
-            return false;
-        };
-        let (first, last) = self.lost.remove(index);
-        if seq < last && self.lost.len() < REMEMBERED {
-            self.lost.insert(index, (seq + 1, last));
+            .position(|lost| (lost.first..=lost.last).contains(&seq))?;
+        let lost = self.lost.remove(index);
+        if seq < lost.last && self.lost.len() < REMEMBERED {
+            self.lost.insert(
+                index,
+                Lost {
+                    first: seq + 1,
+                    ..lost
+                },
+            );
         }
-        if seq > first && self.lost.len() < REMEMBERED {
-            self.lost.insert(index, (first, seq - 1));
+        if seq > lost.first && self.lost.len() < REMEMBERED {
+            self.lost.insert(
+                index,
+                Lost {
+                    last: seq - 1,
+                    ..lost
+                },
+            );
         }
-        true
+        Some(lost.seen)
     }
 }
 
@@ -272,11 +306,15 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn next_loss(history: &mut History) -> Option<Hole> {
+        history.next_loss(&Reordering::new(false), Duration::from_secs(1))
+    }
+
     fn feed(history: &mut History, seqs: &[u64]) -> Vec<Hole> {
         let mut losses = Vec::new();
         for seq in seqs {
             history.record(*seq, at(*seq));
-            losses.extend(core::iter::from_fn(|| history.next_loss()));
+            losses.extend(core::iter::from_fn(|| next_loss(history)));
         }
         losses
     }
@@ -298,7 +336,11 @@ mod tests {
     fn a_packet_overtaken_by_three_is_lost_then_recovered() {
         let mut history = History::new();
         assert_eq!(feed(&mut history, &[1, 5, 4, 3]).len(), 1);
-        assert_eq!(history.record(2, at(9)), Recorded::Recovered);
+        let lateness = Lateness {
+            places: 3,
+            time: Duration::from_millis(4),
+        };
+        assert_eq!(history.record(2, at(9)), Recorded::Recovered(lateness));
         assert_eq!(history.record(2, at(10)), Recorded::Duplicate);
     }
 
@@ -363,12 +405,16 @@ mod tests {
                 let recorded = history.record(seq, at(now as u64));
                 let first = *first.get_or_insert(seq);
                 if seq > first || seen.is_empty() {
-                    let expected = if seen.contains(&seq) { Recorded::Duplicate } else if lost.contains(&seq) { Recorded::Recovered } else { Recorded::New };
-                    prop_assert_eq!(recorded, expected);
+                    let as_expected = match recorded {
+                        Recorded::Duplicate => seen.contains(&seq),
+                        Recorded::Recovered(_) => lost.contains(&seq),
+                        Recorded::New | Recorded::Late(_) => !seen.contains(&seq) && !lost.contains(&seq),
+                    };
+                    prop_assert!(as_expected, "{} was {:?}", seq, recorded);
                     seen.insert(seq);
                     lost.remove(&seq);
                 }
-                while let Some(hole) = history.next_loss() {
+                while let Some(hole) = next_loss(&mut history) {
                     for seq in hole.first..=hole.last {
                         prop_assert!(!seen.contains(&seq));
                         lost.insert(seq);

@@ -8,5 +8,6 @@
 mod estimator;
 mod history;
 mod interval;
+mod reordering;
 
 pub use estimator::{Arrived, LossEstimator};

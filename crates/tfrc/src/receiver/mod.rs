@@ -48,11 +48,18 @@ pub struct Report {
 pub struct ReceiverConfig {
     /// History discounting (RFC 5348 §5.5). On by default.
     pub discounting: bool,
+    /// Waits for packets as long as those that came late before, one round trip at most, before it calls
+    /// them lost: reordering is then not taken for congestion. Where nothing comes late nothing changes.
+    /// Off by default: RFC 5348 §5.1 calls a packet lost at the third arrival above it.
+    pub reordering: bool,
 }
 
 impl Default for ReceiverConfig {
     fn default() -> Self {
-        Self { discounting: true }
+        Self {
+            discounting: true,
+            reordering: false,
+        }
     }
 }
 
@@ -92,7 +99,7 @@ impl Receiver {
     )]
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
-            estimator: LossEstimator::new(config.discounting),
+            estimator: LossEstimator::new(config.discounting, config.reordering),
             meter: RateMeter::new(),
             schedule: Schedule::new(),
             counters: Counters::default(),
