@@ -144,7 +144,8 @@ pub struct ReceiveConfig {
     pub payload_type: u8,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,
-    /// How TFRC behaves.
+    /// How TFRC behaves; unlike its own default this waits for packets that are merely late
+    /// ([`ReceiverConfig::reordering`]).
     pub tfrc: ReceiverConfig,
 }
 
@@ -154,7 +155,10 @@ impl ReceiveConfig {
         Self {
             payload_type,
             clock_rate: 90_000,
-            tfrc: ReceiverConfig::default(),
+            tfrc: ReceiverConfig {
+                reordering: true,
+                ..ReceiverConfig::default()
+            },
         }
     }
 }

@@ -39,7 +39,7 @@ pub struct SenderConfig {
     /// How far a burst may go after time that was not used; one round trip bounds it in any case
     /// (RFC 5348 §4.6). 10 ms by default, twice the timer error that the thesis measured (§4.1.5): what
     /// is due late is caught up with, yet a sender of frames, which always leaves some time unused,
-    /// does not burst a round trip into a short queue. That triples its losses (`tests/closed_loop.rs`).
+    /// does not burst a round trip into a short queue. That triples its losses (`tests/closed_loop`).
     pub max_credit: Duration,
     /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
     /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.

@@ -3,6 +3,7 @@
 //! `cargo test -p tfrc --test closed_loop -- --nocapture` prints the figures behind the bounds.
 
 mod path;
+mod reordering;
 
 use std::time::Duration;
 
@@ -35,6 +36,7 @@ fn link(rate: f64, rtt: Duration) -> Conditions {
         queue: ms(50),
         loss: Loss::None,
         feedback_loss: 0.0,
+        overtaken: 0.0,
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum Loss {
 pub(crate) enum Source {
     /// More than can be sent.
     Greedy,
+    /// The same, from a host whose own interface is the bottleneck: a full queue makes it wait.
+    Backlogged,
     /// A frame at this interval, of this share of what X allows in it.
     Frames(Duration, f64),
     /// Nothing.
@@ -45,6 +47,8 @@ pub(crate) struct Conditions {
     pub loss: Loss,
     /// The probability that a report is lost.
     pub feedback_loss: f64,
+    /// The probability that a packet is overtaken, by one to ten others.
+    pub overtaken: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -53,6 +57,19 @@ struct Packet {
     timestamp: u32,
     rtt: Option<Duration>,
     size: Bytes,
+}
+
+impl Packet {
+    fn arrival(&self, at: Instant) -> Arrival {
+        Arrival {
+            seq: self.seq,
+            at,
+            timestamp: self.timestamp,
+            rtt: self.rtt,
+            size: self.size,
+            ecn: Ecn::NotEct,
+        }
+    }
 }
 
 /// What happened during one [`Path::run`].
@@ -64,6 +81,12 @@ pub(crate) struct Measured {
     /// The time average of X.
     pub mean_x: f64,
     pub max_queue: Duration,
+    /// The largest p that the receiver computed.
+    pub max_p: f64,
+    /// The means over the packets of what a receiver took for the length of a loss interval, 1/p.
+    pub interval: f64,
+    pub true_interval: f64,
+    arrived: u64,
 }
 
 impl Measured {
@@ -79,6 +102,8 @@ pub(crate) struct Path {
     pub source: Source,
     pub sender: Sender,
     pub receiver: Receiver,
+    /// Hears every packet that is not lost, in its order: what it computes is the truth.
+    pub oracle: Receiver,
     /// Every decision of the sender's, with its time.
     pub traces: Vec<(Instant, Trace)>,
     /// In bytes: no encoder makes a picture of nothing.
@@ -92,6 +117,8 @@ pub(crate) struct Path {
     waiting: Bytes,
     queue: VecDeque<Packet>,
     served: Option<Instant>,
+    /// Packets that others overtake, and how many still will.
+    overtaken: Vec<(u64, Packet)>,
     flying: VecDeque<(Instant, Packet)>,
     reports: VecDeque<(Instant, Report)>,
 }
@@ -100,6 +127,18 @@ impl Path {
     /// The seed is printed, so that a failing run can be repeated.
     pub(crate) fn new(conditions: Conditions, source: Source, seed: u64) -> Self {
         Self::start(conditions, source, seed, SenderConfig::default())
+    }
+
+    /// One whose receiver is set otherwise.
+    pub(crate) fn with_receiver(
+        conditions: Conditions,
+        source: Source,
+        config: ReceiverConfig,
+    ) -> Self {
+        Self {
+            receiver: Receiver::new(config),
+            ..Self::new(conditions, source, 1)
+        }
     }
 
     /// One whose sender may burst so far.
@@ -123,6 +162,7 @@ impl Path {
             source,
             sender: Sender::new(Instant::ZERO, config),
             receiver: Receiver::new(ReceiverConfig::default()),
+            oracle: Receiver::new(ReceiverConfig::default()),
             traces: Vec::new(),
             smallest_frame: 2_000,
             stopped_until: Instant::ZERO,
@@ -133,6 +173,7 @@ impl Path {
             waiting: Bytes::ZERO,
             queue: VecDeque::new(),
             served: None,
+            overtaken: Vec::new(),
             flying: VecDeque::new(),
             reports: VecDeque::new(),
         }
@@ -190,20 +231,25 @@ impl Path {
     fn step(&mut self) {
         self.serve();
         while let Some((at, packet)) = arrived(&mut self.flying, self.now) {
-            self.receiver.handle_data(&Arrival {
-                seq: packet.seq,
-                at,
-                timestamp: packet.timestamp,
-                rtt: packet.rtt,
-                size: packet.size,
-                ecn: Ecn::NotEct,
-            });
+            self.receiver.handle_data(&packet.arrival(at));
+            self.note_arrival();
             self.report();
         }
         self.report();
         if self.running() {
             self.run_sender();
         }
+    }
+
+    fn note_arrival(&mut self) {
+        let p = self.receiver.loss_event_rate().get();
+        let measured = &mut self.measured;
+        measured.max_p = measured.max_p.max(p);
+        measured.arrived += 1;
+        let share = 1.0 / measured.arrived as f64;
+        measured.interval += (1.0 / p - measured.interval) * share;
+        let truth = 1.0 / self.oracle.loss_event_rate().get();
+        measured.true_interval += (truth - measured.true_interval) * share;
     }
 
     fn report(&mut self) {
@@ -250,6 +296,7 @@ impl Path {
     fn has_data(&self) -> bool {
         match self.source {
             Source::Greedy => true,
+            Source::Backlogged => self.queue.len() < 2,
             Source::Frames(..) => self.waiting > Bytes::ZERO,
             Source::Silent => false,
         }
@@ -258,7 +305,7 @@ impl Path {
     fn send(&mut self) {
         let size = match self.source {
             Source::Frames(..) => self.waiting.min(PACKET),
-            Source::Greedy | Source::Silent => PACKET,
+            Source::Greedy | Source::Backlogged | Source::Silent => PACKET,
         };
         self.waiting -= size;
         let packet = Packet {
@@ -299,10 +346,32 @@ impl Path {
                 return;
             }
             self.queue.pop_front();
-            self.flying
-                .push_back((self.now + self.conditions.delay, packet));
             self.served = None;
+            let arrival = self.now + self.conditions.delay;
+            self.oracle.handle_data(&packet.arrival(arrival));
+            self.oracle.poll_report(arrival);
+            if self.conditions.overtaken > 0.0 && self.chance(self.conditions.overtaken) {
+                let places = 1 + (self.draw() % 10);
+                self.overtaken.push((places, packet));
+            } else {
+                self.overtake(arrival, packet);
+            }
         }
+    }
+
+    /// A packet flies on, and takes with it those that have been overtaken often enough.
+    fn overtake(&mut self, arrival: Instant, packet: Packet) {
+        self.flying.push_back((arrival, packet));
+        for (places, _) in &mut self.overtaken {
+            *places -= 1;
+        }
+        let flying = &mut self.flying;
+        self.overtaken.retain(|(places, late)| {
+            if *places == 0 {
+                flying.push_back((arrival, *late));
+            }
+            *places > 0
+        });
     }
 
     fn next_event(&self) -> Instant {
@@ -326,13 +395,18 @@ impl Path {
         events.min().unwrap_or(Instant::MAX)
     }
 
-    /// True with a probability (SplitMix64).
+    /// True with a probability.
     fn chance(&mut self, probability: f64) -> bool {
+        ((self.draw() >> 11) as f64) < probability * (1u64 << 53) as f64
+    }
+
+    /// SplitMix64.
+    fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (((z ^ (z >> 31)) >> 11) as f64) < probability * (1u64 << 53) as f64
+        z ^ (z >> 31)
     }
 }
 
