@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_late_mark_below_what_is_lost_belongs_to_its_event() {
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         // 11 to 13 are lost at 40 ms; 11 comes a second later, marked, and then 12 and 13.
         for (seq, ms) in [(10, 0), (14, 40), (15, 41), (16, 42)] {
             estimator.handle_arrival(&packet(seq, ms), || 50.0);

@@ -49,7 +49,7 @@ fn without_loss_a_path_that_reorders_is_filled() {
 fn loss_on_a_path_that_reorders_is_found_to_five_percent() {
     for (loss, rtt) in [0.001, 0.01, 0.05]
         .into_iter()
-        .flat_map(|loss| [10, 60, 200].map(|rtt| (loss, rtt)))
+        .flat_map(|loss| [20, 60, 200].map(|rtt| (loss, rtt)))
     {
         let run = |config| {
             let conditions = reordered(lossy(Loss::Bernoulli(loss), ms(rtt)));

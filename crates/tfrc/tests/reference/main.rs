@@ -64,7 +64,10 @@ struct Covered {
 fn follow_receiver(seed: u64, covered: &mut Covered) {
     let mut random = Random::new(seed);
     let discounting = random.chance(0.7);
-    let mut fast = tfrc::Receiver::new(ReceiverConfig { discounting });
+    let mut fast = tfrc::Receiver::new(ReceiverConfig {
+        discounting,
+        ..ReceiverConfig::default()
+    });
     let mut model = receiver::Receiver::new(discounting);
     // A process that sleeps serves its timer late, and reads several packets at once.
     let sleeps = random.pick(&[0.0, 0.3]);
