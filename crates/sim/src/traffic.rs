@@ -4,6 +4,8 @@
 use crate::agent::{Agent, Packet};
 use crate::sink::Sink;
 use crate::source::Source;
+use crate::tcp::{Ack, Segment};
+use crate::tcp_flow::{TcpReceiver, TcpSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
@@ -28,6 +30,10 @@ pub enum Body {
     },
     /// A TFRC receiver's report, as the wire carries it.
     TfrcReport(TfrcFeedback),
+    /// Data under TCP.
+    TcpSegment(Segment),
+    /// A TCP receiver's acknowledgement.
+    TcpAck(Ack),
 }
 
 /// An end of a flow of any kind.
@@ -41,6 +47,10 @@ pub enum Traffic {
     TfrcSender(TfrcSender),
     /// TFRC, reports out.
     TfrcReceiver(TfrcReceiver),
+    /// TCP, data out.
+    TcpSender(TcpSender),
+    /// TCP, acknowledgements out.
+    TcpReceiver(TcpReceiver),
     /// Datagrams whatever the network does.
     Source(Source),
     /// Counts what arrives.
@@ -52,6 +62,8 @@ macro_rules! each {
         match $self {
             Self::TfrcSender($agent) => $call,
             Self::TfrcReceiver($agent) => $call,
+            Self::TcpSender($agent) => $call,
+            Self::TcpReceiver($agent) => $call,
             Self::Source($agent) => $call,
             Self::Sink($agent) => $call,
         }

@@ -1,0 +1,144 @@
+//! TCP flows in a network.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use evenkeel_link::{Jitter, LinkConfig, QueueLimit};
+use evenkeel_sim::tcp::{Config, Variant};
+use evenkeel_sim::{
+    End, FlowId, LinkId, Path, Simulation, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver,
+    TfrcSender, Topology, Traffic,
+};
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+/// Two routers and a host of its own for each end of each flow.
+struct Dumbbell {
+    sim: Simulation<Traffic>,
+    bottleneck: LinkId,
+    paths: Vec<(Path, Path)>,
+}
+
+impl Dumbbell {
+    /// `flows` flows over `rate`, a round trip of 40 ms, and a queue of `packets`.
+    fn new(flows: u32, rate: Rate, packets: u64, seed: u64) -> Self {
+        let mut net = Topology::new();
+        let (left, right) = (net.add_node(), net.add_node());
+        let bottleneck = LinkConfig {
+            rate,
+            delay: Duration::from_millis(10),
+            queue: QueueLimit::Packets(packets),
+            ..LinkConfig::default()
+        };
+        let [forward, _] = net.add_duplex(left, right, bottleneck).unwrap();
+        let mut paths = Vec::new();
+        for _ in 0..flows {
+            let access = LinkConfig {
+                rate: Rate::from_bits_per_sec(100e6),
+                delay: Duration::from_millis(5),
+                // Without it, whose packet finds the full queue is a matter of phase (Floyd and
+                // Jacobson, 1991); a packet of the bottleneck's takes about as long.
+                jitter: Jitter::Uniform(Duration::from_millis(2)),
+                queue: QueueLimit::Packets(1_000),
+                ..LinkConfig::default()
+            };
+            let (from, to) = (net.add_node(), net.add_node());
+            net.add_duplex(from, left, access).unwrap();
+            net.add_duplex(right, to, access).unwrap();
+            paths.push((net.route(from, to).unwrap(), net.route(to, from).unwrap()));
+        }
+        Self {
+            sim: Simulation::new(&net, seed),
+            bottleneck: forward,
+            paths,
+        }
+    }
+
+    fn add_tcp(&mut self, config: &Config, start: Instant) -> FlowId {
+        let (forward, reverse) = self.paths.pop().unwrap();
+        let sender = TcpSender::new(config, start, Instant::MAX).unwrap();
+        let receiver = TcpReceiver::new(config).unwrap();
+        self.sim.add_flow(
+            &forward,
+            &reverse,
+            Traffic::TcpSender(sender),
+            Traffic::TcpReceiver(receiver),
+        )
+    }
+
+    fn add_tfrc(&mut self, start: Instant) -> FlowId {
+        let (forward, reverse) = self.paths.pop().unwrap();
+        let config = TfrcConfig {
+            start,
+            ..TfrcConfig::default()
+        };
+        self.sim.add_flow(
+            &forward,
+            &reverse,
+            Traffic::TfrcSender(TfrcSender::new(config)),
+            Traffic::TfrcReceiver(TfrcReceiver::new(Default::default())),
+        )
+    }
+
+    fn received(&self, flow: FlowId) -> Bytes {
+        match self.sim.agent(flow, End::Receiver) {
+            Traffic::TcpReceiver(receiver) => receiver.received(),
+            Traffic::TfrcReceiver(receiver) => receiver.received(),
+            other => panic!("no receiver: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn two_sack_and_two_tfrc_flows_fill_a_dumbbell_and_do_so_again() {
+    let run = || {
+        let rate = Rate::from_bits_per_sec(4e6);
+        let mut net = Dumbbell::new(4, rate, 50, 1);
+        let flows = [0, 1, 2, 3].map(|flow| {
+            let start = Instant::from_millis(700 * flow);
+            if flow % 2 == 0 {
+                net.add_tcp(&Config::default(), start)
+            } else {
+                net.add_tfrc(start)
+            }
+        });
+        net.sim.run_until(Instant::from_secs(10));
+        let warm = net.sim.link(net.bottleneck).counters().delivered.bytes;
+        net.sim.run_until(Instant::from_secs(60));
+        let carried = net.sim.link(net.bottleneck).counters().delivered.bytes - warm;
+        let utilisation = (carried / Duration::from_secs(50)) / rate;
+        let received = flows.map(|flow| net.received(flow).get());
+        (utilisation, received, net.sim.transmissions())
+    };
+    let (utilisation, received, transmissions) = run();
+    // A packet may straddle the beginning.
+    assert!(utilisation > 0.9 && utilisation < 1.0001, "{utilisation}");
+    // No flow starves.
+    let least = received.into_iter().min().unwrap();
+    assert!(4 * least > received.iter().sum::<u64>() / 4, "{received:?}");
+    assert_eq!(run(), (utilisation, received, transmissions));
+}
+
+#[test]
+fn two_equal_flows_share_a_bottleneck_within_5_per_cent() {
+    for variant in [
+        Variant::Tahoe,
+        Variant::Reno,
+        Variant::NewReno,
+        Variant::Sack,
+        Variant::Cubic,
+    ] {
+        let mut net = Dumbbell::new(2, Rate::from_bits_per_sec(4e6), 20, 1);
+        let config = Config {
+            variant,
+            ..Config::default()
+        };
+        let flows = [0, 300].map(|start| net.add_tcp(&config, Instant::from_millis(start)));
+        net.sim.run_until(Instant::from_secs(20));
+        let warm = flows.map(|flow| net.received(flow));
+        net.sim.run_until(Instant::from_secs(720));
+        let [first, second] = [0, 1].map(|flow| (net.received(flows[flow]) - warm[flow]).as_f64());
+        let total = (first + second) / 700.0 * 8.0 / 4e6;
+        assert!(total > 0.9 && total < 1.0001, "{variant:?}: {total}");
+        let share = first / (first + second);
+        assert!((share - 0.5).abs() < 0.025, "{variant:?}: {share}");
+    }
+}
