@@ -28,9 +28,9 @@ pub enum Fate {
     Drop,
     /// It is passed on after this time, overtaking what must wait longer.
     After(Duration),
-    /// A report is passed on such that the sender's sample of the round-trip time is this: t_delay is
-    /// set to what is left of the time since the departure of the packet that it echoes. Other
-    /// datagrams are passed on at once.
+    /// A report is passed on such that the sender's sample of the round-trip time is this: after what
+    /// the data packet left of it, and with t_delay mended for what is late even so. Other datagrams
+    /// are passed on at once.
     Held(Duration),
 }
 
@@ -180,7 +180,10 @@ impl Interposer {
             (Fate::Drop, _) => None,
             (Fate::After(delay), _) => Some((now + delay, None)),
             (Fate::Held(rtt), Packet::Report(report)) => {
-                let due = now + rtt.saturating_sub(self.age(now, report.timestamp));
+                // What the forward path took: the report waited t_delay, and has just come.
+                let age = self.age(now, report.timestamp);
+                let taken = age.saturating_sub(report.delay);
+                let due = now + rtt.saturating_sub(taken);
                 // On a whole microsecond, the resolution of what the sender subtracts from it.
                 let due = Instant::from_micros(due.as_micros()).max(now);
                 Some((due, Some(rtt)))

@@ -64,11 +64,12 @@ impl Log {
     }
 
     /// The sending rate while the `n`th report to reach the sender (from 0) was its latest. The first
-    /// `settle` after it is left out.
+    /// `settle` after it is left out, and so is what left because the next one came.
     pub fn rate_after_report(&self, n: usize, settle: Duration) -> Option<f64> {
         let reports = self.reports_to_sender();
         let from = reports.get(n)?.0 + settle;
-        let to = reports.get(n + 1).map_or(Instant::MAX, |next| next.0);
+        let next = reports.get(n + 1).map_or(Instant::MAX, |next| next.0);
+        let to = next - Duration::from_nanos(1);
         self.sending_rate(from, to)
     }
 

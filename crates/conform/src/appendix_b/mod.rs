@@ -3,16 +3,28 @@
 //! Numbered as they come in the thesis. Where RFC 5348 changed what the thesis quotes from RFC 3448, or
 //! the thesis errs, the check's title or a comment says so.
 
+mod feedback;
+mod loss;
 mod nofeedback;
+mod rate;
 mod rtt;
+mod start;
 mod transport;
 
 use crate::check::Check;
 
 /// All, in the order of their numbers.
 pub fn checks() -> Vec<&'static Check> {
-    [transport::CHECKS, rtt::CHECKS, nofeedback::CHECKS]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        transport::CHECKS,
+        rtt::CHECKS,
+        nofeedback::CHECKS,
+        rate::CHECKS,
+        start::CHECKS,
+        feedback::CHECKS,
+        loss::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

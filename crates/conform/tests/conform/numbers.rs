@@ -57,4 +57,32 @@ checks! {
     b_2_2_8 b_2_2_9 b_2_2_10 b_2_2_11 b_2_2_12 b_2_2_13
     b_3_1_14 b_3_1_15 b_3_1_16 b_3_1_17 b_3_1_18 b_3_1_19 b_3_1_20
     b_3_2_21 b_3_2_22 b_3_2_23 b_3_2_24 b_3_2_25 b_3_2_26
+    b_3_3_27 b_3_3_28 b_3_3_29 b_3_3_30 b_3_3_31
+    b_3_4_32
+    b_3_5_33 b_3_5_34 b_3_5_35
+    b_3_6_36 b_3_6_37 b_3_6_38 b_3_6_39
+    b_4_1_40 b_4_1_41 b_4_1_42 b_4_1_43 b_4_1_44 b_4_1_45
+    b_4_2_46 b_4_2_47 b_4_2_48 b_4_2_49 b_4_2_50 b_4_2_51 b_4_2_52
+    b_4_2_53 b_4_2_54 b_4_2_55 b_4_2_56 b_4_2_57
+}
+
+#[test]
+fn appendix_b_has_57_checks_numbered_through() {
+    let checks = evenkeel_conform::appendix_b::checks();
+    let numbers = checks.iter().map(|check| {
+        let (section, number) = check.id.rsplit_once('-').unwrap();
+        assert!(section.starts_with("B."), "{}", check.id);
+        number.parse().unwrap()
+    });
+    let numbers: Vec<u32> = numbers.collect();
+    assert_eq!(numbers, (1..=57).collect::<Vec<u32>>());
+}
+
+#[test]
+fn runs_that_share_a_name_are_one_run() {
+    let mut runs: Vec<_> = all().iter().flat_map(|check| check.runs).copied().collect();
+    runs.sort_by_key(|run| run.name);
+    for pair in runs.windows(2) {
+        assert!(pair[0].name != pair[1].name || std::ptr::eq(pair[0], pair[1]));
+    }
 }

@@ -1,0 +1,264 @@
+//! B.4.2: what the receiver makes of packets that are lost or late.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+
+use crate::check::{BOTH, Check, Evidence, Outcome, Run, close, ms, packets_of, within};
+use crate::interposer::{Fate, Passing, Script};
+use crate::log::{Log, Record};
+use crate::packet::{Packet, Report};
+use crate::scripts::steer;
+
+/// The checks of this section.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "B.4.2-46",
+        title: "i is lost: packets above it received when the report tells so",
+        section: "RFC 5348 §5.1",
+        rfc: BOTH,
+        runs: &[&DROP_ONE],
+        judge: |e| within(received_above(e.log(), FIRST), 3.0, 0.0),
+    },
+    Check {
+        id: "B.4.2-47",
+        title: "that report leaves at once: after i+3, ms",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&DROP_ONE],
+        judge: |e| at_once(e, FIRST, 3),
+    },
+    Check {
+        id: "B.4.2-48",
+        title: "and p has risen: by",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&DROP_ONE],
+        judge: |e| rises(e, FIRST),
+    },
+    Check {
+        id: "B.4.2-49",
+        title: "i+2, i, i+1: no loss, p stays",
+        section: "RFC 5348 §5.1",
+        rfc: BOTH,
+        runs: &[&TWO_OVERTAKEN],
+        judge: |e| {
+            let is_reordered = order(e.log(), 3) == [2, 0, 1];
+            let reported = e.log().reports.iter().map(|report| report.seen.p.get());
+            let largest = reported.max_by(f64::total_cmp);
+            within(largest.filter(|_| is_reordered), 0.0, 0.0)
+        },
+    },
+    Check {
+        id: "B.4.2-50",
+        title: "i+3, i+2, i+1, i: i is lost: packets above it received when the report tells so",
+        section: "RFC 5348 §5.1",
+        rfc: BOTH,
+        runs: &[&THREE_OVERTAKEN],
+        judge: |e| {
+            let is_reordered = order(e.log(), 4) == [3, 2, 1, 0];
+            let above = received_above(e.log(), FIRST);
+            within(above.filter(|_| is_reordered), 3.0, 0.0)
+        },
+    },
+    Check {
+        id: "B.4.2-51",
+        title: "that report leaves at once: after i+1, ms",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&THREE_OVERTAKEN],
+        judge: |e| at_once(e, FIRST, 1),
+    },
+    Check {
+        id: "B.4.2-52",
+        title: "and p has risen (i may then fill its hole, and p fall): by",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&THREE_OVERTAKEN],
+        judge: |e| rises(e, FIRST),
+    },
+    Check {
+        id: "B.4.2-53",
+        title: "i and i+1 are lost in a round trip: the report leaves at once after i+4, ms",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&DROP_TWO],
+        judge: |e| at_once(e, SECOND, 4),
+    },
+    Check {
+        id: "B.4.2-54",
+        title: "and p has risen: by",
+        section: "RFC 5348 §5.2",
+        rfc: BOTH,
+        runs: &[&DROP_TWO],
+        judge: |e| rises(e, SECOND),
+    },
+    Check {
+        id: "B.4.2-55",
+        title: "two losses in a round trip are one event: p over that of a single loss",
+        section: "RFC 5348 §5.2",
+        rfc: BOTH,
+        runs: &[&DROP_TWO, &DROP_AGAIN],
+        judge: |e| {
+            let p = |log| Some(rise(log, SECOND)?.1.seen.p.get());
+            let ratio = p(e.logs[0]).zip(p(e.logs[1])).map(|(two, one)| two / one);
+            close(ratio, 1.0, e.pick(1e-6, 0.1))
+        },
+    },
+    Check {
+        id: "B.4.2-56",
+        title: "i alone is lost: the report leaves at once after i+3, ms",
+        section: "RFC 5348 §6.1",
+        rfc: BOTH,
+        runs: &[&DROP_AGAIN],
+        judge: |e| at_once(e, SECOND, 3),
+    },
+    Check {
+        id: "B.4.2-57",
+        title: "and p rises as much as with two: rise over rise",
+        section: "RFC 5348 §5.2",
+        rfc: BOTH,
+        runs: &[&DROP_AGAIN, &DROP_TWO],
+        judge: |e| {
+            let ratio = increment(e.logs[0]).zip(increment(e.logs[1]));
+            close(ratio.map(|(one, two)| one / two), 1.0, e.pick(1e-6, 0.15))
+        },
+    },
+];
+
+/// R = 400 ms and ten packets in it: room between packets even on a busy host.
+const ROUND_TRIP: Duration = ms(400);
+const RATE: f64 = 25e3;
+/// The data packet, from 0, that is the first *i*: some round trips after the rate has settled.
+const FIRST: usize = 45;
+/// The *i* of a second loss event, six round trips later. The interval between the two is known to the
+/// packet; the one before the first is synthetic.
+const SECOND: usize = 105;
+
+static DROP_ONE: Run = Run {
+    name: "drop-one",
+    setup: packets_of(1_000),
+    lasts: ms(3_500),
+    script: || {
+        on_data(|index| {
+            if index == FIRST {
+                Fate::Drop
+            } else {
+                Fate::NOW
+            }
+        })
+    },
+};
+
+static TWO_OVERTAKEN: Run = Run {
+    name: "overtaken-by-one",
+    setup: packets_of(1_000),
+    lasts: ms(3_500),
+    script: || {
+        on_data(|index| match index.wrapping_sub(FIRST) {
+            0 => Fate::After(ms(93)),
+            1 => Fate::After(ms(66)),
+            _ => Fate::NOW,
+        })
+    },
+};
+
+static THREE_OVERTAKEN: Run = Run {
+    name: "overtaken-by-three",
+    setup: packets_of(1_000),
+    lasts: ms(3_500),
+    script: || {
+        on_data(|index| match index.wrapping_sub(FIRST) {
+            0 => Fate::After(ms(150)),
+            1 => Fate::After(ms(100)),
+            2 => Fate::After(ms(50)),
+            _ => Fate::NOW,
+        })
+    },
+};
+
+static DROP_TWO: Run = Run {
+    name: "drop-two",
+    setup: packets_of(1_000),
+    lasts: ms(6_000),
+    script: || {
+        on_data(|index| match index {
+            FIRST | SECOND => Fate::Drop,
+            _ if index == SECOND + 1 => Fate::Drop,
+            _ => Fate::NOW,
+        })
+    },
+};
+
+static DROP_AGAIN: Run = Run {
+    name: "drop-again",
+    setup: packets_of(1_000),
+    lasts: ms(6_000),
+    script: || {
+        on_data(|index| match index {
+            FIRST | SECOND => Fate::Drop,
+            _ => Fate::NOW,
+        })
+    },
+};
+
+/// A steady sender, and a fate for each data packet by its number from 0.
+fn on_data(fate: fn(usize) -> Fate) -> Script {
+    Box::new(move |mut passing: Passing<'_>| match passing.packet {
+        Packet::Data(_) => fate(passing.log.data.len()),
+        Packet::Report(_) | Packet::Other => steer(&mut passing, ROUND_TRIP, RATE, 0.0),
+    })
+}
+
+/// The first report after packet `i` left whose p is above that of the report before it, and that one.
+fn rise(log: &Log, i: usize) -> Option<(Record<Report>, Record<Report>)> {
+    let left = log.data.get(i)?.at;
+    let pair = log
+        .reports
+        .windows(2)
+        .find(|pair| pair[1].at > left && pair[1].seen.p > pair[0].seen.p)?;
+    Some((pair[0], pair[1]))
+}
+
+/// Packets above `i` that were delivered before the report of its loss left.
+fn received_above(log: &Log, i: usize) -> Option<f64> {
+    let (_, report) = rise(log, i)?;
+    let above = log.data[i + 1..].iter();
+    let received = above.filter(|record| record.delivered.is_some_and(|at| at <= report.at));
+    Some(received.count() as f64)
+}
+
+/// From the delivery of packet `i + after` to the report of the loss of `i`, ms: at once, if long before
+/// the timer of the round trip.
+fn at_once(e: &Evidence<'_>, i: usize, after: usize) -> Outcome {
+    let log = e.log();
+    let waited = rise(log, i).and_then(|(_, report)| {
+        let delivered = log.data.get(i + after)?.delivered?;
+        let waited = report.at.checked_since(delivered)?;
+        Some(waited.as_secs_f64() * 1e3)
+    });
+    within(waited, 0.0, e.pick(0.001, 20.0))
+}
+
+fn increment(log: &Log) -> Option<f64> {
+    let (before, after) = rise(log, SECOND)?;
+    Some(after.seen.p.get() - before.seen.p.get())
+}
+
+fn rises(e: &Evidence<'_>, i: usize) -> Outcome {
+    let rise = rise(e.log(), i).map(|(before, after)| after.seen.p.get() - before.seen.p.get());
+    Outcome {
+        pass: rise.is_some(),
+        ..within(rise, 0.0, 1.0)
+    }
+}
+
+/// The numbers of `count` packets from the first *i* on, less its own, in the order of their delivery.
+fn order(log: &Log, count: usize) -> Vec<usize> {
+    let packets = log.data.iter().enumerate().skip(FIRST).take(count);
+    let mut delivered: Vec<(Option<Instant>, usize)> = packets
+        .map(|(index, record)| (record.delivered, index - FIRST))
+        .collect();
+    delivered.sort();
+    delivered.into_iter().map(|(_, number)| number).collect()
+}

@@ -1,0 +1,158 @@
+//! B.3.5 and B.3.6: slow start, and the spacing by the square root of the round-trip time.
+
+use std::time::Duration;
+
+use crate::check::{
+    BOTH, Check, Evidence, Outcome, Run, between, close, ms, packets_of, sequence, within,
+};
+use crate::interposer::{Fate, Passing, Side};
+use crate::log::Log;
+use crate::packet::Packet;
+use crate::scripts::{UNLIMITED, steer};
+
+/// The checks of these sections.
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "B.3.5-33",
+        title: "without loss X doubles at each report a round trip after the last: ratios",
+        section: "RFC 5348 §4.3",
+        rfc: BOTH,
+        runs: &[&SLOW_START],
+        judge: |e| {
+            let rates: Vec<_> = (1..DOUBLINGS)
+                .filter_map(|n| e.log().rate_after_report(n, e.pick(ms(0), ms(10))))
+                .collect();
+            let ratios: Vec<_> = rates.windows(2).map(|pair| pair[1] / pair[0]).collect();
+            let expected = vec![2.0; DOUBLINGS - 2];
+            sequence(ratios, expected, |_| e.pick(1e-3, 0.3))
+        },
+    },
+    Check {
+        id: "B.3.5-34",
+        title: "without loss the receiver reports p = 0: the largest",
+        section: "RFC 5348 §6.3",
+        rfc: BOTH,
+        runs: &[&SLOW_START],
+        judge: |e| {
+            let reported = e.log().reports.iter().map(|report| report.seen.p.get());
+            within(reported.max_by(f64::total_cmp), 0.0, 0.0)
+        },
+    },
+    Check {
+        id: "B.3.5-35",
+        title: "a report of p = 0.01 ends it: X after over X before",
+        section: "RFC 5348 §4.3",
+        rfc: BOTH,
+        runs: &[&SLOW_START],
+        judge: |e| {
+            let rate = |n| e.log().rate_after_report(n, e.pick(ms(0), ms(10)));
+            let (before, after) = (rate(DOUBLINGS), rate(DOUBLINGS + 1));
+            between(after.zip(before).map(|(a, b)| a / b), 0.0, 0.99)
+        },
+    },
+    Check {
+        id: "B.3.6-36",
+        title: "after R_sample = 10 ms R_sqmean is .9·sqrt(.02) + .1·sqrt(.01), from the rates",
+        section: "RFC 5348 §4.5",
+        rfc: BOTH,
+        runs: &[&HALVED],
+        judge: |e| close(mean_root(e.log(), HALF), 0.137_279, e.pick(1e-5, 0.1)),
+    },
+    Check {
+        id: "B.3.6-37",
+        title: "and X2/X1 is R_sqmean/sqrt(R_sample)",
+        section: "RFC 5348 §4.5 (with X held by X_recv)",
+        rfc: BOTH,
+        runs: &[&HALVED],
+        judge: |e| spacing_ratio(e, 1.372_79),
+    },
+    Check {
+        id: "B.3.6-38",
+        title: "after R_sample = 40 ms R_sqmean is .9·sqrt(.02) + .1·sqrt(.04), from the rates",
+        section: "RFC 5348 §4.5",
+        rfc: BOTH,
+        runs: &[&DOUBLED],
+        judge: |e| close(mean_root(e.log(), DOUBLE), 0.147_279, e.pick(1e-5, 0.1)),
+    },
+    Check {
+        id: "B.3.6-39",
+        title: "and X2/X1 is R_sqmean/sqrt(R_sample)",
+        section: "RFC 5348 §4.5 (with X held by X_recv)",
+        rfc: BOTH,
+        runs: &[&DOUBLED],
+        judge: |e| spacing_ratio(e, 0.736_396),
+    },
+];
+
+/// Reports before the one that tells of loss.
+const DOUBLINGS: usize = 6;
+
+/// No limit by X_recv, so that X doubles at each report. The receiver is told a round-trip time 5 %
+/// longer, so that no report comes sooner than a round trip after the last.
+static SLOW_START: Run = Run {
+    name: "slow-start",
+    setup: packets_of(1_500),
+    lasts: ms(1_000),
+    script: || {
+        Box::new(|mut passing| {
+            if let Packet::Data(data) = passing.packet {
+                data.rtt_micros += data.rtt_micros / 20;
+            }
+            let loss = passing.log.reports.len() > DOUBLINGS;
+            let p = if loss { 0.01 } else { 0.0 };
+            steer(&mut passing, ms(100), 2.0 * UNLIMITED.bytes_per_sec(), p)
+        })
+    },
+};
+
+const USUAL: Duration = ms(20);
+const HALF: Duration = ms(10);
+const DOUBLE: Duration = ms(40);
+/// Reports with the usual round-trip time; then one with another, and then none for a while, so that
+/// the rate after that one can be measured.
+const USUAL_REPORTS: usize = 30;
+
+static HALVED: Run = Run {
+    name: "oscillation-half",
+    setup: packets_of(1_000),
+    lasts: ms(800),
+    script: || Box::new(|mut passing| one_other(&mut passing, HALF)),
+};
+
+static DOUBLED: Run = Run {
+    name: "oscillation-double",
+    setup: packets_of(1_000),
+    lasts: ms(800),
+    script: || Box::new(|mut passing| one_other(&mut passing, DOUBLE)),
+};
+
+fn one_other(passing: &mut Passing<'_>, other: Duration) -> Fate {
+    let reports = passing.log.reports.len();
+    if passing.from == Side::Receiver && reports > USUAL_REPORTS {
+        return Fate::Drop;
+    }
+    let rtt = if reports < USUAL_REPORTS {
+        USUAL
+    } else {
+        other
+    };
+    steer(passing, rtt, 800e3, 0.0)
+}
+
+/// X before the other report, and after it until the nofeedback timer may expire.
+fn rates(log: &Log) -> Option<(f64, f64)> {
+    let (at, _) = *log.reports_to_sender().get(USUAL_REPORTS)?;
+    let before = log.sending_rate(at - 5 * USUAL, at)?;
+    let after = log.sending_rate(at, at + ms(70))?;
+    Some((before, after))
+}
+
+fn mean_root(log: &Log, sample: Duration) -> Option<f64> {
+    let (before, after) = rates(log)?;
+    Some(after / before * sample.as_secs_f64().sqrt())
+}
+
+fn spacing_ratio(e: &Evidence<'_>, expected: f64) -> Outcome {
+    let ratio = rates(e.log()).map(|(before, after)| after / before);
+    close(ratio, expected, e.pick(1e-5, 0.1))
+}
