@@ -27,11 +27,15 @@ impl Rfc {
         }
     }
 
-    /// Makes a sender behave so.
-    pub(crate) fn apply_to_sender(self, _config: &mut SenderConfig) {}
+    /// A sender that behaves so.
+    pub fn sender(self) -> SenderConfig {
+        SenderConfig::default()
+    }
 
-    /// Makes a receiver behave so.
-    pub(crate) fn apply_to_receiver(self, _config: &mut ReceiverConfig) {}
+    /// A receiver that behaves so.
+    pub fn receiver(self) -> ReceiverConfig {
+        ReceiverConfig::default()
+    }
 }
 
 /// Both standards.

@@ -38,7 +38,7 @@ impl Implementation {
         let mut send = SendConfig::new(PAYLOAD_TYPE);
         send.packet_size = Bytes::new(setup.packet_size.into());
         send.give_up = GIVE_UP;
-        rfc.apply_to_sender(&mut send.tfrc);
+        send.tfrc = rfc.sender();
         config.send = Some(send);
         Self::new(now, config, setup.clock_ahead)
     }
@@ -48,7 +48,7 @@ impl Implementation {
         let mut config = Config::new("receiver", seed);
         config.bandwidth = BANDWIDTH;
         let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
-        rfc.apply_to_receiver(&mut receive.tfrc);
+        receive.tfrc = rfc.receiver();
         config.receive = Some(receive);
         Self::new(now, config, Duration::ZERO)
     }
