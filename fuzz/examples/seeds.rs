@@ -101,6 +101,9 @@ fn foreign_packet() -> Vec<u8> {
     packet
 }
 
+/// Something that writes a packet into a buffer and gives its length.
+type Write<'a> = &'a dyn Fn(&mut [u8]) -> Option<usize>;
+
 fn control() -> [(&'static str, Vec<u8>); 4] {
     let mut buf = [0; 512];
     let block = ReportBlock {
@@ -122,7 +125,7 @@ fn control() -> [(&'static str, Vec<u8>); 4] {
     let p = LossEventRate::new(0.01);
     let rate = Rate::from_bits_per_sec(2e6);
     let tfrc = TfrcFeedback::new(123_456, Duration::from_millis(2), rate, p);
-    let mut join = |parts: &[&dyn Fn(&mut [u8]) -> Option<usize>]| {
+    let mut join = |parts: &[Write<'_>]| {
         let mut datagram = Vec::new();
         for part in parts {
             let len = part(&mut buf).expect("the buffer is large enough");
@@ -130,13 +133,11 @@ fn control() -> [(&'static str, Vec<u8>); 4] {
         }
         datagram
     };
-    let sender: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| report.emit(&[block], buf);
-    let receiver: &dyn Fn(&mut [u8]) -> _ =
-        &|buf: &mut [u8]| ReceiverReport { ssrc: SSRC }.emit(&[block], buf);
-    let name: &dyn Fn(&mut [u8]) -> _ =
-        &|buf: &mut [u8]| sdes::emit_cname(SSRC, "someone@example.org", buf);
-    let feedback: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| tfrc.emit(2, SSRC, SSRC + 1, buf);
-    let bye: &dyn Fn(&mut [u8]) -> _ = &|buf: &mut [u8]| Bye::emit(SSRC, buf);
+    let sender: Write<'_> = &|buf: &mut [u8]| report.emit(&[block], buf);
+    let receiver: Write<'_> = &|buf: &mut [u8]| ReceiverReport { ssrc: SSRC }.emit(&[block], buf);
+    let name: Write<'_> = &|buf: &mut [u8]| sdes::emit_cname(SSRC, "someone@example.org", buf);
+    let feedback: Write<'_> = &|buf: &mut [u8]| tfrc.emit(2, SSRC, SSRC + 1, buf);
+    let bye: Write<'_> = &|buf: &mut [u8]| Bye::emit(SSRC, buf);
     [
         ("sender-report", join(&[sender, name])),
         ("receiver-report", join(&[receiver, name, feedback])),
