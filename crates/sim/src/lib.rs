@@ -36,6 +36,7 @@
 
 mod agent;
 mod event;
+mod shape;
 mod simulation;
 mod sink;
 mod source;
@@ -46,6 +47,7 @@ mod topology;
 mod traffic;
 
 pub use agent::{Agent, Packet};
+pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
 pub use sink::Sink;
 pub use source::{Pattern, Source};
