@@ -112,7 +112,7 @@ impl Sender {
             // "this replaces step (4)"; with a loss that is known already, no more than X_Bps (10).
             self.tld = now;
             self.x_recv_set = vec![(f64::INFINITY, now)];
-            self.x = self.initial_rate();
+            self.x = self.bounded(self.initial_rate());
             if self.x_bps() < self.x {
                 self.x = self.bounded(self.x_bps());
             }
@@ -300,21 +300,13 @@ impl Sender {
 
     /// §4.5.
     pub(crate) fn x_inst(&self) -> Rate {
-        let factor = self
-            .round_trip
-            .filter(|_| self.config.oscillation_reduction)
-            .map_or(1.0, |known| {
-                known.r_sqmean / known.r_sample.as_secs_f64().sqrt()
-            });
-        Rate::from_bytes_per_sec(f64::max(self.x * factor, self.floor_if_reducing()))
-    }
-
-    fn floor_if_reducing(&self) -> f64 {
-        if self.config.oscillation_reduction {
-            self.floor()
-        } else {
-            0.0
-        }
+        let x_inst = match self.round_trip {
+            Some(known) if self.config.oscillation_reduction => {
+                self.bounded(self.x * (known.r_sqmean / known.r_sample.as_secs_f64().sqrt()))
+            }
+            _ => self.x,
+        };
+        Rate::from_bytes_per_sec(x_inst)
     }
 
     /// R; before the first sample, the two seconds of §4.2 stand in.
