@@ -190,6 +190,7 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::vec::Vec;
 
     /// Intervals of these lengths, oldest first; the first is the synthetic one. Packet numbers start
@@ -292,5 +293,25 @@ mod tests {
         intervals.add_losses(1, start + 1);
         assert!(!intervals.take_back(start));
         assert!(intervals.take_back(start + 1));
+    }
+
+    proptest! {
+        /// Whatever intervals follow, a discount factor only falls (RFC 5348 §5.5).
+        #[test]
+        fn no_discounted_interval_is_ever_undiscounted(lengths in prop::collection::vec(1u64..2_000, 1..40)) {
+            let (mut intervals, mut start) = self::intervals(&[100], true);
+            for length in lengths {
+                let before = intervals.clone();
+                start += length;
+                intervals.begin_event(start, Instant::ZERO, start - 1, || 0.0);
+                intervals.add_losses(1, start);
+                prop_assert_eq!((intervals.recent[0].discount, intervals.recent[1].discount), (1.0, 1.0));
+                for i in 2..intervals.len {
+                    let (now, then) = (intervals.recent[i], before.recent[i - 1]);
+                    prop_assert_eq!(now.start, then.start);
+                    prop_assert!(now.discount <= then.discount && now.discount >= then.discount * DISCOUNT_FLOOR);
+                }
+            }
+        }
     }
 }
