@@ -99,3 +99,92 @@ fn cube_root(x: f64) -> f64 {
     }
     root
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn assert_near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-3, "{value}, not {expected}");
+    }
+
+    #[test]
+    fn the_cube_root_is_that_of_the_library_but_for_the_last_bits() {
+        for x in [1e-9, 0.3, 1.0, 2.0, 8.0, 75.0, 1e6, 3e15] {
+            let root = cube_root(x);
+            assert!((root / f64::cbrt(x) - 1.0).abs() < 1e-15, "{x}: {root}");
+        }
+    }
+
+    #[test]
+    fn the_window_comes_back_to_its_plateau_after_k_seconds() {
+        let mut cubic = Cubic::default();
+        assert_near(cubic.on_congestion(100.0, 100.0), 70.0);
+        cubic.grow(Instant::from_secs(10), 70.0, 1, RTT);
+        let epoch = cubic.epoch.as_ref().unwrap();
+        // (100 - 70) / 0.4 = 75, whose cube root is 4.21716.
+        assert_near(epoch.k, 4.217_163);
+        assert_near(epoch.w_cubic(0.0), 70.0);
+        // 0.4 · (2 - 4.217163)³ = -4.35977.
+        assert_near(epoch.w_cubic(2.0), 95.640_2);
+        assert_near(epoch.w_cubic(epoch.k), 100.0);
+        assert_near(epoch.w_cubic(2.0 * epoch.k), 130.0);
+    }
+
+    #[test]
+    fn an_acknowledgement_takes_the_window_towards_that_of_a_round_trip_later() {
+        let mut cubic = Cubic::default();
+        cubic.on_congestion(100.0, 100.0);
+        let start = Instant::from_secs(10);
+        // W_est is ahead for a moment: 70 + 9/17 / 70.
+        assert_near(cubic.grow(start, 70.0, 1, RTT), 70.007_56);
+        // 0.4 · (0.6 - 4.217163)³ + 100 = 81.06940: 11.06940 more in 70 acknowledgements.
+        let later = start + Duration::from_millis(500);
+        assert_near(cubic.grow(later, 70.0, 1, RTT), 70.15813);
+        // Two packets count twice.
+        assert_near(cubic.grow(later, 70.0, 2, RTT), 70.31627);
+        // However late, no more than half of the window in a round trip (§4.4).
+        let late = start + Duration::from_secs(30);
+        assert_near(cubic.grow(late, 70.0, 70, RTT), 105.0);
+    }
+
+    #[test]
+    fn a_flow_that_did_not_reach_its_plateau_leaves_room() {
+        let mut cubic = Cubic::default();
+        cubic.on_congestion(100.0, 100.0);
+        cubic.on_congestion(80.0, 80.0);
+        // 80 · (1 + 0.7) / 2.
+        assert_near(cubic.w_max, 68.0);
+        cubic.on_congestion(90.0, 90.0);
+        assert_near(cubic.w_max, 90.0);
+    }
+
+    #[test]
+    fn the_window_is_never_below_that_of_aimd() {
+        // One second of a path of 10 ms: the cubic function adds less than a packet to its plateau,
+        // AIMD 9/17 of a packet a round trip up to it and a whole one from there.
+        let mut cubic = Cubic::default();
+        let mut cwnd = cubic.on_congestion(10.0, 10.0);
+        let mut estimate = cwnd;
+        let mut now = Instant::ZERO;
+        for _ in 0..100 {
+            estimate += if estimate < 10.0 { 9.0 / 17.0 } else { 1.0 };
+            let step = cwnd;
+            cwnd = cubic.grow(now, cwnd, step as u64, Duration::from_millis(10));
+            now += Duration::from_millis(10);
+        }
+        assert!(cwnd > 0.9 * estimate, "{cwnd} {estimate}");
+    }
+
+    #[test]
+    fn after_a_timeout_the_window_starts_on_its_own_plateau() {
+        let mut cubic = Cubic::default();
+        cubic.on_congestion(100.0, 100.0);
+        cubic.on_timeout();
+        cubic.grow(Instant::ZERO, 70.0, 1, RTT);
+        let epoch = cubic.epoch.as_ref().unwrap();
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
+    }
+}

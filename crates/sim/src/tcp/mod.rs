@@ -33,12 +33,16 @@
 
 mod config;
 mod cubic;
+#[cfg(test)]
+mod properties;
 mod receiver;
 mod rto;
 mod runs;
 mod scoreboard;
 mod segment;
 mod sender;
+#[cfg(test)]
+mod traces;
 mod window;
 
 pub use config::{Config, ConfigError, InitialWindow, Variant};

@@ -138,3 +138,143 @@ impl Receiver {
         self.reported = reported;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::Range;
+    use tfrc::time::Duration;
+
+    const NOW: Instant = Instant::from_secs(1);
+
+    fn receiver() -> Receiver {
+        Receiver::new(&Config::default()).unwrap()
+    }
+
+    fn segment(number: u64) -> Segment {
+        Segment {
+            number,
+            size: Bytes::new(1_040),
+            ecn: Ecn::Ect0,
+            cwr: false,
+        }
+    }
+
+    /// What the arrival of a packet makes the receiver send: the next packet and the blocks.
+    fn arrival(receiver: &mut Receiver, number: u64) -> Option<(u64, Vec<Range<u64>>)> {
+        receiver.handle_segment(NOW, segment(number));
+        let ack = receiver.poll_ack(NOW)?;
+        assert_eq!(receiver.poll_ack(NOW), None);
+        Some((ack.next, ack.sacked().collect()))
+    }
+
+    #[test]
+    fn every_second_packet_is_acknowledged() {
+        let mut receiver = receiver();
+        let acks = (0..4).map(|number| arrival(&mut receiver, number).map(|(next, _)| next));
+        assert!(acks.eq([None, Some(2), None, Some(4)]));
+    }
+
+    #[test]
+    fn a_single_packet_is_acknowledged_when_the_delay_is_over() {
+        let mut receiver = receiver();
+        arrival(&mut receiver, 0);
+        let due = NOW + Duration::from_millis(100);
+        assert_eq!(receiver.poll_timeout(), Some(due));
+        receiver.handle_timeout(NOW);
+        assert_eq!(receiver.poll_ack(NOW), None);
+        receiver.handle_timeout(due);
+        assert_eq!(receiver.poll_ack(due), Some(Ack::new(1)));
+        assert_eq!(receiver.poll_timeout(), None);
+    }
+
+    #[test]
+    fn every_packet_is_acknowledged_at_once_without_a_delay() {
+        let config = Config {
+            delayed_ack: None,
+            ..Config::default()
+        };
+        let mut receiver = Receiver::new(&config).unwrap();
+        assert_eq!(arrival(&mut receiver, 0), Some((1, vec![])));
+        assert_eq!(receiver.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_gap_is_told_at_once_and_so_is_its_end() {
+        let mut receiver = receiver();
+        arrival(&mut receiver, 0);
+        assert_eq!(arrival(&mut receiver, 2).unwrap().0, 1);
+        assert_eq!(arrival(&mut receiver, 4).unwrap().0, 1);
+        // It fills the first gap, while the second stays.
+        assert_eq!(arrival(&mut receiver, 1).unwrap().0, 3);
+        assert_eq!(arrival(&mut receiver, 3), Some((5, vec![])));
+        // And then it waits for a second packet again.
+        assert_eq!(arrival(&mut receiver, 5), None);
+    }
+
+    #[test]
+    fn the_block_of_the_latest_packet_comes_first_and_three_are_told() {
+        let mut receiver = receiver();
+        let mut blocks = |number| arrival(&mut receiver, number).unwrap().1;
+        assert!(blocks(2).into_iter().eq(std::iter::once(2..3)));
+        assert_eq!(blocks(4), [4..5, 2..3]);
+        assert_eq!(blocks(6), [6..7, 4..5, 2..3]);
+        assert_eq!(blocks(8), [8..9, 6..7, 4..5]);
+        // It joins two blocks.
+        assert_eq!(blocks(5), [4..7, 8..9]);
+        assert_eq!(blocks(2), [2..3, 4..7, 8..9]);
+        assert_eq!(receiver.duplicates(), 1);
+    }
+
+    #[test]
+    fn what_is_delivered_is_all_that_came_in_order() {
+        let config = Config {
+            length: Some(Bytes::new(2_500)),
+            ..Config::default()
+        };
+        let mut receiver = Receiver::new(&config).unwrap();
+        for (number, delivered) in [(0, 1_000), (2, 1_000), (0, 1_000), (1, 2_500), (3, 2_500)] {
+            receiver.handle_segment(NOW, segment(number));
+            assert_eq!(receiver.delivered(), Bytes::new(delivered));
+        }
+        assert!(receiver.is_complete());
+    }
+
+    #[test]
+    fn what_is_beyond_the_window_is_dropped() {
+        let config = Config {
+            receive_window: 4,
+            ..Config::default()
+        };
+        let mut receiver = Receiver::new(&config).unwrap();
+        assert_eq!(arrival(&mut receiver, 4), None);
+        assert_eq!(arrival(&mut receiver, u64::MAX), None);
+        assert_eq!(arrival(&mut receiver, 3).unwrap().1.len(), 1);
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_confirms_it() {
+        let config = Config {
+            delayed_ack: None,
+            ..Config::default()
+        };
+        let mut receiver = Receiver::new(&config).unwrap();
+        let mut echo = |number, ecn, cwr| {
+            receiver.handle_segment(
+                NOW,
+                Segment {
+                    ecn,
+                    cwr,
+                    ..segment(number)
+                },
+            );
+            receiver.poll_ack(NOW).unwrap().ece
+        };
+        assert!(!echo(0, Ecn::Ect0, false));
+        assert!(echo(1, Ecn::Ce, false));
+        assert!(echo(2, Ecn::Ect0, false));
+        assert!(!echo(3, Ecn::Ect0, true));
+        // Confirmed and marked anew.
+        assert!(echo(4, Ecn::Ce, true));
+    }
+}

@@ -133,7 +133,7 @@ impl Sender {
         self.counters.timeouts += 1;
         let una = self.board.una();
         if self.timed_out != Some(una) {
-            self.reduce();
+            self.on_loss();
             self.timed_out = Some(una);
         }
         self.rto.back_off();
@@ -270,7 +270,7 @@ impl Sender {
 
     fn start_recovery(&mut self, now: Instant) {
         self.counters.fast_retransmits += 1;
-        self.reduce();
+        self.on_loss();
         self.timer = Some(self.rto.expiry(now));
         let ssthresh = self.window.ssthresh();
         match self.config.variant {
@@ -307,9 +307,13 @@ impl Sender {
         self.timed = None;
     }
 
-    /// Lowers the threshold for what is in flight now.
-    fn reduce(&mut self) {
-        let flight = (self.board.outstanding() as f64).min(self.window.cwnd());
+    /// Lowers the threshold after the loss of a packet.
+    fn on_loss(&mut self) {
+        // RFC 5681 §3.2 leaves out what limited transmit sent beyond the window.
+        self.reduce((self.board.outstanding() as f64).min(self.window.cwnd()));
+    }
+
+    fn reduce(&mut self, flight: f64) {
         self.window.on_congestion(flight);
         self.cwr = self.config.ecn;
         self.reduced_at = Some(self.board.next());
@@ -318,7 +322,7 @@ impl Sender {
     fn on_ecn_echo(&mut self) {
         if self.reduced_at.is_none_or(|at| self.board.una() >= at) {
             self.counters.ecn_reductions += 1;
-            self.reduce();
+            self.reduce(self.window.cwnd());
             self.window.set(self.window.ssthresh());
         }
     }
