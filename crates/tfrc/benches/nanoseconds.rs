@@ -5,8 +5,12 @@
 
 mod cases;
 
-use cases::{HDTV, IN_ORDER, LOSSY, Traffic, WARM_UP, decide, receive, receiver, reports, sender};
+use cases::{
+    HDTV, IN_ORDER, LATENESS, LOSSY, SIZE, Traffic, WARM_UP, decide, feed_back, receive, receiver,
+    reports, sender,
+};
 use divan::{Bencher, black_box};
+use tfrc::time::Instant;
 
 const STEPS: u64 = 1_000;
 
@@ -50,7 +54,7 @@ fn sender_feedback(bencher: Bencher<'_, '_>) {
     let reports = reports(WARM_UP + STEPS);
     bencher.with_inputs(sender).bench_local_refs(|sender| {
         for (now, feedback) in &reports[WARM_UP as usize..] {
-            black_box(sender.handle_feedback(*now, feedback));
+            black_box(feed_back(sender, (*now, feedback)));
         }
     });
 }
@@ -59,7 +63,8 @@ fn sender_feedback(bencher: Bencher<'_, '_>) {
 fn pacer_decision(bencher: Bencher<'_, '_>) {
     bencher.with_inputs(sender).bench_local_refs(|sender| {
         for _ in 0..STEPS {
-            decide(sender);
+            let now = black_box(sender.next_departure(Instant::ZERO) + LATENESS);
+            black_box(decide(sender, (now, black_box(SIZE))));
         }
     });
 }

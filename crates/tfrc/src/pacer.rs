@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::units::{Bytes, Rate};
 
 /// Turns the rate into departure times.
@@ -16,67 +16,111 @@ use crate::units::{Bytes, Rate};
 /// of the standard is not used up, whatever we restrict ourselves to. Yet what `burst` took away cannot
 /// be used up any more: after a round trip in which every packet left when it was due it is forgotten,
 /// or one pause would leave a busy sender data-limited for ever.
+///
+/// Divisions are done where the rate or the size of packets changes, not for each packet.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    burst: Duration,
-    last: Option<Sent>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    size: Bytes,
-    /// Nominal departure with at most `burst` of credit.
+    burst: Nanos,
+    rate: Rate,
+    round_trip: Nanos,
+    /// How much time not used is kept: the smaller of `burst` and a round trip.
+    credit: Nanos,
+    /// The size of the last packet; `None` before the first.
+    size: Option<Bytes>,
+    /// What that size takes at the present rate.
+    spacing: Nanos,
+    /// Nominal departure of the last packet with at most `credit`, and of the next.
     nominal: Instant,
-    /// Nominal departure with a round trip of credit.
+    due: Instant,
+    /// Nominal departure of the last packet with a round trip of credit, and of the next.
     entitled: Instant,
-    /// When `burst` last took credit away.
+    entitled_due: Instant,
+    /// When `burst` last took credit away, and a round trip later.
     forfeited: Instant,
+    forgotten: Instant,
 }
 
 impl Pacer {
-    /// A pacer that has sent nothing; `burst` bounds the credit below one round trip.
-    pub const fn new(burst: Duration) -> Self {
-        Self { burst, last: None }
+    /// A pacer that has sent nothing; `burst` bounds the credit below one round trip. There is no
+    /// credit while the round-trip time is not known.
+    pub fn new(burst: Duration, rate: Rate, rtt: Option<Duration>) -> Self {
+        let mut pacer = Self {
+            burst: burst.into(),
+            rate,
+            round_trip: Nanos::ZERO,
+            credit: Nanos::ZERO,
+            size: None,
+            spacing: Nanos::ZERO,
+            nominal: Instant::ZERO,
+            due: Instant::ZERO,
+            entitled: Instant::ZERO,
+            entitled_due: Instant::ZERO,
+            forfeited: Instant::ZERO,
+            forgotten: Instant::ZERO,
+        };
+        pacer.set_rate(rate, rtt);
+        pacer
     }
 
-    /// The earliest departure of the next packet at this rate; not later than `now` means at once.
-    pub fn next_departure(&self, now: Instant, rate: Rate) -> Instant {
-        self.last
-            .map_or(now, |last| last.nominal + last.size / rate)
+    /// The rate from now on, and the round-trip time that goes with it.
+    pub fn set_rate(&mut self, rate: Rate, rtt: Option<Duration>) {
+        self.rate = rate;
+        self.round_trip = rtt.map_or(Nanos::ZERO, Nanos::from);
+        self.credit = self.burst.min(self.round_trip);
+        if let Some(size) = self.size {
+            self.spacing = size.time_at(rate);
+            self.due = self.nominal + self.spacing;
+            self.entitled_due = self.entitled + self.spacing;
+            self.forgotten = self.forfeited + self.round_trip;
+        }
+    }
+
+    /// The rate of departures.
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The earliest departure of the next packet; not later than `now` means at once.
+    #[inline]
+    pub fn next_departure(&self, now: Instant) -> Instant {
+        if self.size.is_some() { self.due } else { now }
     }
 
     /// Notes a departure. True if it used up all that the standard permits: the sender is then not
     /// data-limited at this instant (RFC 5348 §8.2.1).
-    pub fn handle_sent(
-        &mut self,
-        now: Instant,
-        size: Bytes,
-        rate: Rate,
-        rtt: Option<Duration>,
-    ) -> bool {
-        let round_trip = rtt.unwrap_or(Duration::ZERO);
-        let (nominal, entitled, forfeited) = match self.last {
-            None => (now, now, now),
-            Some(last) => {
-                let spacing = last.size / rate;
-                let due = last.nominal + spacing;
-                let nominal = due.max(now - self.burst.min(round_trip));
-                let forfeited = if nominal > due { now } else { last.forfeited };
-                let entitled = if now - forfeited > round_trip {
-                    nominal
-                } else {
-                    (last.entitled + spacing).max(now - round_trip)
-                };
-                (nominal, entitled, forfeited)
-            }
+    #[inline]
+    pub fn handle_sent(&mut self, now: Instant, size: Bytes) -> bool {
+        if self.size != Some(size) {
+            self.prepare(now, size);
+        }
+        let earliest = now - self.credit;
+        self.nominal = self.due;
+        if earliest > self.due {
+            self.nominal = earliest;
+            self.forfeited = now;
+            self.forgotten = now + self.round_trip;
+        }
+        self.due = self.nominal + self.spacing;
+        (self.entitled, self.entitled_due) = if now > self.forgotten {
+            (self.nominal, self.due)
+        } else {
+            let entitled = self.entitled_due.max(now - self.round_trip);
+            (entitled, entitled + self.spacing)
         };
-        self.last = Some(Sent {
-            size,
-            nominal,
-            entitled,
-            forfeited,
-        });
-        entitled + size / rate > now
+        self.entitled_due > now
+    }
+
+    /// Gets ready for the first packet, or for one of another size than the last.
+    #[inline]
+    fn prepare(&mut self, now: Instant, size: Bytes) {
+        if self.size.is_none() {
+            self.due = now;
+            self.entitled_due = now;
+            self.forfeited = now;
+            self.forgotten = now + self.round_trip;
+        }
+        self.size = Some(size);
+        self.spacing = size.time_at(self.rate);
     }
 }
 
@@ -95,11 +139,15 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn paced(burst: Duration) -> Pacer {
+        Pacer::new(burst, RATE, Some(RTT))
+    }
+
     /// Sends all that may leave at `now`, and counts it.
     fn drain(pacer: &mut Pacer, now: Instant) -> u32 {
         let mut sent = 0;
-        while pacer.next_departure(now, RATE) <= now {
-            pacer.handle_sent(now, SIZE, RATE, Some(RTT));
+        while pacer.next_departure(now) <= now {
+            pacer.handle_sent(now, SIZE);
             sent += 1;
         }
         sent
@@ -107,67 +155,77 @@ mod tests {
 
     #[test]
     fn packets_leave_at_the_rate() {
-        let mut pacer = Pacer::new(RTT);
+        let mut pacer = paced(RTT);
         let sent: Vec<u32> = (0..40).map(|i| drain(&mut pacer, at(i * 5))).collect();
         assert!(sent.chunks(2).all(|pair| pair == [1, 0]), "{sent:?}");
     }
 
     #[test]
     fn a_late_wake_up_is_caught_up_with() {
-        let mut pacer = Pacer::new(Duration::from_millis(20));
+        let mut pacer = paced(Duration::from_millis(20));
         assert_eq!(drain(&mut pacer, at(0)), 1);
         assert_eq!(drain(&mut pacer, at(14)), 1);
         // Nominal is 10 ms, not 14: the third is due at 20.
-        assert_eq!(pacer.next_departure(at(14), RATE), at(20));
+        assert_eq!(pacer.next_departure(at(14)), at(20));
     }
 
     #[test]
     fn an_idle_sender_bursts_no_more_than_its_credit() {
-        let mut pacer = Pacer::new(RTT);
+        let mut pacer = paced(RTT);
         drain(&mut pacer, at(0));
         // A round trip of credit and the packet that is due now.
         assert_eq!(drain(&mut pacer, at(60_000)), 11);
-        let mut pacer = Pacer::new(Duration::from_millis(20));
+        let mut pacer = paced(Duration::from_millis(20));
         drain(&mut pacer, at(0));
         assert_eq!(drain(&mut pacer, at(60_000)), 3);
     }
 
     #[test]
     fn a_new_rate_moves_a_departure_that_is_waited_for() {
-        let mut pacer = Pacer::new(RTT);
         let slow = Rate::from_bytes_per_sec(1_000.0 / 64.0);
-        pacer.handle_sent(at(0), SIZE, slow, Some(RTT));
-        assert_eq!(pacer.next_departure(at(1), slow), at(64_000));
-        assert_eq!(pacer.next_departure(at(1), RATE), at(10));
+        let mut pacer = Pacer::new(RTT, slow, Some(RTT));
+        pacer.handle_sent(at(0), SIZE);
+        assert_eq!(pacer.next_departure(at(1)), at(64_000));
+        pacer.set_rate(RATE, Some(RTT));
+        assert_eq!(pacer.next_departure(at(1)), at(10));
     }
 
     #[test]
     fn permission_is_used_up_by_a_paced_sender_and_not_by_one_with_credit_left() {
-        let mut pacer = Pacer::new(Duration::from_millis(10));
-        assert!(pacer.handle_sent(at(0), SIZE, RATE, Some(RTT)));
-        assert!(pacer.handle_sent(at(10), SIZE, RATE, Some(RTT)));
+        let mut pacer = paced(Duration::from_millis(10));
+        assert!(pacer.handle_sent(at(0), SIZE));
+        assert!(pacer.handle_sent(at(10), SIZE));
         // 70 ms idle: the burst bound lets two leave, the standard would let eight.
-        assert!(!pacer.handle_sent(at(90), SIZE, RATE, Some(RTT)));
-        assert!(!pacer.handle_sent(at(90), SIZE, RATE, Some(RTT)));
-        assert!(pacer.next_departure(at(90), RATE) > at(90));
+        assert!(!pacer.handle_sent(at(90), SIZE));
+        assert!(!pacer.handle_sent(at(90), SIZE));
+        assert!(pacer.next_departure(at(90)) > at(90));
     }
 
     #[test]
     fn a_round_trip_without_a_pause_uses_up_the_permission_that_a_pause_left() {
-        let mut pacer = Pacer::new(Duration::from_millis(10));
-        pacer.handle_sent(at(0), SIZE, RATE, Some(RTT));
+        let mut pacer = paced(Duration::from_millis(10));
+        pacer.handle_sent(at(0), SIZE);
         let used_up = (500..700).filter(|ms| {
-            pacer.next_departure(at(*ms), RATE) <= at(*ms)
-                && pacer.handle_sent(at(*ms), SIZE, RATE, Some(RTT))
+            pacer.next_departure(at(*ms)) <= at(*ms) && pacer.handle_sent(at(*ms), SIZE)
         });
         assert_eq!(used_up.min(), Some(610));
+    }
+
+    #[test]
+    fn a_packet_of_another_size_waits_for_the_one_before_and_no_longer() {
+        let mut pacer = paced(RTT);
+        pacer.handle_sent(at(0), SIZE);
+        pacer.handle_sent(at(10), Bytes::new(500));
+        assert_eq!(pacer.next_departure(at(10)), at(15));
+        pacer.handle_sent(at(15), SIZE);
+        assert_eq!(pacer.next_departure(at(15)), at(25));
     }
 
     proptest! {
         /// Over any time, no more leaves than the rate allows and one round trip of credit.
         #[test]
         fn the_rate_is_never_exceeded_by_more_than_the_credit(steps in prop::collection::vec(0u64..300_000, 1..300)) {
-            let mut pacer = Pacer::new(RTT);
+            let mut pacer = paced(RTT);
             let (mut now, mut sent) = (Instant::ZERO, 0);
             for step in steps {
                 now += Duration::from_micros(step);

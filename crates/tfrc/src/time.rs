@@ -1,7 +1,7 @@
 //! Time as a value that is passed in: a monotonic instant with a zero and no `now()`.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Sub};
+use core::ops::{Add, AddAssign, Div, Sub};
 pub use core::time::Duration;
 
 /// A point on the caller's monotonic clock, in nanoseconds since that clock's zero.
@@ -67,13 +67,74 @@ impl Instant {
     }
 }
 
-/// A duration as saturated nanoseconds: 584 years are as good as for ever.
-const fn nanos(duration: Duration) -> u64 {
-    let nanos = duration.as_nanos();
-    if nanos > u64::MAX as u128 {
-        u64::MAX
-    } else {
-        nanos as u64
+/// A duration in one word, for what is done with every packet: nanoseconds, saturated, because 584 years
+/// are as good as for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nanos(u64);
+
+impl Nanos {
+    pub(crate) const ZERO: Self = Self(0);
+    const MAX: Self = Self(u64::MAX);
+
+    /// Seconds to the nearest nanosecond, to the even one if there are two: exactly
+    /// [`Duration::try_from_secs_f64`], without its call. Zero for NaN and what is negative.
+    #[inline]
+    pub(crate) const fn from_secs(secs: f64) -> Self {
+        if secs.is_nan() || secs <= 0.0 {
+            return Self::ZERO;
+        }
+        let bits = secs.to_bits();
+        let exponent = (bits >> 52) as u32;
+        // A nanosecond is above 2⁻³⁰ s, and 2³⁵ s are above 2⁶⁴ ns.
+        if exponent < 1_023 - 31 {
+            return Self::ZERO;
+        }
+        if exponent >= 1_023 + 35 {
+            return Self::MAX;
+        }
+        // secs = significand / 2^shift
+        let significand = (bits & ((1 << 52) - 1)) | (1 << 52);
+        let shift = 1_075 - exponent;
+        let scaled = significand as u128 * 1_000_000_000;
+        let nanos = scaled >> shift;
+        let half = 1 << (shift - 1);
+        let rest = scaled & ((half << 1) - 1);
+        let rounded = nanos + (rest > half || (rest == half && nanos & 1 == 1)) as u128;
+        if rounded > u64::MAX as u128 {
+            Self::MAX
+        } else {
+            Self(rounded as u64)
+        }
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(duration: Duration) -> Self {
+        Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl Div<u64> for Nanos {
+    type Output = Self;
+
+    fn div(self, rhs: u64) -> Self {
+        Self(self.0 / rhs)
+    }
+}
+
+impl Add<Nanos> for Instant {
+    type Output = Self;
+
+    fn add(self, rhs: Nanos) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl Sub<Nanos> for Instant {
+    type Output = Self;
+
+    fn sub(self, rhs: Nanos) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
 }
 
@@ -81,7 +142,7 @@ impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(rhs)))
+        self + Nanos::from(rhs)
     }
 }
 
@@ -95,7 +156,7 @@ impl Sub<Duration> for Instant {
     type Output = Self;
 
     fn sub(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos(rhs)))
+        self - Nanos::from(rhs)
     }
 }
 

@@ -5,6 +5,8 @@ use core::iter::Sum;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::time::Duration;
 
+use crate::time::Nanos;
+
 /// A number of bytes. Arithmetic saturates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(u64);
@@ -26,6 +28,12 @@ impl Bytes {
     /// The count, for a computation in floating point.
     pub const fn as_f64(self) -> f64 {
         self.0 as f64
+    }
+
+    /// The time that these bytes take at `rate`, as [`Div`] gives it.
+    #[inline]
+    pub(crate) fn time_at(self, rate: Rate) -> Nanos {
+        Nanos::from_secs(self.as_f64() / rate.0)
     }
 }
 
@@ -231,6 +239,7 @@ pub fn duration_from_secs(secs: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_rate_is_never_negative_nor_nan() {
@@ -248,6 +257,20 @@ mod tests {
         assert_eq!(Bytes::new(500) / Duration::from_millis(500), rate);
         assert_eq!(Bytes::new(1) / Rate::ZERO, Duration::MAX);
         assert_eq!(Bytes::new(1) / Duration::ZERO, Rate::INFINITY);
+    }
+
+    proptest! {
+        #[test]
+        fn time_is_rounded_as_the_standard_library_rounds_it(bytes in any::<u64>(), shift in 0..64, bits in any::<u64>()) {
+            let (bytes, rate) = (Bytes::new(bytes >> shift), Rate::from_bytes_per_sec(f64::from_bits(bits)));
+            prop_assert_eq!(bytes.time_at(rate), Nanos::from(bytes / rate));
+        }
+
+        #[test]
+        fn a_tie_is_rounded_to_even(halves in any::<u32>()) {
+            let secs = f64::from(halves) * 5e-10;
+            prop_assert_eq!(Nanos::from_secs(secs), Nanos::from(duration_from_secs(secs)));
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 enum Control {
     Tfrc(Box<Sender>),
-    Fixed(Rate, Pacer),
+    Fixed(Pacer),
 }
 
 /// The media that we send.
@@ -47,7 +47,9 @@ pub(super) struct Outbound {
 impl Outbound {
     pub(super) fn new(now: Instant, config: SendConfig, random: &mut Random) -> Self {
         let control = match config.fixed_rate {
-            Some(rate) => Control::Fixed(rate, Pacer::new(FIXED_RATE_CREDIT)),
+            Some(rate) => {
+                Control::Fixed(Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT)))
+            }
             None => Control::Tfrc(new_sender(now, &config)),
         };
         Self {
@@ -97,7 +99,7 @@ impl Outbound {
         }
         Some(match &self.control {
             Control::Tfrc(sender) => sender.next_departure(now),
-            Control::Fixed(rate, pacer) => pacer.next_departure(now, *rate),
+            Control::Fixed(pacer) => pacer.next_departure(now),
         })
     }
 
@@ -127,8 +129,8 @@ impl Outbound {
         let size = Bytes::from(size);
         match &mut self.control {
             Control::Tfrc(sender) => sender.handle_sent(now, size),
-            Control::Fixed(rate, pacer) => {
-                pacer.handle_sent(now, size, *rate, Some(FIXED_RATE_CREDIT));
+            Control::Fixed(pacer) => {
+                pacer.handle_sent(now, size);
             }
         }
     }
@@ -243,9 +245,9 @@ impl Outbound {
                 loss_event_rate: sender.loss_event_rate(),
                 receive_rate: sender.receive_rate(),
             },
-            Control::Fixed(rate, _) => Path {
-                allowed_rate: *rate,
-                instantaneous_rate: *rate,
+            Control::Fixed(pacer) => Path {
+                allowed_rate: pacer.rate(),
+                instantaneous_rate: pacer.rate(),
                 rtt: self.rtt(),
                 loss_event_rate: LossEventRate::ZERO,
                 receive_rate: Rate::ZERO,

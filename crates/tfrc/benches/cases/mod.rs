@@ -4,10 +4,13 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use tfrc::time::Instant;
+use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
 use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
 
-const SIZE: Bytes = Bytes::new(1_200);
+pub(crate) const SIZE: Bytes = Bytes::new(1_200);
+/// How late a timer wakes a sender.
+pub(crate) const LATENESS: Duration = Duration::from_micros(60);
 /// Reports that bring a sender to a steady rate.
 pub(crate) const WARM_UP: u64 = 20;
 /// One packet in this many comes behind the four that follow it.
@@ -93,7 +96,7 @@ pub(crate) fn sender() -> Sender {
     let mut sender = Sender::new(Instant::ZERO, SenderConfig::default());
     for (now, feedback) in reports(WARM_UP) {
         send_until(&mut sender, now);
-        sender.handle_feedback(now, &feedback);
+        feed_back(&mut sender, (now, &feedback));
     }
     sender
 }
@@ -101,7 +104,8 @@ pub(crate) fn sender() -> Sender {
 /// Sends all that may leave up to a time, each packet when it is due.
 pub(crate) fn send_until(sender: &mut Sender, end: Instant) {
     while sender.next_departure(end) <= end {
-        decide(sender);
+        let due = sender.next_departure(end);
+        sender.handle_sent(due, SIZE);
     }
 }
 
@@ -121,9 +125,16 @@ pub(crate) fn reports(count: u64) -> Vec<(Instant, Feedback)> {
         .collect()
 }
 
-/// What a caller does to send a packet: it asks when, and says that it was then.
+/// What a caller does with a report.
 #[inline]
-pub(crate) fn decide(sender: &mut Sender) {
-    let now = sender.next_departure(Instant::ZERO);
-    sender.handle_sent(black_box(now), SIZE);
+pub(crate) fn feed_back(sender: &mut Sender, (now, feedback): (Instant, &Feedback)) -> Trace {
+    sender.handle_feedback(now, feedback)
+}
+
+/// What a caller does to send a packet: it asks when it may leave, and says that it left.
+#[inline]
+pub(crate) fn decide(sender: &mut Sender, (now, size): (Instant, Bytes)) -> Instant {
+    let due = sender.next_departure(now);
+    sender.handle_sent(now, size);
+    due
 }

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::units::Rate;
 
 /// Elements that X_recv_set needs at most (RFC 5348 §8.2.2).
@@ -87,20 +87,39 @@ const INSTANTS: usize = 16;
 /// RFC 5348 §8.2.1 keeps two instants at which the permission was used up and grants that more would
 /// be more accurate. With two, one lost report is enough to take a sender that used its whole rate
 /// for data-limited; so here are sixteen, and the bookkeeping becomes simpler.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct DataLimit {
     used_up: [Option<Instant>; INSTANTS],
     newest: usize,
+    spacing: Nanos,
+    /// An instant before this is not noted.
+    next: Instant,
 }
 
 impl DataLimit {
-    /// The sender sent all that it was allowed to.
-    pub(super) fn handle_permission_used(&mut self, now: Instant, rtt: Duration) {
-        if self.used_up[self.newest].is_some_and(|at| now < at + rtt / 4) {
-            return;
+    pub(super) fn new(rtt: Duration) -> Self {
+        Self {
+            used_up: [None; INSTANTS],
+            newest: 0,
+            spacing: Nanos::from(rtt) / 4,
+            next: Instant::ZERO,
         }
-        self.newest = (self.newest + 1) % INSTANTS;
-        self.used_up[self.newest] = Some(now);
+    }
+
+    /// The round-trip time from now on.
+    pub(super) fn set_round_trip(&mut self, rtt: Duration) {
+        self.spacing = Nanos::from(rtt) / 4;
+        self.next = self.used_up[self.newest].map_or(Instant::ZERO, |at| at + self.spacing);
+    }
+
+    /// The sender sent all that it was allowed to.
+    #[inline]
+    pub(super) fn handle_permission_used(&mut self, now: Instant) {
+        if now >= self.next {
+            self.newest = (self.newest + 1) % INSTANTS;
+            self.used_up[self.newest] = Some(now);
+            self.next = now + self.spacing;
+        }
     }
 
     /// Was the sender data-limited throughout (t_old, t_new], the round trip up to `sent_at`?
@@ -168,8 +187,8 @@ mod tests {
 
     #[test]
     fn one_instant_of_full_use_makes_an_interval_not_data_limited() {
-        let mut limit = DataLimit::default();
-        limit.handle_permission_used(at(950), RTT);
+        let mut limit = DataLimit::new(RTT);
+        limit.handle_permission_used(at(950));
         assert!(!limit.covers(at(1_000), RTT));
         assert!(limit.covers(at(1_200), RTT));
         assert!(limit.covers(at(900), RTT));
@@ -177,10 +196,10 @@ mod tests {
 
     #[test]
     fn a_lost_report_does_not_make_a_busy_sender_data_limited() {
-        let mut limit = DataLimit::default();
+        let mut limit = DataLimit::new(RTT);
         (0..400)
             .step_by(10)
-            .for_each(|ms| limit.handle_permission_used(at(ms), RTT));
+            .for_each(|ms| limit.handle_permission_used(at(ms)));
         for sent_at in [100, 200, 300, 399] {
             assert!(!limit.covers(at(sent_at), RTT));
         }

@@ -93,18 +93,19 @@ impl Sender {
     /// A sender that is ready to send: one packet a second until the first report (RFC 5348 §4.2).
     pub fn new(now: Instant, mut config: SenderConfig) -> Self {
         config.segment_size = config.segment_size.clamp(Bytes::new(1), MAX_SEGMENT);
+        let allowed = Rate::from_bytes_per_sec(config.segment_size.as_f64());
         Self {
-            allowed: Rate::from_bytes_per_sec(config.segment_size.as_f64()),
+            allowed,
             bound: Bound::Unknown,
             p: LossEventRate::ZERO,
             receive_rate: Rate::ZERO,
             rtt: RoundTrip::default(),
             receive_rates: ReceiveRates::new(),
-            data_limit: DataLimit::default(),
+            data_limit: DataLimit::new(FIRST_NOFEEDBACK),
             doubled: now,
             nofeedback: now + FIRST_NOFEEDBACK,
             sent_since_timer: false,
-            pacer: Pacer::new(config.max_credit),
+            pacer: Pacer::new(config.max_credit, allowed, None),
             config,
         }
     }
@@ -144,6 +145,7 @@ impl Sender {
             }
         }
         self.restart_timer(now);
+        self.set_pace();
         Trace::Feedback {
             allowed_rate: self.allowed,
             instantaneous_rate: self.instantaneous_rate(),
@@ -163,6 +165,7 @@ impl Sender {
         }
         let branch = self.expire(now);
         self.restart_timer(now);
+        self.set_pace();
         Some(Trace::NoFeedback {
             branch,
             allowed_rate: self.allowed,
@@ -176,19 +179,17 @@ impl Sender {
     }
 
     /// When the next packet may leave; not later than `now` means at once (RFC 5348 §4.6).
+    #[inline]
     pub fn next_departure(&self, now: Instant) -> Instant {
-        self.pacer.next_departure(now, self.instantaneous_rate())
+        self.pacer.next_departure(now)
     }
 
     /// Notes that a packet of this size left.
+    #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes) {
         self.sent_since_timer = true;
-        if self
-            .pacer
-            .handle_sent(now, size, self.instantaneous_rate(), self.rtt.smoothed())
-        {
-            self.data_limit
-                .handle_permission_used(now, self.round_trip());
+        if self.pacer.handle_sent(now, size) {
+            self.data_limit.handle_permission_used(now);
         }
     }
 
@@ -199,14 +200,8 @@ impl Sender {
 
     /// X_inst, the rate of departures: X less what the growing queue on the path asks for
     /// (RFC 5348 §4.5).
-    pub fn instantaneous_rate(&self) -> Rate {
-        if self.config.oscillation_reduction {
-            (self.allowed * self.rtt.oscillation_factor())
-                .max(self.floor())
-                .min(MAX_RATE)
-        } else {
-            self.allowed
-        }
+    pub const fn instantaneous_rate(&self) -> Rate {
+        self.pacer.rate()
     }
 
     /// What the allowed rate is held by.
@@ -348,6 +343,19 @@ impl Sender {
         self.receive_rates
             .replace(limit.max(self.floor()) / 2.0, now);
         self.follow_equation(self.receive_rates.max() * 2.0);
+    }
+
+    /// Passes X_inst and R on to what asks for them with every packet.
+    fn set_pace(&mut self) {
+        let rate = if self.config.oscillation_reduction {
+            (self.allowed * self.rtt.oscillation_factor())
+                .max(self.floor())
+                .min(MAX_RATE)
+        } else {
+            self.allowed
+        };
+        self.pacer.set_rate(rate, self.rtt.smoothed());
+        self.data_limit.set_round_trip(self.round_trip());
     }
 
     /// max(4R, 2s/X) (RFC 5348 §4.3 step 3), and the host's own floor.
