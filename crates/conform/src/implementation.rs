@@ -8,8 +8,9 @@ use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{Config, MediaInfo, ReceiveConfig, SendConfig, Session};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
+use tfrc::{ReceiverConfig, SenderConfig};
 
-use crate::check::{Rfc, Setup};
+use crate::check::Setup;
 
 /// Payload type of the dummy data: the first dynamic one (RFC 3551 §6).
 const PAYLOAD_TYPE: u8 = 96;
@@ -31,24 +32,30 @@ pub struct Implementation {
 
 impl Implementation {
     /// A sender of dummy data to `peer`.
-    pub fn sender(now: Instant, peer: SocketAddr, setup: &Setup, rfc: Rfc, seed: u64) -> Self {
+    pub fn sender(
+        now: Instant,
+        peer: SocketAddr,
+        setup: &Setup,
+        tfrc: SenderConfig,
+        seed: u64,
+    ) -> Self {
         let mut config = Config::new("sender", seed);
         config.peer = Some(peer);
         config.bandwidth = BANDWIDTH;
         let mut send = SendConfig::new(PAYLOAD_TYPE);
         send.packet_size = Bytes::new(setup.packet_size.into());
         send.give_up = GIVE_UP;
-        send.tfrc = rfc.sender();
+        send.tfrc = tfrc;
         config.send = Some(send);
         Self::new(now, config, setup.clock_ahead)
     }
 
     /// A receiver that answers whoever sends to it.
-    pub fn receiver(now: Instant, rfc: Rfc, seed: u64) -> Self {
+    pub fn receiver(now: Instant, tfrc: ReceiverConfig, seed: u64) -> Self {
         let mut config = Config::new("receiver", seed);
         config.bandwidth = BANDWIDTH;
         let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
-        receive.tfrc = rfc.receiver();
+        receive.tfrc = tfrc;
         config.receive = Some(receive);
         Self::new(now, config, Duration::ZERO)
     }

@@ -48,7 +48,7 @@ pub use check::{Check, Clock, Evidence, Outcome, Rfc, Run, Setup, Value};
 pub use implementation::Implementation;
 pub use interposer::Interposer;
 pub use log::Log;
-pub use simulate::{simulate, simulate_with};
+pub use simulate::{INTERPOSER, simulate, simulate_with};
 
 /// Every check.
 pub fn all() -> Vec<&'static Check> {

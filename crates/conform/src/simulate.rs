@@ -12,7 +12,8 @@ use crate::interposer::Interposer;
 use crate::log::{Log, MAX_RECORDS};
 
 const SENDER: SocketAddr = address(1);
-const INTERPOSER: SocketAddr = address(2);
+/// Where the sender of a simulated run must send to.
+pub const INTERPOSER: SocketAddr = address(2);
 const RECEIVER: SocketAddr = address(3);
 /// An endpoint may need a few calls to act on one instant; one that spins needs more.
 const MAX_STEPS_AT_AN_INSTANT: u32 = 10_000;
@@ -31,13 +32,12 @@ pub fn simulate(run: &Run, rfc: Rfc) -> Log {
     let start = Instant::ZERO;
     simulate_with(
         run,
-        &mut Implementation::sender(start, INTERPOSER, &run.setup, rfc, SEED),
-        &mut Implementation::receiver(start, rfc, SEED),
+        &mut Implementation::sender(start, INTERPOSER, &run.setup, rfc.sender(), SEED),
+        &mut Implementation::receiver(start, rfc.receiver(), SEED),
     )
 }
 
-/// Runs any two implementations: the sender must send to [`INTERPOSER`]'s address, which
-/// [`Implementation::sender`] is given in [`simulate`].
+/// Runs any two implementations: the sender must send to [`INTERPOSER`].
 ///
 /// # Panics
 ///

@@ -1,4 +1,6 @@
 //! Every check against our own implementation, in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod mutant;
+mod mutants;
 mod numbers;
