@@ -52,13 +52,31 @@ pub struct Setup {
     pub packet_size: u16,
     /// What the sender's clock shows when the run begins, so that its timestamps wrap early.
     pub clock_ahead: Duration,
+    /// When the sender has less to send than it may.
+    pub pause: Option<Pause>,
+    /// Bytes that every second packet is short of `packet_size`.
+    pub shortfall: u16,
 }
 
-/// A sender of packets of this size.
+/// A time in which the application has one packet to send every so often, and none in between. Before and
+/// after it there is always one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// Its beginning, from the sender's start.
+    pub from: Duration,
+    /// Its end.
+    pub to: Duration,
+    /// From one packet to the next; longer than the pause if there is none at all.
+    pub every: Duration,
+}
+
+/// A sender that has packets of this size whenever it may send one.
 pub const fn packets_of(packet_size: u16) -> Setup {
     Setup {
         packet_size,
         clock_ahead: Duration::ZERO,
+        pause: None,
+        shortfall: 0,
     }
 }
 

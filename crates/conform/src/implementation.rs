@@ -10,7 +10,7 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
 
-use crate::check::Setup;
+use crate::check::{Pause, Setup};
 
 /// Payload type of the dummy data: the first dynamic one (RFC 3551 §6).
 const PAYLOAD_TYPE: u8 = 96;
@@ -27,7 +27,60 @@ pub struct Implementation {
     payload: Vec<u8>,
     /// Added to every instant: the session's clock began that much before ours.
     ahead: Duration,
+    source: Source,
     now: Instant,
+}
+
+/// What the application has to send.
+#[derive(Debug)]
+struct Source {
+    started: Instant,
+    pause: Option<Pause>,
+    shortfall: usize,
+    packets: usize,
+    last: Option<Instant>,
+}
+
+impl Source {
+    const fn new(started: Instant, pause: Option<Pause>, shortfall: u16) -> Self {
+        Self {
+            started,
+            pause,
+            shortfall: shortfall as usize,
+            packets: 0,
+            last: None,
+        }
+    }
+
+    /// The first time from `at` on at which there is a packet.
+    fn ready(&self, at: Instant) -> Instant {
+        match (self.pause, self.last) {
+            (Some(pause), Some(last)) => {
+                let (from, to) = (self.started + pause.from, self.started + pause.to);
+                if from <= at && at < to {
+                    (last + pause.every).clamp(at, to)
+                } else {
+                    at
+                }
+            }
+            _ => at,
+        }
+    }
+
+    /// The next packet's share of a full payload.
+    fn cut<'a>(&self, payload: &'a [u8]) -> &'a [u8] {
+        let short = if self.packets % 2 == 1 {
+            self.shortfall
+        } else {
+            0
+        };
+        &payload[..payload.len().saturating_sub(short)]
+    }
+
+    fn handle_sent(&mut self, at: Instant) {
+        self.packets += 1;
+        self.last = Some(at);
+    }
 }
 
 impl Implementation {
@@ -47,7 +100,8 @@ impl Implementation {
         send.give_up = GIVE_UP;
         send.tfrc = tfrc;
         config.send = Some(send);
-        Self::new(now, config, setup.clock_ahead)
+        let source = Source::new(now, setup.pause, setup.shortfall);
+        Self::new(now, config, setup.clock_ahead, source)
     }
 
     /// A receiver that answers whoever sends to it.
@@ -57,15 +111,16 @@ impl Implementation {
         let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
         receive.tfrc = tfrc;
         config.receive = Some(receive);
-        Self::new(now, config, Duration::ZERO)
+        Self::new(now, config, Duration::ZERO, Source::new(now, None, 0))
     }
 
-    fn new(now: Instant, config: Config, ahead: Duration) -> Self {
+    fn new(now: Instant, config: Config, ahead: Duration, source: Source) -> Self {
         let session = Session::new(now + ahead, config);
         Self {
             payload: vec![0; session.payload_capacity()],
             session,
             ahead,
+            source,
             now,
         }
     }
@@ -92,12 +147,15 @@ impl Endpoint for Implementation {
     /// as in the thesis's trace of a sender without reports: 0, 1 and 2 s, then 4.
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         self.now = now;
+        let has_data = self.source.ready(now) <= now;
         let now = now + self.ahead;
         let info = MediaInfo {
             timestamp: media_time(now, CLOCK_RATE),
             marker: false,
         };
-        if let Some(media) = self.session.write_media(now, &info, &self.payload, buf) {
+        let payload = self.source.cut(&self.payload);
+        if has_data && let Some(media) = self.session.write_media(now, &info, payload, buf) {
+            self.source.handle_sent(self.now);
             return Some(media);
         }
         self.session.handle_timeout(now);
@@ -107,10 +165,11 @@ impl Endpoint for Implementation {
     }
 
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
-        let departure = self
-            .session
-            .next_departure(self.now + self.ahead)
-            .map(|at| (at, Reason::Departure));
+        let departure = self.session.next_departure(self.now + self.ahead);
+        let departure = departure.map(|at| {
+            let ready = self.source.ready((at - self.ahead).max(self.now));
+            (ready + self.ahead, Reason::Departure)
+        });
         let (at, reason) = [departure, self.session.poll_timeout()]
             .into_iter()
             .flatten()

@@ -44,7 +44,7 @@ pub mod packet;
 pub mod scripts;
 mod simulate;
 
-pub use check::{Check, Clock, Evidence, Outcome, Rfc, Run, Setup, Value};
+pub use check::{Check, Clock, Evidence, Outcome, Pause, Rfc, Run, Setup, Value};
 pub use implementation::Implementation;
 pub use interposer::Interposer;
 pub use log::Log;
