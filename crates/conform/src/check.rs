@@ -6,7 +6,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::{ReceiverConfig, SenderConfig};
 
-use crate::interposer::Script;
+use crate::interposer::{Script, Side};
 use crate::log::Log;
 
 /// The standard whose behaviour is tested.
@@ -205,6 +205,8 @@ pub fn says(value: impl Into<String>, expected: impl Into<String>, pass: bool) -
 pub struct Check {
     /// Its number: `B.` or `E.`, the section, a hyphen and the number in its list.
     pub id: &'static str,
+    /// Which of the two implementations it is about.
+    pub subject: Side,
     /// What is verified, in a few words; the unit of the value where it has one.
     pub title: &'static str,
     /// The section of the standard that asks for it.

@@ -14,6 +14,7 @@ use crate::scripts::{steady, steer};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.4.1-40",
+        subject: Side::Receiver,
         title: "a report leaves a round trip after the last: the gap farthest from it, ms",
         section: "RFC 5348 §6.2",
         rfc: BOTH,
@@ -28,6 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.1-41",
+        subject: Side::Receiver,
         title: "reports whose t_recvdata is not that of the last packet received",
         section: "RFC 5348 §6.2",
         rfc: BOTH,
@@ -46,6 +48,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.1-42",
+        subject: Side::Receiver,
         title: "without loss X_recv is X: the share farthest from 1",
         section: "RFC 5348 §6.2",
         rfc: BOTH,
@@ -60,6 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.1-43",
+        subject: Side::Receiver,
         title: "X_recv is what was received since the last report over R: the share farthest from 1",
         section: "RFC 5348 §6.2",
         rfc: BOTH,
@@ -81,6 +85,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.1-44",
+        subject: Side::Receiver,
         title: "without data no report a round trip after the last: reports",
         section: "RFC 5348 §6.2",
         rfc: BOTH,
@@ -89,6 +94,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.1-45",
+        subject: Side::Receiver,
         title: "nor as long as there is none: reports",
         section: "RFC 5348 §6.2",
         rfc: BOTH,

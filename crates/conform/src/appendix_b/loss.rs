@@ -5,7 +5,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 
 use crate::check::{BOTH, Check, Evidence, Outcome, Run, close, ms, packets_of, within};
-use crate::interposer::{Fate, Passing, Script};
+use crate::interposer::{Fate, Passing, Script, Side};
 use crate::log::{Log, Record};
 use crate::packet::{Packet, Report};
 use crate::scripts::steer;
@@ -14,6 +14,7 @@ use crate::scripts::steer;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.4.2-46",
+        subject: Side::Receiver,
         title: "i is lost: packets above it received when the report tells so",
         section: "RFC 5348 §5.1",
         rfc: BOTH,
@@ -22,6 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-47",
+        subject: Side::Receiver,
         title: "that report leaves at once: after i+3, ms",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -30,6 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-48",
+        subject: Side::Receiver,
         title: "and p has risen: by",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -38,6 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-49",
+        subject: Side::Receiver,
         title: "i+2, i, i+1: no loss, p stays",
         section: "RFC 5348 §5.1",
         rfc: BOTH,
@@ -51,6 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-50",
+        subject: Side::Receiver,
         title: "i+3, i+2, i+1, i: i is lost: packets above it received when the report tells so",
         section: "RFC 5348 §5.1",
         rfc: BOTH,
@@ -63,6 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-51",
+        subject: Side::Receiver,
         title: "that report leaves at once: after i+1, ms",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -71,6 +77,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-52",
+        subject: Side::Receiver,
         title: "and p has risen (i may then fill its hole, and p fall): by",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -79,6 +86,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-53",
+        subject: Side::Receiver,
         title: "i and i+1 are lost in a round trip: the report leaves at once after i+4, ms",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -87,6 +95,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-54",
+        subject: Side::Receiver,
         title: "and p has risen: by",
         section: "RFC 5348 §5.2",
         rfc: BOTH,
@@ -95,6 +104,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-55",
+        subject: Side::Receiver,
         title: "two losses in a round trip are one event: p over that of a single loss",
         section: "RFC 5348 §5.2",
         rfc: BOTH,
@@ -107,6 +117,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-56",
+        subject: Side::Receiver,
         title: "i alone is lost: the report leaves at once after i+3, ms",
         section: "RFC 5348 §6.1",
         rfc: BOTH,
@@ -115,6 +126,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.4.2-57",
+        subject: Side::Receiver,
         title: "and p rises as much as with two: rise over rise",
         section: "RFC 5348 §5.2",
         rfc: BOTH,

@@ -11,6 +11,7 @@ use crate::scripts::steer;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.3.2-21",
+        subject: Side::Sender,
         title: "one packet a second for two seconds: departures, s",
         section: "RFC 5348 §4.2",
         rfc: BOTH,
@@ -19,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.2-22",
+        subject: Side::Sender,
         title: "then the rate halves at 2, 6, 14, 30, 62 s: departures, s",
         section: "RFC 5348 §4.4",
         rfc: BOTH,
@@ -27,6 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.2-23",
+        subject: Side::Sender,
         title: "down to a packet in 64 s: departures, s",
         section: "RFC 5348 §4.4",
         rfc: BOTH,
@@ -35,6 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.2-24",
+        subject: Side::Sender,
         title: "4R after the last report the rate halves: rate after over rate before",
         section: "RFC 5348 §4.4",
         rfc: BOTH,
@@ -46,6 +50,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.2-25",
+        subject: Side::Sender,
         title: "and again every 4R while 2s/X is no longer: rates over that before",
         section: "RFC 5348 §4.4",
         rfc: BOTH,
@@ -59,6 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.2-26",
+        subject: Side::Sender,
         title: "packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): last, s",
         section: "RFC 5348 §4.4",
         rfc: BOTH,

@@ -7,6 +7,7 @@ use tfrc::time::Instant;
 use crate::check::{
     BOTH, Check, Evidence, Rfc, Run, between, close, ms, packets_of, sequence, within,
 };
+use crate::interposer::Side;
 use crate::log::Log;
 use crate::scripts::{UNLIMITED, equation, steer};
 
@@ -14,6 +15,7 @@ use crate::scripts::{UNLIMITED, equation, steer};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.3.3-27",
+        subject: Side::Sender,
         title: "X is what the equation gives for s, p and R: the thesis's nine, B/s",
         section: "RFC 5348 §3.1",
         rfc: BOTH,
@@ -38,6 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.3-28",
+        subject: Side::Sender,
         title: "a change of R changes X: X at 20 ms over X at 10 ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -52,6 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.3-29",
+        subject: Side::Sender,
         title: "a change of p changes X: X at p = 0.1 over X at 0.006",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -69,6 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.3-30",
+        subject: Side::Sender,
         title: "between two reports a round trip apart X·R is sent: mean, bytes",
         section: "RFC 5348 §4.6",
         rfc: BOTH,
@@ -86,6 +91,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.3-31",
+        subject: Side::Sender,
         title: "X is no more than twice what was received: largest X over that limit",
         section: "RFC 5348 §4.3 (the largest X_recv of two round trips, or W_init/R); RFC 3448 §4.3",
         rfc: BOTH,
@@ -94,6 +100,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.4-32",
+        subject: Side::Sender,
         title: "packets are s/X apart: the round trip whose mean is farthest, us",
         section: "RFC 5348 §4.6 (s/X_inst)",
         rfc: BOTH,

@@ -3,7 +3,7 @@
 use tfrc::time::Instant;
 
 use crate::check::{BOTH, Check, Evidence, Run, ms, packets_of, sequence, within};
-use crate::interposer::Fate;
+use crate::interposer::{Fate, Side};
 use crate::log::Log;
 use crate::scripts::{report_in, set, steer};
 use tfrc::units::Rate;
@@ -12,6 +12,7 @@ use tfrc::units::Rate;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.3.1-14",
+        subject: Side::Sender,
         title: "the first packet tells no R, ms",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -23,6 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-15",
+        subject: Side::Receiver,
         title: "the first report's t_delay is 0, ms",
         section: "RFC 5348 §6.3",
         rfc: BOTH,
@@ -35,6 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-16",
+        subject: Side::Sender,
         title: "the first R told is the first sample, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -43,6 +46,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-17",
+        subject: Side::Sender,
         title: "while the delay is constant R is: the R told that is farthest from it, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -55,6 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-18",
+        subject: Side::Sender,
         title: "after the first sample of 40 ms R is .9·20 + .1·40, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -63,6 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-19",
+        subject: Side::Sender,
         title: "R follows the thesis's sequence, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -78,6 +84,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.1-20",
+        subject: Side::Sender,
         title: "R is .9·R + .1·sample at each report: the largest error, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,

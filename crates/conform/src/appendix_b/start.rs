@@ -14,6 +14,7 @@ use crate::scripts::{UNLIMITED, steer};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.3.5-33",
+        subject: Side::Sender,
         title: "without loss X doubles at each report a round trip after the last: ratios",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -29,6 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.5-34",
+        subject: Side::Receiver,
         title: "without loss the receiver reports p = 0: the largest",
         section: "RFC 5348 §6.3",
         rfc: BOTH,
@@ -40,6 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.5-35",
+        subject: Side::Sender,
         title: "a report of p = 0.01 ends it: X after over X before",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -52,6 +55,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.6-36",
+        subject: Side::Sender,
         title: "after R_sample = 10 ms R_sqmean is .9·sqrt(.02) + .1·sqrt(.01), from the rates",
         section: "RFC 5348 §4.5",
         rfc: BOTH,
@@ -60,6 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.6-37",
+        subject: Side::Sender,
         title: "and X2/X1 is R_sqmean/sqrt(R_sample)",
         section: "RFC 5348 §4.5 (with X held by X_recv)",
         rfc: BOTH,
@@ -68,6 +73,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.6-38",
+        subject: Side::Sender,
         title: "after R_sample = 40 ms R_sqmean is .9·sqrt(.02) + .1·sqrt(.04), from the rates",
         section: "RFC 5348 §4.5",
         rfc: BOTH,
@@ -76,6 +82,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.3.6-39",
+        subject: Side::Sender,
         title: "and X2/X1 is R_sqmean/sqrt(R_sample)",
         section: "RFC 5348 §4.5 (with X held by X_recv)",
         rfc: BOTH,

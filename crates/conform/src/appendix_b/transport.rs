@@ -7,7 +7,7 @@ use tfrc::units::Rate;
 use crate::check::{
     BOTH, Check, Evidence, Outcome, Run, Setup, at_ms, between, ms, packets_of, says, within,
 };
-use crate::interposer::{Fate, Script};
+use crate::interposer::{Fate, Script, Side};
 use crate::log::{Log, Record};
 use crate::packet::{Data, Packet};
 use crate::scripts::{set, steady};
@@ -16,6 +16,7 @@ use crate::scripts::{set, steady};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.2.1-1",
+        subject: Side::Sender,
         title: "the first packet bears the first sequence number: the next are 1, 2, 3 higher",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -30,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-2",
+        subject: Side::Receiver,
         title: "the first packet is answered by a report at t1 + t_delay, s after t1",
         section: "RFC 5348 §6.3",
         rfc: BOTH,
@@ -45,6 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-3",
+        subject: Side::Receiver,
         title: "t_delay is the time between them: the difference, s",
         section: "RFC 5348 §3.2.2",
         rfc: BOTH,
@@ -56,6 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-4",
+        subject: Side::Receiver,
         title: "its X_recv is 0 (the thesis has s; both standards have 0), B/s",
         section: "RFC 5348 §6.3",
         rfc: BOTH,
@@ -67,6 +71,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-5",
+        subject: Side::Receiver,
         title: "its t_recvdata is that of the packet, 0",
         section: "RFC 5348 §3.2.2",
         rfc: BOTH,
@@ -78,6 +83,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-6",
+        subject: Side::Receiver,
         title: "its p is 0",
         section: "RFC 5348 §6.3",
         rfc: BOTH,
@@ -86,6 +92,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.1-7",
+        subject: Side::Sender,
         title: "the sender receives it: the next packet tells R, ms",
         section: "RFC 5348 §4.3",
         rfc: BOTH,
@@ -98,6 +105,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-8",
+        subject: Side::Sender,
         title: "sequence numbers that are not one higher than the last",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -106,6 +114,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-9",
+        subject: Side::Sender,
         title: "timestamps that are not later than the last (those of one burst may be equal)",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -114,6 +123,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-10",
+        subject: Side::Sender,
         title: "the sender goes on while its sequence number wraps: rate after over rate before",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -125,6 +135,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-11",
+        subject: Side::Sender,
         title: "the sender goes on while its timestamp wraps: rate after over rate before",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -136,6 +147,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-12",
+        subject: Side::Receiver,
         title: "the receiver goes on while the sequence number wraps",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -144,6 +156,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "B.2.2-13",
+        subject: Side::Receiver,
         title: "the receiver goes on while the timestamp wraps",
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
@@ -311,7 +324,6 @@ fn reports_go_on(log: &Log, wraps: impl Fn(&Data, &Data) -> bool) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interposer::Side;
 
     #[test]
     fn renumbering_is_undone_in_reports() {
