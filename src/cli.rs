@@ -1,6 +1,7 @@
 //! The command line: what may be said, its defaults, and its help.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     /// Tell what this machine offers: timestamps, segmentation offload, timers, ffmpeg, cameras
     Doctor(DoctorArgs),
+    /// Run the experiments: every figure and table of the papers, from its file
+    Lab(LabArgs),
 }
 
 /// What to send and how.
@@ -193,6 +196,66 @@ pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `evenkeel lab`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel lab run --all        then open out/report.html")]
+pub(crate) struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+/// `evenkeel lab …`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// List the experiments: where each is from, and how long it takes
+    List(LabListArgs),
+    /// Run experiments; the status is 1 if a check fails
+    Run(LabRunArgs),
+}
+
+/// `evenkeel lab list`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LabListArgs {
+    /// Folder of the experiments
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub(crate) experiments: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `evenkeel lab run`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel lab run sigcomm-fig19 --set rtt=200ms --out out/slow")]
+pub(crate) struct LabRunArgs {
+    /// The experiments, by name
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub(crate) ids: Vec<String>,
+    /// Every experiment, and a report of all. What is complete for this commit is not run again
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Seeds of random experiments, in place of each file's own number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: Option<u32>,
+    /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "all")]
+    pub(crate) set: Vec<String>,
+    /// Folder of results: one a folder ID, and report.html
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub(crate) out: PathBuf,
+    /// Folder of the experiments
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub(crate) experiments: PathBuf,
+    /// Runs at once; as many as there are cores unless given. Results are the same with any number
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::stop::INTERRUPTED;
+
 /// The program's error: one line for a person, and the exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -22,6 +24,14 @@ impl Failure {
     pub(crate) fn runtime(line: impl fmt::Display) -> Self {
         Self {
             status: 1,
+            line: one_line(line),
+        }
+    }
+
+    /// Ctrl-C ended it before it was done. Status 130.
+    pub(crate) fn interrupted(line: impl fmt::Display) -> Self {
+        Self {
+            status: INTERRUPTED,
             line: one_line(line),
         }
     }

@@ -63,5 +63,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Send(args) => cmd::send::run(&args),
         Command::Recv(args) => cmd::recv::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
+        Command::Lab(args) => cmd::lab::run(&args),
     }
 }

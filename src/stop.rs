@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The status by which a shell tells a program that Ctrl-C ended: 128 and the signal's number.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Shared by all threads of a run.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ impl Stop {
         ctrlc::set_handler(move || {
             // Who asks twice does not want to wait for what blocks: a name server, a pipe.
             if asked.is_asked() {
-                std::process::exit(INTERRUPTED);
+                std::process::exit(INTERRUPTED.into());
             }
             asked.ask();
         })?;
@@ -28,6 +28,11 @@ impl Stop {
     /// Asks everyone to stop.
     pub(crate) fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The wish itself, for what knows no `Stop`.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
     }
 
     /// Has anyone asked?

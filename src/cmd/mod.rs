@@ -3,5 +3,6 @@
 pub(crate) mod call;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod lab;
 pub(crate) mod recv;
 pub(crate) mod send;

@@ -1,0 +1,190 @@
+//! What runs gave: metrics and curves, over cells and seeds.
+
+use crate::metrics::{Estimate, over_seeds};
+
+/// What one run gave: one cell of the scenario with one seed.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    metrics: Vec<(String, f64)>,
+    curves: Vec<Run>,
+}
+
+#[derive(Clone, Debug)]
+struct Run {
+    group: String,
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+impl Sample {
+    /// Adds a metric.
+    pub fn metric(&mut self, name: impl Into<String>, value: f64) {
+        self.metrics.push((name.into(), value));
+    }
+
+    /// Adds points to a curve. Cells may share a curve, each with points of its own.
+    pub fn curve(
+        &mut self,
+        group: impl Into<String>,
+        name: impl Into<String>,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) {
+        self.curves.push(Run {
+            group: group.into(),
+            name: name.into(),
+            points: points.into_iter().collect(),
+        });
+    }
+}
+
+/// A point of a curve, over seeds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Across.
+    pub x: f64,
+    /// Upwards.
+    pub y: Estimate,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Which plot it belongs to.
+    pub group: String,
+    /// What it shows: its entry in the legend.
+    pub name: String,
+    /// In the order of the cells.
+    pub points: Vec<Point>,
+}
+
+/// What an experiment gave.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// In the order in which the scenario gave them.
+    pub metrics: Vec<(String, Estimate)>,
+    /// In the order in which the scenario gave them.
+    pub curves: Vec<Curve>,
+}
+
+impl Findings {
+    /// Joins the samples of every cell, and averages those of its seeds: a metric by name, a curve
+    /// point by point. Where the seeds of a cell have points at different x, all are kept.
+    pub fn join(cells: &[Vec<Sample>]) -> Self {
+        let mut findings = Self::default();
+        for seeds in cells {
+            let Some(first) = seeds.first() else { continue };
+            for (index, (name, _)) in first.metrics.iter().enumerate() {
+                let values: Vec<f64> = seeds.iter().map(|s| s.metrics[index].1).collect();
+                findings.metrics.push((name.clone(), over_seeds(&values)));
+            }
+            for (index, run) in first.curves.iter().enumerate() {
+                let runs: Vec<&Run> = seeds.iter().map(|sample| &sample.curves[index]).collect();
+                findings.curve(&run.group, &run.name).extend(average(&runs));
+            }
+        }
+        findings
+    }
+
+    /// The mean of a metric; not a number if there is none of this name.
+    pub fn value(&self, name: &str) -> f64 {
+        let found = self.metrics.iter().find(|(known, _)| known == name);
+        found.map_or(f64::NAN, |(_, estimate)| estimate.mean)
+    }
+
+    /// Adds a metric that follows from others.
+    pub fn derive(&mut self, name: impl Into<String>, mean: f64) {
+        let half_width = None;
+        self.metrics
+            .push((name.into(), Estimate { mean, half_width }));
+    }
+
+    /// The curves of a group.
+    pub fn group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Curve> {
+        self.curves.iter().filter(move |curve| curve.group == group)
+    }
+
+    /// The points of the curve of this name, which is made if it is new.
+    fn curve(&mut self, group: &str, name: &str) -> &mut Vec<Point> {
+        let known = |curve: &Curve| curve.group == group && curve.name == name;
+        let index = self.curves.iter().position(known).unwrap_or_else(|| {
+            self.curves.push(Curve {
+                group: group.to_owned(),
+                name: name.to_owned(),
+                points: Vec::new(),
+            });
+            self.curves.len() - 1
+        });
+        &mut self.curves[index].points
+    }
+}
+
+fn average(runs: &[&Run]) -> Vec<Point> {
+    let same_x = |run: &&Run| {
+        run.points.len() == runs[0].points.len()
+            && run
+                .points
+                .iter()
+                .zip(&runs[0].points)
+                .all(|(a, b)| a.0 == b.0)
+    };
+    if runs.iter().all(same_x) {
+        let xs = runs[0].points.iter().enumerate();
+        xs.map(|(i, (x, _))| {
+            let values: Vec<f64> = runs.iter().map(|run| run.points[i].1).collect();
+            Point {
+                x: *x,
+                y: over_seeds(&values),
+            }
+        })
+        .collect()
+    } else {
+        let all = runs.iter().flat_map(|run| &run.points);
+        all.map(|(x, y)| Point {
+            x: *x,
+            y: over_seeds(&[*y]),
+        })
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(x: f64, y: f64) -> Sample {
+        let mut sample = Sample::default();
+        sample.metric("m", y);
+        sample.curve("plot", "line", [(x, y)]);
+        sample
+    }
+
+    #[test]
+    fn seeds_are_averaged_and_cells_joined() {
+        let cells = [
+            vec![sample(1.0, 10.0), sample(1.0, 20.0)],
+            vec![sample(2.0, 5.0), sample(2.0, 5.0)],
+        ];
+        let findings = Findings::join(&cells);
+        assert_eq!(findings.value("m"), 15.0);
+        assert_eq!(findings.curves.len(), 1);
+        let means: Vec<(f64, f64)> = findings.curves[0]
+            .points
+            .iter()
+            .map(|point| (point.x, point.y.mean))
+            .collect();
+        assert_eq!(means, [(1.0, 15.0), (2.0, 5.0)]);
+        assert_eq!(findings.curves[0].points[1].y.half_width, Some(0.0));
+    }
+
+    #[test]
+    fn points_that_no_other_seed_has_are_kept_as_they_are() {
+        let findings = Findings::join(&[vec![sample(1.0, 10.0), sample(1.5, 20.0)]]);
+        assert_eq!(findings.curves[0].points.len(), 2);
+        assert_eq!(findings.curves[0].points[1].y.half_width, None);
+    }
+
+    #[test]
+    fn a_metric_that_is_not_there_is_not_a_number() {
+        assert!(Findings::default().value("nothing").is_nan());
+    }
+}

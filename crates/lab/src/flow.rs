@@ -1,0 +1,207 @@
+//! One TFRC flow over a fixed path, in virtual time: the product's sender and receiver, and nothing
+//! beside them.
+
+use evenkeel_link::{Link, LinkConfig, Loss};
+use tfrc::loss::Arrived;
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace;
+use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+
+/// The path and the packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Round-trip time with empty queues, half of it each way.
+    pub rtt: Duration,
+    /// Of every packet.
+    pub packet: Bytes,
+    /// What the path loses at first.
+    pub loss: Loss,
+    /// Of random losses.
+    pub seed: u64,
+}
+
+/// What happened, for whoever watches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Seen {
+    /// A data packet came to the receiver.
+    Arrival {
+        /// Its number.
+        seq: u64,
+        /// What it meant.
+        arrived: Arrived,
+    },
+    /// The receiver sent a report.
+    Report {
+        /// p as told.
+        p: LossEventRate,
+    },
+    /// The sender took a report in.
+    Feedback {
+        /// X from now on.
+        allowed: Rate,
+        /// R.
+        rtt: Duration,
+    },
+}
+
+/// A flow that always has something to send.
+pub(crate) struct Flow {
+    packet: Bytes,
+    sender: Sender,
+    receiver: Receiver,
+    forward: Link<Data>,
+    back: Link<Feedback>,
+    next_seq: u64,
+    /// When the last packet that arrived had been sent.
+    latest_sent_at: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Data {
+    seq: u64,
+    sent_at: Instant,
+    rtt: Option<Duration>,
+}
+
+/// RTCP compounds are about this long; on a link without a limit it does not matter.
+const REPORT_SIZE: Bytes = Bytes::new(100);
+
+impl Flow {
+    /// A flow that starts at the clock's zero, on a link that only `loss` limits.
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let path = |loss, stream| {
+            let config = LinkConfig {
+                delay: setup.rtt / 2,
+                loss,
+                ..LinkConfig::default()
+            };
+            Link::new(config, setup.seed.wrapping_mul(2).wrapping_add(stream))
+        };
+        let config = SenderConfig {
+            segment_size: setup.packet,
+            ..SenderConfig::default()
+        };
+        Self {
+            packet: setup.packet,
+            sender: Sender::new(Instant::ZERO, config),
+            receiver: Receiver::new(ReceiverConfig::default()),
+            forward: path(setup.loss, 0),
+            back: Link::new(
+                LinkConfig {
+                    delay: setup.rtt / 2,
+                    ..LinkConfig::default()
+                },
+                0,
+            ),
+            next_seq: 0,
+            latest_sent_at: Instant::ZERO,
+        }
+    }
+
+    /// Changes what the path loses.
+    pub(crate) fn set_loss(&mut self, now: Instant, loss: Loss) {
+        self.forward.set_loss(now, loss);
+    }
+
+    /// Runs until `end`, and shows everything that happens before it.
+    pub(crate) fn run_until(&mut self, end: Instant, see: &mut impl FnMut(Instant, Seen)) {
+        let mut now = Instant::ZERO;
+        loop {
+            let next = [
+                Some(self.sender.next_departure(now)),
+                Some(self.sender.poll_timeout()),
+                self.receiver.poll_timeout(),
+                self.forward.poll_timeout(),
+                self.back.poll_timeout(),
+            ];
+            let next = next.into_iter().flatten().min().unwrap_or(end).max(now);
+            if next >= end {
+                return;
+            }
+            now = next;
+            self.step(now, see);
+        }
+    }
+
+    fn step(&mut self, now: Instant, see: &mut impl FnMut(Instant, Seen)) {
+        while let Some(data) = self.forward.poll_output(now) {
+            self.latest_sent_at = data.sent_at;
+            let arrived = self.receiver.handle_data(&Arrival {
+                seq: data.seq,
+                at: now,
+                timestamp: data.sent_at.as_micros() as u32,
+                rtt: data.rtt,
+                size: self.packet,
+                ecn: Ecn::NotEct,
+            });
+            let seq = data.seq;
+            see(now, Seen::Arrival { seq, arrived });
+        }
+        if let Some(report) = self.receiver.poll_report(now) {
+            let p = report.loss_event_rate;
+            see(now, Seen::Report { p });
+            let feedback = Feedback {
+                sent_at: self.latest_sent_at,
+                delay: report.delay,
+                receive_rate: report.receive_rate,
+                loss_event_rate: p,
+            };
+            self.back.handle_packet(now, feedback, REPORT_SIZE);
+        }
+        while let Some(feedback) = self.back.poll_output(now) {
+            if let Trace::Feedback {
+                allowed_rate: allowed,
+                rtt,
+                ..
+            } = self.sender.handle_feedback(now, &feedback)
+            {
+                see(now, Seen::Feedback { allowed, rtt });
+            }
+        }
+        self.sender.handle_timeout(now);
+        while self.sender.next_departure(now) <= now {
+            self.sender.handle_sent(now, self.packet);
+            let data = Data {
+                seq: self.next_seq,
+                sent_at: now,
+                rtt: self.sender.rtt(),
+            };
+            self.next_seq += 1;
+            self.forward.handle_packet(now, data, self.packet);
+        }
+    }
+}
+
+/// X in packets a round trip.
+pub(crate) fn packets_per_rtt(rate: Rate, rtt: Duration, packet: Bytes) -> f64 {
+    rate.bytes_per_sec() * rtt.as_secs_f64() / packet.as_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrc::equation;
+
+    #[test]
+    fn a_steady_loss_gives_the_rate_of_the_equation() {
+        let setup = Setup {
+            rtt: Duration::from_millis(100),
+            packet: Bytes::new(1_000),
+            loss: Loss::Periodic(100),
+            seed: 1,
+        };
+        let mut flow = Flow::new(&setup);
+        let mut last = None;
+        flow.run_until(Instant::from_secs(60), &mut |at, seen| {
+            if let Seen::Feedback { allowed, rtt } = seen {
+                last = Some((at, allowed, rtt));
+            }
+        });
+        let (at, allowed, rtt) = last.unwrap();
+        assert!(at < Instant::from_secs(60) && at > Instant::from_secs(59));
+        assert_eq!(rtt, setup.rtt);
+        let expected = equation::rate(setup.packet, setup.rtt, LossEventRate::new(0.01));
+        assert!((allowed / expected - 1.0).abs() < 0.01, "{allowed}");
+    }
+}

@@ -1,0 +1,22 @@
+//! Experiments as data: each figure and table of the papers from one file and one command.
+//!
+//! ```text
+//! experiments/ID.toml ──► Experiment ──► runs (cell × seed) ──► Findings ──► checks
+//!                                                                   │   └──► figure.svg, series.csv
+//!                                                                   └──────► result.json ──► report.html
+//! ```
+//!
+//! The program that draws a figure is the one that asserts it: a check is a metric of the same run with
+//! its bounds and where they are from.
+#![forbid(unsafe_code)]
+
+pub mod experiment;
+pub mod figure;
+pub mod findings;
+mod flow;
+pub mod metrics;
+pub mod report;
+pub mod result;
+pub mod runner;
+pub mod scenario;
+pub mod units;

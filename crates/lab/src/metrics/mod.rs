@@ -1,0 +1,46 @@
+//! What is measured, each defined once.
+//!
+//! | Metric | Symbol | Source |
+//! |---|---|---|
+//! | [`Throughput::rates`] | B(t, δ), R(t, δ) | `thesis` equation 5.1, `sigcomm` equation 3 |
+//! | [`cov`] | CoV(δ) | `thesis` equation 5.3, `sigcomm` §4.1.1 |
+//! | [`equivalence`], [`equivalence_ratio`] | e(δ) and its mean | `sigcomm` equation 4 |
+//! | [`throughput_ratios`] | B_i / B_(i−1) | `thesis` equation 5.4 |
+//! | [`efficiency`] | E | `light` equation 2 |
+//! | [`jain`] | F | `light` equation 3 |
+//! | [`friendliness`] | T1 | `light` equation 4 |
+//! | [`stability`] | S | `light` equation 5 |
+//! | [`PacketLog`] | IPLR, IPTD | `vod` §4.1 |
+//! | [`utilisation`], [`drop_rate`] | – | `sigcomm` table 25 |
+//! | [`over_seeds`] | mean and 90 % interval | `sigcomm` §4.1.2 |
+//!
+//! A value that is not defined (the mean of nothing, a ratio to zero) is not a number, is written as
+//! `null`, and passes no check.
+
+mod delay;
+mod fairness;
+mod seeds;
+mod series;
+mod throughput;
+
+pub use delay::PacketLog;
+pub use fairness::{efficiency, friendliness, jain, stability};
+pub use seeds::{Estimate, over_seeds};
+pub use series::{cov, equivalence, equivalence_ratio, mean, quantile, throughput_ratios};
+pub use throughput::{Throughput, drop_rate, utilisation};
+
+use tfrc::time::Duration;
+
+/// The timescales of smoothness and equivalence unless others are given (`thesis` §5.2.6).
+pub const TIMESCALES: [Duration; 10] = [
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(500),
+    Duration::from_millis(800),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(5),
+    Duration::from_secs(8),
+    Duration::from_secs(10),
+];

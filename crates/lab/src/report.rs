@@ -1,0 +1,222 @@
+//! One page with every figure beside what the paper says and what we measured.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::experiment::Experiment;
+use crate::figure::{escape, readable};
+use crate::result::{self, Check, RunResult, Verdict};
+
+/// Writes `report.html` into the folder of results, of every experiment that has one. A single file:
+/// it can be sent to someone.
+pub fn write(out: &Path, experiments: &[Experiment]) -> io::Result<PathBuf> {
+    let mut entries = Vec::new();
+    for experiment in experiments {
+        if let Some(result) = result::load(out, &experiment.id) {
+            let figure = result::folder(out, &experiment.id).join("figure.svg");
+            entries.push(Entry {
+                experiment,
+                result,
+                figure: fs::read_to_string(figure)?,
+            });
+        }
+    }
+    let file = out.join("report.html");
+    fs::write(&file, page(&entries))?;
+    Ok(file)
+}
+
+struct Entry<'a> {
+    experiment: &'a Experiment,
+    result: RunResult,
+    figure: String,
+}
+
+const STYLE: &str = include_str!("report.css");
+
+fn page(entries: &[Entry<'_>]) -> String {
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>Evenkeel: every figure</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <h1>Every figure, beside what the paper says of it</h1>\n"
+    );
+    contents(&mut page, entries);
+    for entry in entries {
+        section(&mut page, entry);
+    }
+    page.push_str("</body>\n</html>\n");
+    page
+}
+
+fn contents(page: &mut String, entries: &[Entry<'_>]) {
+    let count = |verdict: Verdict| {
+        let verdicts = entries.iter().flat_map(|entry| &entry.result.checks);
+        verdicts.filter(|check| check.verdict() == verdict).count()
+    };
+    let mut commits: Vec<&str> = entries.iter().map(|e| e.result.commit.as_str()).collect();
+    commits.sort_unstable();
+    commits.dedup();
+    let _ = write!(
+        page,
+        "<p>{} experiments, {} checks: {} pass, {} are documented deviations, {} fail. \
+         Built from {}.</p>\n<table class=\"contents\">\n\
+         <thead><tr><th>Experiment</th><th>From</th><th>Pass</th><th>Documented</th><th>Fail</th>\
+         <th>Core time</th></tr></thead>\n<tbody>\n",
+        entries.len(),
+        count(Verdict::Pass) + count(Verdict::Documented) + count(Verdict::Fail),
+        count(Verdict::Pass),
+        count(Verdict::Documented),
+        count(Verdict::Fail),
+        escape(&commits.join(", ")),
+    );
+    for Entry {
+        experiment, result, ..
+    } in entries
+    {
+        let of = |verdict: Verdict| {
+            let count = result
+                .checks
+                .iter()
+                .filter(|c| c.verdict() == verdict)
+                .count();
+            if count == 0 {
+                "<td></td>".to_owned()
+            } else {
+                format!("<td class=\"{}\">{count}</td>", class(verdict))
+            }
+        };
+        let definition = &experiment.definition;
+        let _ = writeln!(
+            page,
+            "<tr><td><a href=\"#{id}\">{id}</a></td><td>{} {}</td>{}{}{}<td>{:.1} s</td></tr>",
+            definition.paper.name(),
+            escape(&definition.figure),
+            of(Verdict::Pass),
+            of(Verdict::Documented),
+            of(Verdict::Fail),
+            result.wall_s,
+            id = escape(&result.id),
+        );
+    }
+    page.push_str("</tbody>\n</table>\n");
+}
+
+fn section(page: &mut String, entry: &Entry<'_>) {
+    let (definition, result) = (&entry.experiment.definition, &entry.result);
+    let _ = write!(
+        page,
+        "<section id=\"{id}\">\n<h2>{id} <small>{} {}</small></h2>\n\
+         <div class=\"beside\">\n<figure>\n{}<figcaption>The paper’s caption: “{}”</figcaption>\n\
+         </figure>\n<div>\n<h3>What the paper says</h3>\n<p>{}</p>\n<h3>What we measured</h3>\n",
+        definition.paper.name(),
+        escape(&definition.figure),
+        entry.figure,
+        escape(&definition.caption),
+        escape(&definition.claim),
+        id = escape(&result.id),
+    );
+    checks(page, result);
+    for check in result
+        .checks
+        .iter()
+        .filter(|c| c.verdict() != Verdict::Pass)
+    {
+        if let Some(reason) = &check.documented {
+            let _ = writeln!(
+                page,
+                "<p class=\"reason\"><code>{}</code>: {}</p>",
+                escape(&check.name),
+                escape(reason)
+            );
+        }
+    }
+    if !definition.notes.is_empty() {
+        let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&definition.notes));
+    }
+    page.push_str("</div>\n</div>\n");
+    provenance(page, entry);
+    page.push_str("</section>\n");
+}
+
+fn checks(page: &mut String, result: &RunResult) {
+    page.push_str(
+        "<table>\n<thead><tr><th>Metric</th><th>Ours</th><th>Bounds</th><th>From</th><th></th></tr></thead>\n<tbody>\n",
+    );
+    for check in &result.checks {
+        let _ = writeln!(
+            page,
+            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
+            breakable(&check.name),
+            with_interval(check, result),
+            check.bounds(),
+            escape(&check.source),
+            class(check.verdict()),
+            check.verdict().name(),
+        );
+    }
+    page.push_str("</tbody>\n</table>\n");
+}
+
+fn with_interval(check: &Check, result: &RunResult) -> String {
+    let value = readable(check.value.unwrap_or(f64::NAN));
+    match result.intervals.get(&check.name) {
+        Some([low, high]) => format!("{value} ± {}", readable((high - low) / 2.0)),
+        None => value,
+    }
+}
+
+/// A metric's name, which may go on in a new line after any of its words.
+fn breakable(name: &str) -> String {
+    escape(name).replace('_', "_<wbr>")
+}
+
+/// What is needed to repeat it, and every metric.
+fn provenance(page: &mut String, entry: &Entry<'_>) {
+    let result = &entry.result;
+    let seeds = if result.seeds == 1 {
+        format!("seed {}", result.seed)
+    } else {
+        let last = result.seed + u64::from(result.seeds) - 1;
+        format!(
+            "seeds {} to {last}; ± is the 90 % confidence interval",
+            result.seed
+        )
+    };
+    let _ = write!(
+        page,
+        "<details><summary>All metrics, and how to repeat it</summary>\n\
+         <p><code>{}</code>, commit {}, {seeds}, {} clock.</p>\n<table><tbody>\n",
+        escape(&result.command),
+        escape(&result.commit),
+        escape(&result.clock),
+    );
+    for (name, value) in &result.metrics {
+        let interval = result
+            .intervals
+            .get(name)
+            .map_or_else(String::new, |[low, high]| {
+                format!("{} to {}", readable(*low), readable(*high))
+            });
+        let _ = writeln!(
+            page,
+            "<tr><td><code>{}</code></td><td>{}</td><td>{interval}</td></tr>",
+            escape(name),
+            readable(value.unwrap_or(f64::NAN)),
+        );
+    }
+    let _ = writeln!(
+        page,
+        "</tbody></table>\n<pre>{}</pre>\n</details>",
+        escape(&entry.experiment.text)
+    );
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Documented => "documented",
+        Verdict::Fail => "fail",
+    }
+}

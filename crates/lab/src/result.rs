@@ -1,0 +1,270 @@
+//! What an experiment leaves behind: `result.json`, `series.csv` and `figure.svg`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::{CheckDefinition, Experiment};
+use crate::figure::{self, rounded};
+use crate::findings::Findings;
+
+/// `result.json`. Everything in it but `wall_s` and `command` is the same to the byte for the same
+/// commit, experiment and seeds, on any number of cores.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunResult {
+    /// The experiment.
+    pub id: String,
+    /// The source that the program was built from.
+    pub commit: String,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds: `seed`, `seed` + 1, ….
+    pub seeds: u32,
+    /// `virtual` or `real`.
+    pub clock: String,
+    /// What was typed.
+    pub command: String,
+    /// Parameters that were changed: `key=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
+    /// Stands for the experiment's file, its settings and its seeds.
+    pub fingerprint: String,
+    /// Seconds that its runs took, added up: as long as one core would have needed.
+    pub wall_s: f64,
+    /// Means over seeds; `null` where a metric is not defined.
+    pub metrics: BTreeMap<String, Option<f64>>,
+    /// 90 % confidence intervals of those means, where there is more than one seed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub intervals: BTreeMap<String, [f64; 2]>,
+    /// Metrics held to bounds.
+    pub checks: Vec<Check>,
+}
+
+/// A metric held to its bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// The metric.
+    pub name: String,
+    /// Its mean over seeds; `null` where it is not defined.
+    pub value: Option<f64>,
+    /// It is at least this.
+    pub low: Option<f64>,
+    /// It is at most this.
+    pub high: Option<f64>,
+    /// Where the bounds are from.
+    pub source: String,
+    /// The value lies within its bounds.
+    pub pass: bool,
+    /// Why it does not, if that is understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub documented: Option<String>,
+}
+
+/// How an experiment, or one of its checks, came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Within bounds.
+    Pass,
+    /// Outside, and the reason stands beside it.
+    Documented,
+    /// Outside.
+    Fail,
+}
+
+impl Verdict {
+    /// For a person.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Documented => "documented",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+impl Check {
+    fn new(definition: &CheckDefinition, value: f64) -> Self {
+        let value = value.is_finite().then(|| rounded(value));
+        let pass = value.is_some_and(|value| {
+            definition.low.is_none_or(|low| value >= low)
+                && definition.high.is_none_or(|high| value <= high)
+        });
+        Self {
+            name: definition.name.clone(),
+            value,
+            low: definition.low,
+            high: definition.high,
+            source: definition.source.clone(),
+            pass,
+            documented: definition.documented.clone(),
+        }
+    }
+
+    /// How it came out.
+    pub fn verdict(&self) -> Verdict {
+        match (self.pass, &self.documented) {
+            (true, _) => Verdict::Pass,
+            // What cannot be measured is no deviation that could be documented.
+            (false, Some(_)) if self.value.is_some() => Verdict::Documented,
+            (false, _) => Verdict::Fail,
+        }
+    }
+
+    /// The bounds, for a person.
+    pub fn bounds(&self) -> String {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("≥ {low}"),
+            (None, Some(high)) => format!("≤ {high}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl RunResult {
+    /// How the experiment came out: as its worst check did.
+    pub fn verdict(&self) -> Verdict {
+        let verdicts = self.checks.iter().map(Check::verdict);
+        verdicts.max().unwrap_or(Verdict::Pass)
+    }
+
+    /// The checks of these findings, and all metrics.
+    pub(crate) fn measure(&mut self, experiment: &Experiment, findings: &Findings) {
+        for (name, estimate) in &findings.metrics {
+            let mean = estimate.mean;
+            let value = mean.is_finite().then(|| rounded(mean));
+            self.metrics.insert(name.clone(), value);
+            if let Some((low, high)) = estimate.interval().filter(|(low, _)| low.is_finite()) {
+                let interval = [rounded(low), rounded(high)];
+                self.intervals.insert(name.clone(), interval);
+            }
+        }
+        let checks = experiment.definition.checks.iter();
+        self.checks = checks
+            .map(|check| Check::new(check, findings.value(&check.name)))
+            .collect();
+    }
+}
+
+/// The folder of an experiment's results.
+pub fn folder(out: &Path, id: &str) -> PathBuf {
+    out.join(id)
+}
+
+/// What an experiment left behind, if it is complete and its `result.json` can be read.
+pub fn load(out: &Path, id: &str) -> Option<RunResult> {
+    let text = fs::read_to_string(folder(out, id).join("result.json")).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Writes the three files; `result.json` last and at once, so that it stands for all of them.
+pub(crate) fn write(
+    out: &Path,
+    experiment: &Experiment,
+    findings: &Findings,
+    result: &RunResult,
+) -> io::Result<()> {
+    let folder = folder(out, &experiment.id);
+    fs::create_dir_all(&folder)?;
+    let complete = folder.join("result.json");
+    if complete.exists() {
+        fs::remove_file(&complete)?;
+    }
+    let definition = &experiment.definition;
+    let title = format!("{}: {}", experiment.id, definition.caption);
+    let figure = figure::draw(&experiment.id, &title, &definition.panels, findings);
+    fs::write(folder.join("figure.svg"), figure)?;
+    fs::write(folder.join("series.csv"), csv(findings))?;
+    let mut text = serde_json::to_string_pretty(result)?;
+    text.push('\n');
+    let partial = folder.join("result.json.partial");
+    fs::write(&partial, text)?;
+    fs::rename(&partial, &complete)
+}
+
+/// Every point of every curve; the interval is empty with one seed.
+fn csv(findings: &Findings) -> String {
+    let mut csv = "curves,name,x,y,y_low,y_high\n".to_owned();
+    for curve in &findings.curves {
+        let (group, name) = (quoted(&curve.group), quoted(&curve.name));
+        for point in &curve.points {
+            let (x, y) = (rounded(point.x), number(point.y.mean));
+            let ends = point.y.interval();
+            let (low, high) = ends.map_or_else(Default::default, |(l, h)| (number(l), number(h)));
+            let _ = writeln!(csv, "{group},{name},{x},{y},{low},{high}");
+        }
+    }
+    csv
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() {
+        rounded(value).to_string()
+    } else {
+        String::new()
+    }
+}
+
+/// A field of CSV (RFC 4180).
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Sample;
+
+    fn check(low: Option<f64>, high: Option<f64>, documented: bool, value: f64) -> Check {
+        let definition = CheckDefinition {
+            name: "m".into(),
+            low,
+            high,
+            source: "figure".into(),
+            documented: documented.then(|| "a reason".into()),
+        };
+        Check::new(&definition, value)
+    }
+
+    #[test]
+    fn bounds_are_inclusive_and_what_is_not_a_number_passes_none() {
+        assert!(check(Some(1.0), Some(2.0), false, 2.0).pass);
+        assert!(check(Some(1.0), None, false, 1.0).pass);
+        assert!(!check(Some(1.0), None, false, 0.99).pass);
+        assert!(!check(None, Some(2.0), false, f64::NAN).pass);
+    }
+
+    #[test]
+    fn a_documented_deviation_is_told_and_an_unmeasured_value_is_a_failure_all_the_same() {
+        assert_eq!(check(Some(1.0), None, true, 2.0).verdict(), Verdict::Pass);
+        assert_eq!(
+            check(Some(1.0), None, true, 0.0).verdict(),
+            Verdict::Documented
+        );
+        assert_eq!(check(Some(1.0), None, false, 0.0).verdict(), Verdict::Fail);
+        assert_eq!(
+            check(Some(1.0), None, true, f64::NAN).verdict(),
+            Verdict::Fail
+        );
+    }
+
+    #[test]
+    fn the_series_has_every_point_and_quotes_names() {
+        let mut sample = Sample::default();
+        sample.curve("g", "TCP, RED", [(0.1, 1.0 / 3.0), (0.2, f64::NAN)]);
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(
+            csv(&findings),
+            "curves,name,x,y,y_low,y_high\n\
+             g,\"TCP, RED\",0.1,0.333333,,\n\
+             g,\"TCP, RED\",0.2,,,\n"
+        );
+    }
+}

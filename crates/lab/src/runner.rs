@@ -1,0 +1,370 @@
+//! Runs experiments, all of their runs at once over the cores, and writes each as soon as it is whole.
+
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+use evenkeel_net::Clock;
+use tfrc::time::{Duration, Instant};
+
+use crate::experiment::Experiment;
+use crate::findings::{Findings, Sample};
+use crate::result::{self, RunResult};
+use crate::scenario::{Job, RunError};
+
+/// What to run and where to leave it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// In the order in which they are told of.
+    pub experiments: Vec<Experiment>,
+    /// Seeds a random experiment, in place of its own number.
+    pub seeds: Option<u32>,
+    /// The folder of results.
+    pub out: PathBuf,
+    /// The source that the program was built from.
+    pub commit: String,
+    /// What was typed.
+    pub command: String,
+    /// Runs at once.
+    pub threads: NonZeroUsize,
+    /// Skip what is complete for the same commit, parameters and seeds.
+    pub resume: bool,
+}
+
+/// How far it is, each time that something ended.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// Runs that are done.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// What the rest will take, if it goes on as so far.
+    pub left: Option<Duration>,
+    /// An experiment that is complete now.
+    pub finished: Option<&'a RunResult>,
+}
+
+/// Why experiments could not be run to their end.
+#[derive(Debug)]
+pub enum RunnerError {
+    /// It was told to stop. What is complete is written, and need not run again.
+    Interrupted,
+    /// A run failed.
+    Failed {
+        /// The experiment.
+        id: String,
+        /// How.
+        how: String,
+    },
+    /// A result could not be written.
+    Unwritable(PathBuf, io::Error),
+}
+
+impl fmt::Display for RunnerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => {
+                f.write_str("interrupted: what is complete is kept, and the same command goes on")
+            }
+            Self::Failed { id, how } => write!(f, "{id}: {how}"),
+            Self::Unwritable(folder, error) => write!(f, "{}: {error}", folder.display()),
+        }
+    }
+}
+
+impl std::error::Error for RunnerError {}
+
+/// One run of one experiment.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    experiment: usize,
+    cell: usize,
+    seed_index: usize,
+    /// What it is thought to take, in seconds.
+    weight: f64,
+}
+
+/// What is there of an experiment so far.
+struct Gathering {
+    samples: Vec<Vec<Option<Sample>>>,
+    missing: usize,
+    took: Duration,
+}
+
+struct Done {
+    task: Task,
+    sample: Result<Sample, RunError>,
+    took: Duration,
+}
+
+/// The first seed.
+const FIRST_SEED: u64 = 1;
+
+/// Runs everything that is not complete yet, and gives the result of each experiment in their order.
+pub fn run(
+    plan: &Plan,
+    clock: Clock,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Vec<RunResult>, RunnerError> {
+    let mut results: Vec<Option<RunResult>> = plan
+        .experiments
+        .iter()
+        .map(|experiment| plan.complete(experiment))
+        .collect();
+    let mut tasks = plan.tasks(&results);
+    // The longest first: else one of them starts last, and the other cores wait for it.
+    tasks.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mut gathering: Vec<Gathering> = plan
+        .experiments
+        .iter()
+        .map(|experiment| plan.gathering(experiment))
+        .collect();
+    let mut meter = Meter::new(clock.now(), &tasks, plan.threads);
+    tell(&meter.progress(clock.now(), None));
+
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel::<Done>();
+    std::thread::scope(|scope| {
+        for _ in 0..plan.threads.get().min(tasks.len()) {
+            let sender = sender.clone();
+            let (tasks, next) = (&tasks, &next);
+            scope.spawn(move || work(plan, tasks, next, clock, stop, &sender));
+        }
+        drop(sender);
+        // Ends when the last worker has let go of its end.
+        for done in receiver {
+            let result = gather(plan, &mut gathering, done);
+            let result = result.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
+            meter.count(result.weight);
+            tell(&meter.progress(clock.now(), result.finished.as_ref()));
+            if let Some(finished) = result.finished {
+                results[result.experiment] = Some(finished);
+            }
+        }
+        Ok(())
+    })?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(RunnerError::Interrupted);
+    }
+    Ok(results.into_iter().flatten().collect())
+}
+
+/// Takes tasks until there are none.
+fn work(
+    plan: &Plan,
+    tasks: &[Task],
+    next: &AtomicUsize,
+    clock: Clock,
+    stop: &AtomicBool,
+    sender: &mpsc::Sender<Done>,
+) {
+    while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+        let began = clock.now();
+        let job = Job {
+            cell: task.cell,
+            seed: FIRST_SEED + task.seed_index as u64,
+            stop,
+        };
+        let scenario = plan.experiments[task.experiment]
+            .definition
+            .scenario
+            .scenario();
+        let sample = job.go_on().and_then(|()| scenario.run(job));
+        let done = Done {
+            task: *task,
+            sample,
+            took: clock.now() - began,
+        };
+        if sender.send(done).is_err() {
+            return;
+        }
+    }
+}
+
+struct Gathered {
+    experiment: usize,
+    weight: f64,
+    finished: Option<RunResult>,
+}
+
+/// Adds one run, and writes the experiment if it is complete with it.
+fn gather(plan: &Plan, gathering: &mut [Gathering], done: Done) -> Result<Gathered, RunnerError> {
+    let task = done.task;
+    let experiment = &plan.experiments[task.experiment];
+    let sample = done.sample.map_err(|error| match error {
+        RunError::Interrupted => RunnerError::Interrupted,
+        RunError::Failed(how) => RunnerError::Failed {
+            id: experiment.id.clone(),
+            how,
+        },
+    })?;
+    let so_far = &mut gathering[task.experiment];
+    so_far.samples[task.cell][task.seed_index] = Some(sample);
+    so_far.missing -= 1;
+    so_far.took += done.took;
+    let finished = if so_far.missing == 0 {
+        let samples: Vec<Vec<Sample>> = std::mem::take(&mut so_far.samples)
+            .into_iter()
+            .map(|seeds| seeds.into_iter().flatten().collect())
+            .collect();
+        Some(plan.finish(experiment, &samples, so_far.took)?)
+    } else {
+        None
+    };
+    Ok(Gathered {
+        experiment: task.experiment,
+        weight: task.weight,
+        finished,
+    })
+}
+
+impl Plan {
+    /// Seeds that this experiment runs with.
+    fn seeds(&self, experiment: &Experiment) -> u32 {
+        let definition = &experiment.definition;
+        if definition.scenario.scenario().is_random() {
+            self.seeds.unwrap_or(definition.seeds)
+        } else {
+            1
+        }
+    }
+
+    /// The result on disk, if it is that of the same commit, parameters and seeds.
+    fn complete(&self, experiment: &Experiment) -> Option<RunResult> {
+        // What was built from a changed tree cannot be told from another such build.
+        if !self.resume || self.commit.ends_with("-dirty") || self.commit == "unknown" {
+            return None;
+        }
+        let result = result::load(&self.out, &experiment.id)?;
+        let same =
+            result.commit == self.commit && result.fingerprint == self.fingerprint(experiment);
+        same.then_some(result)
+    }
+
+    fn tasks(&self, results: &[Option<RunResult>]) -> Vec<Task> {
+        let mut tasks = Vec::new();
+        for (index, experiment) in self.experiments.iter().enumerate() {
+            if results[index].is_some() {
+                continue;
+            }
+            let cells = experiment.definition.scenario.scenario().cells();
+            // What the file says holds for its own number of seeds.
+            let usual = cells as f64 * f64::from(experiment.definition.seeds);
+            let weight = experiment.definition.takes.secs() / usual;
+            for cell in 0..cells {
+                for seed_index in 0..self.seeds(experiment) as usize {
+                    tasks.push(Task {
+                        experiment: index,
+                        cell,
+                        seed_index,
+                        weight,
+                    });
+                }
+            }
+        }
+        tasks
+    }
+
+    fn gathering(&self, experiment: &Experiment) -> Gathering {
+        let cells = experiment.definition.scenario.scenario().cells();
+        let seeds = self.seeds(experiment) as usize;
+        Gathering {
+            samples: vec![vec![None; seeds]; cells],
+            missing: cells * seeds,
+            took: Duration::ZERO,
+        }
+    }
+
+    fn finish(
+        &self,
+        experiment: &Experiment,
+        samples: &[Vec<Sample>],
+        took: Duration,
+    ) -> Result<RunResult, RunnerError> {
+        let mut findings = Findings::join(samples);
+        experiment
+            .definition
+            .scenario
+            .scenario()
+            .derive(&mut findings);
+        let mut result = RunResult {
+            id: experiment.id.clone(),
+            commit: self.commit.clone(),
+            seed: FIRST_SEED,
+            seeds: self.seeds(experiment),
+            clock: experiment.definition.clock.name().to_owned(),
+            command: self.command.clone(),
+            settings: experiment.settings.clone(),
+            fingerprint: self.fingerprint(experiment),
+            wall_s: (took.as_secs_f64() * 1e3).round() / 1e3,
+            metrics: Default::default(),
+            intervals: Default::default(),
+            checks: Vec::new(),
+        };
+        result.measure(experiment, &findings);
+        result::write(&self.out, experiment, &findings, &result).map_err(|error| {
+            RunnerError::Unwritable(result::folder(&self.out, &experiment.id), error)
+        })?;
+        Ok(result)
+    }
+
+    /// Stands for everything but the commit that a result depends on (FNV-1a, 64 bits).
+    fn fingerprint(&self, experiment: &Experiment) -> String {
+        let settings = experiment
+            .settings
+            .iter()
+            .flat_map(|s| [b"\0", s.as_bytes()]);
+        let seeds = self.seeds(experiment).to_le_bytes();
+        let parts = [experiment.text.as_bytes(), &seeds];
+        let bytes = parts.into_iter().chain(settings).flatten();
+        let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
+        });
+        format!("{hash:016x}")
+    }
+}
+
+/// How far it is and how long the rest will take.
+struct Meter {
+    began: Instant,
+    done: usize,
+    total: usize,
+    weight_done: f64,
+    weight_total: f64,
+    threads: f64,
+}
+
+impl Meter {
+    fn new(began: Instant, tasks: &[Task], threads: NonZeroUsize) -> Self {
+        Self {
+            began,
+            done: 0,
+            total: tasks.len(),
+            weight_done: 0.0,
+            weight_total: tasks.iter().map(|task| task.weight).sum(),
+            threads: threads.get() as f64,
+        }
+    }
+
+    fn count(&mut self, weight: f64) {
+        self.done += 1;
+        self.weight_done += weight;
+    }
+
+    fn progress<'a>(&self, now: Instant, finished: Option<&'a RunResult>) -> Progress<'a> {
+        let left = self.weight_total - self.weight_done;
+        // The files' own figures count as one second of experience, then what is seen takes over.
+        let elapsed = (now - self.began).as_secs_f64();
+        let pace = (elapsed + 1.0 / self.threads) / (self.weight_done + 1.0);
+        Progress {
+            done: self.done,
+            total: self.total,
+            left: (self.done < self.total).then(|| tfrc::units::duration_from_secs(left * pace)),
+            finished,
+        }
+    }
+}

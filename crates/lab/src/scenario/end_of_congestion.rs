@@ -1,0 +1,173 @@
+//! Loss ends: how soon and how fast does the rate grow? (`sigcomm` §A.1, figure 19.)
+
+use evenkeel_link::Loss;
+use serde::Deserialize;
+use tfrc::time::Instant;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::Sample;
+use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::units::{Size, Time};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndOfCongestion {
+    /// Round-trip time.
+    rtt: Time,
+    /// Of every packet.
+    packet: Size,
+    /// The last of this many packets is lost.
+    lost_one_in: u64,
+    /// How long the flow has run at the zero of the figure: slow start is over by then.
+    lead_in: Time,
+    /// When loss ends.
+    ends_at: Time,
+    /// When the run ends.
+    until: Time,
+}
+
+/// An allowed rate above the steady one by this factor has begun to grow.
+const GROWN: f64 = 1.002;
+
+impl Scenario for EndOfCongestion {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
+        require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
+        require(self.until > self.ends_at, "until", "after ends_at")
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let lead_in = self.lead_in.0;
+        let zero = Instant::ZERO + lead_in;
+        let end = zero + self.ends_at.0;
+        let mut flow = Flow::new(&Setup {
+            rtt: self.rtt.0,
+            packet: self.packet.0,
+            loss: Loss::Periodic(self.lost_one_in),
+            seed: job.seed,
+        });
+        let mut steps: Vec<Step> = Vec::new();
+        // The current interval begins with the last packet lost.
+        let (mut event_start, mut highest) = (0, 0);
+        let mut see = |at: Instant, seen: Seen| match seen {
+            Seen::Arrival { seq, arrived } => {
+                if arrived.lost > 0 {
+                    event_start = lost_before(seq);
+                }
+                highest = seq;
+            }
+            Seen::Feedback { allowed, rtt } => steps.push(Step {
+                t: at.as_secs_f64() - lead_in.as_secs_f64(),
+                x: packets_per_rtt(allowed, rtt, self.packet.0),
+                current_interval: (highest + 1 - event_start) as f64,
+            }),
+            Seen::Report { .. } => {}
+        };
+        flow.run_until(end, &mut see);
+        flow.set_loss(end, Loss::None);
+        flow.run_until(zero + self.until.0, &mut see);
+        self.measure(&steps)
+    }
+}
+
+/// What the sender knew after a report.
+struct Step {
+    t: f64,
+    /// Allowed rate, packets a round trip.
+    x: f64,
+    /// Packets since the last loss event, at the receiver.
+    current_interval: f64,
+}
+
+/// Three later packets tell of a loss (RFC 5348 §5.1), and losses here are single.
+fn lost_before(seq: u64) -> u64 {
+    seq.saturating_sub(3)
+}
+
+impl EndOfCongestion {
+    fn measure(&self, steps: &[Step]) -> Result<Sample, RunError> {
+        let ends_at = self.ends_at.secs();
+        let after = steps.partition_point(|step| step.t < ends_at);
+        let before = after
+            .checked_sub(1)
+            .map(|last| steps[last].x)
+            .ok_or_else(|| RunError::Failed("no report came before the loss ended".into()))?;
+        let later = &steps[after..];
+        let average = self.lost_one_in as f64;
+        let grows = later.partition_point(|step| step.x <= before * GROWN);
+        let discounts = later.partition_point(|step| step.current_interval <= 2.0 * average);
+        let time = |index: usize| later.get(index).map_or(f64::NAN, |step| step.t);
+
+        let mut sample = Sample::default();
+        sample.metric("rate_before_pkts_per_rtt", before);
+        sample.metric("increase_starts_s", time(grows));
+        sample.metric("discount_starts_s", time(discounts));
+        let without = &later[grows.min(discounts)..discounts];
+        sample.metric("increase_before_discount_pkts_per_rtt", mean_step(without));
+        sample.metric(
+            "increase_with_discount_pkts_per_rtt",
+            largest_step(&later[discounts..]),
+        );
+        sample.curve(
+            "rate",
+            "allowed rate",
+            steps.iter().map(|step| (step.t, step.x)),
+        );
+        sample.curve(
+            "interval",
+            "current loss interval",
+            steps.iter().map(|step| (step.t, step.current_interval)),
+        );
+        Ok(sample)
+    }
+}
+
+/// The mean increase from one report, and so one round trip, to the next.
+fn mean_step(steps: &[Step]) -> f64 {
+    match steps {
+        [first, .., last] => (last.x - first.x) / (steps.len() - 1) as f64,
+        _ => f64::NAN,
+    }
+}
+
+fn largest_step(steps: &[Step]) -> f64 {
+    let increases = steps.windows(2).map(|pair| pair[1].x - pair[0].x);
+    increases.fold(f64::NAN, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn the_increase_begins_after_one_average_interval_and_quickens_after_two() {
+        let scenario: EndOfCongestion = toml::from_str(
+            r#"rtt = "80ms"
+               packet = "1000B"
+               lost_one_in = 50
+               lead_in = "20s"
+               ends_at = "10s"
+               until = "14s""#,
+        )
+        .unwrap();
+        let stop = AtomicBool::new(false);
+        let sample = scenario
+            .run(Job {
+                cell: 0,
+                seed: 1,
+                stop: &stop,
+            })
+            .unwrap();
+        let findings = crate::findings::Findings::join(&[vec![sample]]);
+        let value = |name: &str| findings.value(name);
+        assert!(value("increase_starts_s") > 10.0);
+        assert!(value("discount_starts_s") > value("increase_starts_s"));
+        let (slow, fast) = (
+            value("increase_before_discount_pkts_per_rtt"),
+            value("increase_with_discount_pkts_per_rtt"),
+        );
+        assert!(0.05 < slow && slow < 0.15 && fast > slow, "{slow} {fast}");
+    }
+}

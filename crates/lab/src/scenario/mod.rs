@@ -1,0 +1,140 @@
+//! What an experiment runs: a kind of scenario a file, and what all kinds have in common.
+//!
+//! A scenario is a grid of *cells* (the points of a sweep), each run once a seed. Runs share nothing,
+//! so any number of them go at once and give the same bytes.
+
+mod analysis;
+mod end_of_congestion;
+mod loss_event_fraction;
+mod persistent_congestion;
+mod stepped_loss;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Deserialize;
+
+use crate::findings::{Findings, Sample};
+
+/// A kind of scenario with its parameters: the table `[scenario.KIND]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// One flow; the loss rate changes in steps.
+    SteppedLoss(stepped_loss::SteppedLoss),
+    /// One flow; loss ends.
+    EndOfCongestion(end_of_congestion::EndOfCongestion),
+    /// One flow; every other packet is lost from an instant on.
+    PersistentCongestion(persistent_congestion::PersistentCongestion),
+    /// Loss events against losses, by formula and by measurement.
+    LossEventFraction(loss_event_fraction::LossEventFraction),
+    /// How fast the rate can grow, by formula.
+    IncreaseBound(analysis::IncreaseBound),
+    /// What a growing queue does to the rate, by formula.
+    QueueingDelay(analysis::QueueingDelay),
+}
+
+/// One run: a cell with a seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Which cell, from 0.
+    pub cell: usize,
+    /// The seed of everything random in it.
+    pub seed: u64,
+    /// Set when nobody waits for the result any more.
+    pub stop: &'a AtomicBool,
+}
+
+impl Job<'_> {
+    /// An error once nobody waits any more: for a long run to ask now and then.
+    pub fn go_on(&self) -> Result<(), RunError> {
+        if self.stop.load(Ordering::Relaxed) {
+            Err(RunError::Interrupted)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Why a run gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// It was told to stop.
+    Interrupted,
+    /// It could not end or make sense of itself; says how.
+    Failed(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("interrupted"),
+            Self::Failed(how) => f.write_str(how),
+        }
+    }
+}
+
+/// A parameter that types allow and sense does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Impossible {
+    /// The parameter.
+    pub key: &'static str,
+    /// What would be right.
+    pub wanted: &'static str,
+}
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} must be {}", self.key, self.wanted)
+    }
+}
+
+/// Refuses unless `sound`.
+fn require(sound: bool, key: &'static str, wanted: &'static str) -> Result<(), Impossible> {
+    if sound {
+        Ok(())
+    } else {
+        Err(Impossible { key, wanted })
+    }
+}
+
+/// What every kind can do.
+pub trait Scenario {
+    /// Refuses parameters that no run could have.
+    fn verify(&self) -> Result<(), Impossible>;
+
+    /// How many cells there are.
+    fn cells(&self) -> usize {
+        1
+    }
+
+    /// Does the seed matter?
+    fn is_random(&self) -> bool {
+        false
+    }
+
+    /// Runs one cell with one seed.
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError>;
+
+    /// Adds what follows from all cells together.
+    fn derive(&self, _findings: &mut Findings) {}
+}
+
+impl Kind {
+    /// The scenario behind the name.
+    pub fn scenario(&self) -> &(dyn Scenario + Sync) {
+        match self {
+            Self::SteppedLoss(scenario) => scenario,
+            Self::EndOfCongestion(scenario) => scenario,
+            Self::PersistentCongestion(scenario) => scenario,
+            Self::LossEventFraction(scenario) => scenario,
+            Self::IncreaseBound(scenario) => scenario,
+            Self::QueueingDelay(scenario) => scenario,
+        }
+    }
+
+    /// Refuses parameters that no run could have.
+    pub fn verify(&self) -> Result<(), Impossible> {
+        self.scenario().verify()
+    }
+}

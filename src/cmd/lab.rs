@@ -1,0 +1,195 @@
+//! `evenkeel lab`: every figure and table of the papers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+use evenkeel_lab::experiment::Experiment;
+use evenkeel_lab::result::{RunResult, Verdict};
+use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
+use evenkeel_lab::{report, result};
+use evenkeel_net::Clock;
+use serde_json::json;
+
+use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
+    match &args.command {
+        LabCommand::List(list_args) => list(list_args),
+        LabCommand::Run(run_args) => run_experiments(run_args),
+    }
+}
+
+fn list(args: &LabListArgs) -> Result<(), Failure> {
+    let experiments = all(&args.experiments)?;
+    if args.json {
+        let entries: Vec<_> = experiments
+            .iter()
+            .map(|experiment| {
+                let definition = &experiment.definition;
+                json!({
+                    "id": experiment.id,
+                    "paper": definition.paper.name(),
+                    "figure": definition.figure,
+                    "caption": definition.caption,
+                    "clock": definition.clock.name(),
+                    "seeds": definition.seeds,
+                    "core_s": definition.takes.secs(),
+                })
+            })
+            .collect();
+        println!("{:#}", json!(entries));
+        return Ok(());
+    }
+    println!(
+        "{:<18} {:<20} {:<8} {:>9}  caption",
+        "id", "from", "clock", "core time"
+    );
+    for experiment in &experiments {
+        let definition = &experiment.definition;
+        println!(
+            "{:<18} {:<20} {:<8} {:>7} s  {}",
+            experiment.id,
+            format!("{} {}", definition.paper.name(), definition.figure),
+            definition.clock.name(),
+            definition.takes.secs(),
+            definition.caption
+        );
+    }
+    Ok(())
+}
+
+fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
+    let experiments = if args.all {
+        all(&args.experiments)?
+    } else {
+        let named = args
+            .ids
+            .iter()
+            .map(|id| one(&args.experiments, id, &args.set));
+        named.collect::<Result<_, _>>()?
+    };
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let plan = Plan {
+        experiments,
+        seeds: args.seeds,
+        out: args.out.clone(),
+        commit: env!("EVENKEEL_COMMIT").to_owned(),
+        command: typed(),
+        threads: match args.threads {
+            Some(threads) => threads,
+            None => available_parallelism().map_err(Failure::runtime)?,
+        },
+        resume: args.all,
+    };
+    let results = runner::run(&plan, Clock::start(), stop.flag(), &mut show).map_err(|error| {
+        match error {
+            // The shell's custom: 128 and the signal's number.
+            RunnerError::Interrupted => Failure::interrupted(error),
+            other => Failure::runtime(other),
+        }
+    })?;
+    if args.all {
+        let file = report::write(&args.out, &plan.experiments)
+            .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
+        println!("{}", file.display());
+    } else {
+        let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
+        folders.for_each(|folder| println!("{}", folder.display()));
+    }
+    verdict(&results)
+}
+
+/// Every experiment of a folder, by name.
+fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::usage(format!(
+            "{}: {error}: run in the repository, or name its folder with --experiments",
+            folder.display()
+        ))
+    };
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let experiments = files.iter().map(|file| Experiment::load(file, &[]));
+    experiments
+        .map(|read| read.map_err(Failure::usage))
+        .collect()
+}
+
+fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
+    let file = folder.join(format!("{id}.toml"));
+    if !file.is_file() {
+        return Err(Failure::usage(format!(
+            "{id}: no such experiment: `evenkeel lab list` names them ({} is no file)",
+            file.display()
+        )));
+    }
+    Experiment::load(&file, settings).map_err(Failure::usage)
+}
+
+/// A line for each experiment that ended, with its checks, and how long the rest will take.
+fn show(progress: &Progress<'_>) {
+    if let Some(result) = progress.finished {
+        println!("{:<18} {}", result.id, result.verdict().name());
+        for check in &result.checks {
+            println!(
+                "  {:<46} {:>12}  {:<18} {}",
+                check.name,
+                check
+                    .value
+                    .map_or_else(|| "–".to_owned(), |value| value.to_string()),
+                check.bounds(),
+                check.verdict().name(),
+            );
+        }
+        if let Some(left) = progress.left {
+            eprintln!(
+                "{} of {} runs, about {:.0} s left",
+                progress.done,
+                progress.total,
+                left.as_secs_f64()
+            );
+        }
+    }
+}
+
+/// A failed check fails the run.
+fn verdict(results: &[RunResult]) -> Result<(), Failure> {
+    let checks = results.iter().flat_map(|result| {
+        let failed = result
+            .checks
+            .iter()
+            .filter(|c| c.verdict() == Verdict::Fail);
+        failed.map(|check| format!("{} {}", result.id, check.name))
+    });
+    let failed: Vec<String> = checks.collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::runtime(format!(
+            "checks failed: {}",
+            failed.join(", ")
+        )))
+    }
+}
+
+/// The command line, from the name of the program on: without its folder, which is this machine's.
+fn typed() -> String {
+    let arguments = std::env::args().skip(1);
+    std::iter::once("evenkeel".to_owned())
+        .chain(arguments)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
