@@ -107,7 +107,7 @@ impl LossEventFraction {
             ..LinkConfig::default()
         };
         let mut link = Link::new(config, seed);
-        let mut estimator = LossEstimator::new(true);
+        let mut estimator = LossEstimator::new(true, false);
         let spacing = RTT.as_secs_f64() / window;
         let mut events = 0;
         for seq in 0..self.packets {
