@@ -92,6 +92,7 @@ impl Flow {
             sender: Sender::new(now, sender),
             receiver: Receiver::new(ReceiverConfig {
                 discounting: start.discounting,
+                ..ReceiverConfig::default()
             }),
             extender: Extender::new(),
             seq: 1_000,

@@ -45,7 +45,7 @@ proptest! {
         first in 1u64..200,
         discounting in any::<bool>(),
     ) {
-        let mut estimator = LossEstimator::new(discounting, false);
+        let mut estimator = LossEstimator::new(&ReceiverConfig { discounting, ..ReceiverConfig::default() });
         let mut seq = 0;
         for (i, length) in lengths.iter().chain([&250]).enumerate() {
             let closed: Vec<f64> = lengths[..i].iter().rev().chain([&first]).map(|length| *length as f64).take(8).collect();

@@ -7,7 +7,7 @@ use tfrc::equation;
 use tfrc::loss::LossEstimator;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate};
-use tfrc::{Arrival, Ecn};
+use tfrc::{Arrival, Ecn, ReceiverConfig};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
@@ -107,7 +107,7 @@ impl LossEventFraction {
             ..LinkConfig::default()
         };
         let mut link = Link::new(config, seed);
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = LossEstimator::new(&ReceiverConfig::default());
         let spacing = RTT.as_secs_f64() / window;
         let mut events = 0;
         for seq in 0..self.packets {

@@ -2,10 +2,13 @@
 
 use core::time::Duration;
 
+use super::average::Now;
 use super::history::{History, Hole, Recorded};
-use super::interval::Intervals;
+use super::interval::{Intervals, Rules};
 use super::reordering::Reordering;
-use crate::receiver::Arrival;
+use crate::Standard;
+use crate::receiver::{Arrival, ReceiverConfig};
+use crate::time::Instant;
 use crate::units::LossEventRate;
 
 /// The round-trip time assumed until the sender has told one: it sends one packet a second until then
@@ -36,17 +39,27 @@ pub struct LossEstimator {
     intervals: Intervals,
     reordering: Reordering,
     rtt: Option<Duration>,
+    standard: Standard,
 }
 
 impl LossEstimator {
-    /// An estimator that has seen nothing; `discounting` turns history discounting on (RFC 5348 §5.5),
-    /// `reordering` the wait that late packets teach (see [`crate::ReceiverConfig::reordering`]).
-    pub const fn new(discounting: bool, reordering: bool) -> Self {
+    /// An estimator that has seen nothing.
+    pub const fn new(config: &ReceiverConfig) -> Self {
+        let rules = Rules {
+            average: config.average,
+            discount_floor: if config.discounting {
+                config.standard.discount_floor()
+            } else {
+                1.0
+            },
+            small_packets: config.small_packets,
+        };
         Self {
-            history: History::new(),
-            intervals: Intervals::new(discounting),
-            reordering: Reordering::new(reordering),
+            history: History::new(config.standard),
+            intervals: Intervals::new(rules),
+            reordering: Reordering::new(config.reordering),
             rtt: None,
+            standard: config.standard,
         }
     }
 
@@ -82,14 +95,16 @@ impl LossEstimator {
             self.lose(&hole, before, &first_interval, &mut arrived);
         }
         if arrival.ecn.is_marked() {
-            // What is missing below a mark began the event (RFC 5348 §5.1).
-            while let Some(hole) = self.history.next_hole_below(arrival.seq) {
-                self.lose(&hole, before, &first_interval, &mut arrived);
+            if self.standard.mark_confirms_holes() {
+                while let Some(hole) = self.history.next_hole_below(arrival.seq) {
+                    self.lose(&hole, before, &first_interval, &mut arrived);
+                }
             }
             let joins = self.intervals.event_time().is_some_and(|event| {
                 event + self.rtt() >= arrival.at || self.intervals.reaches_beyond(arrival.seq)
             });
             if !joins {
+                let before = self.when(before, arrival.at);
                 self.intervals
                     .begin_event(arrival.seq, arrival.at, before, &first_interval);
                 arrived.new_event = true;
@@ -104,7 +119,8 @@ impl LossEstimator {
         self.history
             .highest()
             .map_or(LossEventRate::ZERO, |highest| {
-                self.intervals.loss_event_rate(highest)
+                let now = self.when(highest, self.history.latest_arrival());
+                self.intervals.loss_event_rate(now)
             })
     }
 
@@ -115,6 +131,14 @@ impl LossEstimator {
 
     fn rtt(&self) -> Duration {
         self.rtt.unwrap_or(RTT_BEFORE_ANY)
+    }
+
+    fn when(&self, highest: u64, at: Instant) -> Now {
+        Now {
+            highest,
+            at,
+            rtt: self.rtt(),
+        }
     }
 
     /// Sorts the packets of a hole into loss events (RFC 5348 §5.2), as many at a time as one holds.
@@ -139,6 +163,7 @@ impl LossEstimator {
                 None => 0,
             };
             if joining == 0 {
+                let before = self.when(before, self.history.latest_arrival());
                 self.intervals
                     .begin_event(seq, hole.nominal_time(seq), before, first_interval);
                 self.intervals.add_losses(1, seq);
@@ -156,9 +181,12 @@ impl LossEstimator {
 mod tests {
     use super::*;
     use crate::Ecn;
-    use crate::time::Instant;
     use crate::units::Bytes;
     use proptest::prelude::*;
+
+    fn estimator() -> LossEstimator {
+        LossEstimator::new(&ReceiverConfig::default())
+    }
 
     fn packet(seq: u64, ms: u64) -> Arrival {
         Arrival {
@@ -173,7 +201,7 @@ mod tests {
 
     /// One packet every 10 ms, those in `lost` missing; the events that began, by the packet that told.
     fn events(lost: &[u64], upto: u64) -> std::vec::Vec<u64> {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         (0..upto)
             .filter(|seq| !lost.contains(seq))
             .filter(|seq| {
@@ -198,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_an_event_at_once() {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         estimator.handle_arrival(&packet(0, 0), || 50.0);
         let marked = Arrival {
             ecn: Ecn::Ce,
@@ -210,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_below_a_mark_begins_the_event() {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         estimator.handle_arrival(&packet(10, 0), || 50.0);
         estimator.handle_arrival(&packet(12, 20), || 50.0);
         let marked = Arrival {
@@ -223,8 +251,51 @@ mod tests {
     }
 
     #[test]
+    fn in_rfc_3448_a_mark_says_nothing_of_what_is_missing_below() {
+        let mut estimator = LossEstimator::new(&ReceiverConfig {
+            standard: Standard::Rfc3448,
+            ..ReceiverConfig::default()
+        });
+        estimator.handle_arrival(&packet(10, 0), || 50.0);
+        estimator.handle_arrival(&packet(12, 20), || 50.0);
+        let marked = Arrival {
+            ecn: Ecn::Ce,
+            ..packet(13, 30)
+        };
+        let arrived = estimator.handle_arrival(&marked, || 50.0);
+        assert_eq!((arrived.lost, arrived.new_event), (0, true));
+        assert_eq!(estimator.intervals.event_start(), Some(13));
+    }
+
+    /// RFC 4828 §3, at a packet every 10 ms and a round trip of 100 ms: an interval is short up to 200 ms.
+    #[test]
+    fn with_small_packets_every_loss_of_a_short_interval_counts() {
+        let p = |small_packets, lost: &[u64], upto| {
+            let mut estimator = LossEstimator::new(&ReceiverConfig {
+                small_packets,
+                discounting: false,
+                ..ReceiverConfig::default()
+            });
+            for seq in (0..upto).filter(|seq| !lost.contains(seq)) {
+                estimator.handle_arrival(&packet(seq, seq * 10), || 5.0);
+            }
+            1.0 / estimator.loss_event_rate().get()
+        };
+        // Events at 20 and 40; three of the twenty packets of the interval between are lost.
+        let lost = [20, 21, 25, 40];
+        let close = |mean: f64, expected: f64| assert!((mean - expected).abs() < 1e-9, "{mean}");
+        close(p(true, &lost, 45), (20.0 / 3.0 + 5.0) / 2.0);
+        close(p(false, &lost, 45), (20.0 + 5.0) / 2.0);
+        // One packet, and so 10 ms, longer it is not short.
+        close(p(true, &[20, 21, 25, 41], 45), (21.0 + 5.0) / 2.0);
+        // The current interval counts once it is longer than two round trips.
+        close(p(true, &[20, 41], 62), (21.0 + 5.0) / 2.0);
+        close(p(true, &[20, 41], 63), (22.0 + 21.0) / 2.0);
+    }
+
+    #[test]
     fn a_late_packet_takes_its_loss_event_back() {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         for seq in [0, 1, 3, 4, 5] {
             estimator.handle_arrival(&packet(seq, seq * 10), || 50.0);
         }
@@ -236,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_late_mark_below_what_is_lost_belongs_to_its_event() {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         // 11 to 13 are lost at 40 ms; 11 comes a second later, marked, and then 12 and 13.
         for (seq, ms) in [(10, 0), (14, 40), (15, 41), (16, 42)] {
             estimator.handle_arrival(&packet(seq, ms), || 50.0);
@@ -256,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_blackout_of_many_round_trips_is_many_events_and_bounded_work() {
-        let mut estimator = LossEstimator::new(true, false);
+        let mut estimator = estimator();
         estimator.handle_arrival(&packet(0, 0), || 50.0);
         for seq in [1_u64 << 40, (1 << 40) + 1, (1 << 40) + 2] {
             estimator.handle_arrival(&packet(seq, 3_600_000 + (seq & 3)), || 50.0);
@@ -271,7 +342,8 @@ mod tests {
             arrivals in prop::collection::vec((0u64..300, 0u64..100_000, any::<bool>(), 0u64..2_000), 1..200),
             [discounting, reordering] in any::<[bool; 2]>(),
         ) {
-            let mut estimator = LossEstimator::new(discounting, reordering);
+            let config = ReceiverConfig { discounting, reordering, ..ReceiverConfig::default() };
+            let mut estimator = LossEstimator::new(&config);
             let mut previous = 0.0;
             for (seq, ms, marked, rtt) in arrivals {
                 let arrival = Arrival {
@@ -293,7 +365,7 @@ mod tests {
         fn extremes_leave_a_probability(
             arrivals in prop::collection::vec((extreme(), extreme(), any::<bool>(), extreme()), 1..60),
         ) {
-            let mut estimator = LossEstimator::new(true, false);
+            let mut estimator = estimator();
             for (seq, nanos, marked, rtt) in arrivals {
                 let arrival = Arrival {
                     at: Instant::from_nanos(nanos),

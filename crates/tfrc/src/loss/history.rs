@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::reordering::{Lateness, Reordering};
+use crate::Standard;
 use crate::time::Instant;
 
 /// Arrivals above a hole that turn it into a loss (RFC 5348 §5.1).
@@ -29,23 +30,37 @@ pub(super) struct Hole {
 impl Hole {
     /// The nominal arrival time of one of its packets, interpolated (RFC 5348 §5.2).
     pub(super) fn nominal_time(&self, seq: u64) -> Instant {
-        let span = self.after.1.saturating_since(self.before.1).as_nanos();
-        let share =
-            span * u128::from(seq - self.before.0) / u128::from(self.after.0 - self.before.0);
-        self.before.1 + Duration::from_nanos(share as u64)
+        let share = |span: Duration| {
+            let numerator = span.as_nanos() * u128::from(seq - self.before.0);
+            let time = numerator / u128::from(self.after.0 - self.before.0);
+            Duration::from_nanos(time as u64)
+        };
+        match self.after.1.checked_since(self.before.1) {
+            Some(span) => self.before.1 + share(span),
+            // Only RFC 3448 §5.2 lets the packet before come after the packet after.
+            None => self.before.1 - share(self.before.1.saturating_since(self.after.1)),
+        }
     }
 
     /// How many of its packets, from `seq` on, have a nominal time up to `until`. Exact: where many
     /// packets fall into one nanosecond, a count that is one short would be asked for again and again.
     pub(super) fn packets_until(&self, seq: u64, until: Instant) -> u64 {
+        let Some(span) = self.after.1.checked_since(self.before.1) else {
+            // Nominal times fall: with this packet's all that follow are up to `until`.
+            let all = self.last + 1 - seq;
+            return if self.nominal_time(seq) <= until {
+                all
+            } else {
+                0
+            };
+        };
         let Some(left) = until.checked_since(self.before.1) else {
             return 0;
         };
-        let span = self.after.1.saturating_since(self.before.1).as_nanos();
         // ⌊span·k/distance⌋ ≤ left, solved for k; both factors are at most 2^64, and not both.
         let distance = u128::from(self.after.0 - self.before.0);
         let reach = ((left.as_nanos() + 1) * distance - 1)
-            .checked_div(span)
+            .checked_div(span.as_nanos())
             .unwrap_or(u128::MAX);
         let last =
             u64::try_from(reach).map_or(u64::MAX, |reach| self.before.0.saturating_add(reach));
@@ -79,13 +94,49 @@ pub(super) enum Recorded {
     Recovered(Lateness),
 }
 
-/// A run of packets called lost.
+/// A run of packets called lost, in sixteen bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     first: u64,
-    last: u64,
-    /// When its hole was seen.
-    seen: Instant,
+    /// Of a longer run only the last are remembered.
+    count: u32,
+    /// When its hole was seen: microseconds modulo 2^32, for lateness of an hour at most.
+    seen: u32,
+}
+
+impl Lost {
+    fn new(hole: &Hole) -> Self {
+        let count = u32::try_from(hole.last - hole.first + 1).unwrap_or(u32::MAX);
+        Self {
+            first: hole.last - u64::from(count - 1),
+            count,
+            seen: hole.after.1.as_micros() as u32,
+        }
+    }
+
+    const fn contains(&self, seq: u64) -> bool {
+        seq >= self.first && seq - self.first < self.count as u64
+    }
+
+    /// What is left of it below and above `seq`, one of its packets.
+    const fn split(self, seq: u64) -> (Self, Self) {
+        let below = (seq - self.first) as u32;
+        (
+            Self {
+                count: below,
+                ..self
+            },
+            Self {
+                first: seq + 1,
+                count: self.count - below - 1,
+                ..self
+            },
+        )
+    }
+
+    fn age(&self, now: Instant) -> Duration {
+        Duration::from_micros((now.as_micros() as u32).wrapping_sub(self.seen).into())
+    }
 }
 
 /// The reception record: constant in size, whatever is lost.
@@ -95,10 +146,11 @@ pub(super) struct History {
     latest: (u64, Instant),
     pending: Ring<Hole, PENDING>,
     lost: Ring<Lost, REMEMBERED>,
+    standard: Standard,
 }
 
 impl History {
-    pub(super) const fn new() -> Self {
+    pub(super) const fn new(standard: Standard) -> Self {
         Self {
             highest: None,
             latest: (0, Instant::ZERO),
@@ -111,15 +163,21 @@ impl History {
             }),
             lost: Ring::new(Lost {
                 first: 0,
-                last: 0,
-                seen: Instant::ZERO,
+                count: 0,
+                seen: 0,
             }),
+            standard,
         }
     }
 
     /// The highest packet so far.
     pub(super) const fn highest(&self) -> Option<u64> {
         self.highest
+    }
+
+    /// When the last packet arrived.
+    pub(super) const fn latest_arrival(&self) -> Instant {
+        self.latest.1
     }
 
     /// Records an arrival. Losses that it reveals are then taken with [`History::next_loss`].
@@ -140,13 +198,19 @@ impl History {
             }
             self.highest = Some(seq);
             Recorded::New
-        } else if let Some(seen) = self.fill_pending(seq) {
-            Recorded::Late(Lateness::of(highest - seq, seen, at))
-        } else if let Some(seen) = self.fill_lost(seq) {
-            Recorded::Recovered(Lateness::of(highest - seq, seen, at))
+        } else if let Some(time) = self.fill_pending(seq, at) {
+            let places = highest - seq;
+            Recorded::Late(Lateness { places, time })
+        } else if let Some(time) = self.fill_lost(seq, at) {
+            let places = highest - seq;
+            Recorded::Recovered(Lateness { places, time })
         } else {
             return Recorded::Duplicate;
         };
+        if recorded != Recorded::New && self.standard.late_packet_bounds_holes() {
+            let holes_above = self.pending.iter_mut().filter(|hole| hole.first > seq);
+            holes_above.for_each(|hole| hole.before = (seq, at));
+        }
         for hole in self.pending.iter_mut().filter(|hole| hole.last < seq) {
             hole.above = hole.above.saturating_add(1);
         }
@@ -160,7 +224,10 @@ impl History {
         let oldest = self.pending.first()?;
         let highest = self.highest?;
         let is_lost = oldest.above >= NDUPACK && {
-            let passed = Lateness::of(highest - oldest.last, oldest.after.1, self.latest.1);
+            let passed = Lateness {
+                places: highest - oldest.last,
+                time: self.latest.1.saturating_since(oldest.after.1),
+            };
             path.is_outlasted(passed, rtt)
         };
         // A full ring has no room for the next hole.
@@ -180,16 +247,12 @@ impl History {
         if self.lost.len() == REMEMBERED {
             self.lost.remove(0);
         }
-        self.lost.push(Lost {
-            first: hole.first,
-            last: hole.last,
-            seen: hole.after.1,
-        });
+        self.lost.push(Lost::new(&hole));
         hole
     }
 
-    /// Takes a packet out of the hole that waits for it; when that hole was seen.
-    fn fill_pending(&mut self, seq: u64) -> Option<Instant> {
+    /// Takes a packet out of the hole that waits for it; how old that hole is.
+    fn fill_pending(&mut self, seq: u64, now: Instant) -> Option<Duration> {
         let index = self
             .pending
             .iter()
@@ -214,35 +277,20 @@ impl History {
                 },
             );
         }
-        Some(hole.after.1)
+        Some(now.saturating_since(hole.after.1))
     }
 
-    /// Takes a packet out of those called lost; when its hole was seen.
-    fn fill_lost(&mut self, seq: u64) -> Option<Instant> {
-        let index = self
-            .lost
-            .iter()
-            .position(|lost| (lost.first..=lost.last).contains(&seq))?;
+    /// Takes a packet out of those called lost; how old its hole is.
+    fn fill_lost(&mut self, seq: u64, now: Instant) -> Option<Duration> {
+        let index = self.lost.iter().position(|lost| lost.contains(seq))?;
         let lost = self.lost.remove(index);
-        if seq < lost.last && self.lost.len() < REMEMBERED {
-            self.lost.insert(
-                index,
-                Lost {
-                    first: seq + 1,
-                    ..lost
-                },
-            );
+        let (below, above) = lost.split(seq);
+        for part in [above, below] {
+            if part.count > 0 && self.lost.len() < REMEMBERED {
+                self.lost.insert(index, part);
+            }
         }
-        if seq > lost.first && self.lost.len() < REMEMBERED {
-            self.lost.insert(
-                index,
-                Lost {
-                    last: seq - 1,
-                    ..lost
-                },
-            );
-        }
-        Some(lost.seen)
+        Some(lost.age(now))
     }
 }
 
@@ -321,7 +369,7 @@ mod tests {
 
     #[test]
     fn three_arrivals_above_make_a_loss_and_two_do_not() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         assert!(feed(&mut history, &[1, 3, 4]).is_empty());
         let losses = feed(&mut history, &[5]);
         assert_eq!((losses[0].first, losses[0].last), (2, 2));
@@ -329,12 +377,12 @@ mod tests {
 
     #[test]
     fn a_packet_overtaken_by_two_is_no_loss() {
-        assert!(feed(&mut History::new(), &[1, 3, 4, 2, 5, 6, 7]).is_empty());
+        assert!(feed(&mut History::new(Standard::Rfc5348), &[1, 3, 4, 2, 5, 6, 7]).is_empty());
     }
 
     #[test]
     fn a_packet_overtaken_by_three_is_lost_then_recovered() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         assert_eq!(feed(&mut history, &[1, 5, 4, 3]).len(), 1);
         let lateness = Lateness {
             places: 3,
@@ -346,7 +394,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_loss_is_interpolated() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         history.record(10, at(100));
         history.record(15, at(200));
         let hole = *history.pending.first().unwrap();
@@ -359,7 +407,7 @@ mod tests {
 
     #[test]
     fn packets_of_one_nanosecond_are_counted_at_once() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         history.record(0, Instant::from_nanos(0));
         history.record(1 << 62, Instant::from_nanos(4));
         let hole = *history.pending.first().unwrap();
@@ -371,7 +419,7 @@ mod tests {
 
     #[test]
     fn the_arrival_before_is_the_last_to_arrive_not_the_highest() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         // 3 is the highest, yet 2 arrived last before 5 did.
         for (seq, ms) in [(1, 10), (3, 20), (2, 30), (5, 50)] {
             history.record(seq, at(ms));
@@ -383,9 +431,23 @@ mod tests {
         );
     }
 
+    /// RFC 3448 §5.2: "T_before can either be before or after T_after due to reordering".
+    #[test]
+    fn in_rfc_3448_a_late_packet_is_the_one_before() {
+        let mut history = History::new(Standard::Rfc3448);
+        for (seq, ms) in [(1, 10), (3, 20), (7, 50), (2, 60)] {
+            history.record(seq, at(ms));
+        }
+        // S_before = 2 at 60 ms, S_after = 7 at 50 ms: times fall by 2 ms a packet.
+        let hole = *history.pending.first().unwrap();
+        assert_eq!((hole.first, hole.nominal_time(5)), (4, at(54)));
+        assert_eq!(hole.packets_until(5, at(54)), 2);
+        assert_eq!(hole.packets_until(5, at(53)), 0);
+    }
+
     #[test]
     fn a_jump_of_any_size_is_one_hole() {
-        let mut history = History::new();
+        let mut history = History::new(Standard::Rfc5348);
         let losses = feed(
             &mut history,
             &[1, u64::MAX / 2, u64::MAX / 2 + 1, u64::MAX / 2 + 2],
@@ -398,7 +460,7 @@ mod tests {
         /// Whatever the order, each packet is new once, and each loss is a packet that had not come.
         #[test]
         fn packets_are_new_once_and_losses_were_missing(seqs in prop::collection::vec(1u64..120, 1..300)) {
-            let mut history = History::new();
+            let mut history = History::new(Standard::Rfc5348);
             let (mut seen, mut lost) = (BTreeSet::new(), BTreeSet::new());
             let mut first = None;
             for (now, seq) in seqs.into_iter().enumerate() {

@@ -1,56 +1,76 @@
-//! Loss intervals and their weighted average (RFC 5348 §5.3-5.5).
+//! Loss events and the intervals between them (RFC 5348 §5.3).
 
+use core::time::Duration;
+
+use super::average::{Average, Estimate, MAX_INTERVALS, Now, View};
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
-/// Closed intervals that the average takes in, n (RFC 5348 §5.4).
-const N: usize = 8;
-/// w_0 … w_7 for n = 8 (RFC 5348 §5.4).
-const WEIGHTS: [f64; N] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// The general discount factor never falls below this (RFC 5348 §5.5).
-const DISCOUNT_FLOOR: f64 = 0.25;
-
 /// A loss event and the interval that it begins.
 #[derive(Clone, Copy, Debug)]
-struct Interval {
+pub(super) struct Interval {
     /// The packet that started the event.
-    start: u64,
+    pub(super) start: u64,
     /// Its nominal arrival time, T_old.
-    at: Instant,
+    pub(super) at: Instant,
     /// The last packet lost or marked in the event.
     last: u64,
-    /// Packets lost or marked in the event; none in the synthetic first interval.
-    losses: u64,
     /// Packets in the interval, once closed.
     length: f64,
     /// DF_i.
-    discount: f64,
+    pub(super) discount: f64,
+    /// Packets lost or marked in the event; none in the synthetic first interval.
+    pub(super) losses: u32,
+    /// Every loss counts, not the event alone (RFC 4828 §3).
+    short: bool,
 }
 
-const EMPTY: Interval = Interval {
-    start: 0,
-    at: Instant::ZERO,
-    last: 0,
-    losses: 0,
-    length: 0.0,
-    discount: 1.0,
-};
+impl Interval {
+    const EMPTY: Self = Self {
+        start: 0,
+        at: Instant::ZERO,
+        last: 0,
+        length: 0.0,
+        discount: 1.0,
+        losses: 0,
+        short: false,
+    };
+
+    /// Packets in the closed interval; in a short one of N packets and K losses N/K (RFC 4828 §3).
+    pub(super) fn counted(&self) -> f64 {
+        if self.short {
+            self.length / f64::from(self.losses.max(1))
+        } else {
+            self.length
+        }
+    }
+}
+
+/// What is made of the intervals.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    pub(super) average: Average,
+    /// The least value of DF; 1 without history discounting (RFC 5348 §5.5).
+    pub(super) discount_floor: f64,
+    /// Intervals of two round trips at most count every loss (RFC 4828 §3).
+    pub(super) small_packets: bool,
+}
 
 /// I_0 … I_n: the current interval and the n before it.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
-    recent: [Interval; N + 1],
+    rules: Rules,
+    recent: [Interval; MAX_INTERVALS + 1],
     /// How many of `recent` are in use: none, or the current and at least one closed.
     len: usize,
-    discounting: bool,
 }
 
 impl Intervals {
-    pub(super) const fn new(discounting: bool) -> Self {
+    pub(super) const fn new(rules: Rules) -> Self {
         Self {
-            recent: [EMPTY; N + 1],
+            rules,
+            recent: [Interval::EMPTY; MAX_INTERVALS + 1],
             len: 0,
-            discounting,
         }
     }
 
@@ -70,36 +90,45 @@ impl Intervals {
         (self.len > 0).then_some(self.recent[0].start)
     }
 
-    /// Begins a loss event. `highest` is the highest packet received before it was detected; `first`
-    /// gives the synthetic interval before the very first event (RFC 5348 §6.3.1).
+    /// Begins a loss event. `before` is where the stream was before the event was detected; `first` gives
+    /// the synthetic interval before the very first event (RFC 5348 §6.3.1).
     pub(super) fn begin_event(
         &mut self,
         start: u64,
         at: Instant,
-        highest: u64,
+        before: Now,
         first: impl FnOnce() -> f64,
     ) {
         if self.len == 0 {
             self.recent[1] = Interval {
                 length: first(),
-                ..EMPTY
+                ..Interval::EMPTY
             };
             self.len = 2;
         } else {
-            let discount = self.general_discount(highest);
+            let average = self.rules.average;
+            let discount = average.discount(&self.view(before), self.rules.discount_floor);
             for interval in &mut self.recent[1..self.len] {
                 interval.discount *= discount;
             }
-            self.recent[0].length = start.saturating_sub(self.recent[0].start) as f64;
-            self.len = (self.len + 1).min(N + 1);
+            let short = self.is_short(at, before.rtt);
+            let current = &mut self.recent[0];
+            current.length = start.saturating_sub(current.start) as f64;
+            current.short = short;
+            self.len = (self.len + 1).min(average.intervals() + 1);
             self.recent.copy_within(0..self.len - 1, 1);
         }
-        self.recent[0] = Interval { start, at, ..EMPTY };
+        self.recent[0] = Interval {
+            start,
+            at,
+            ..Interval::EMPTY
+        };
     }
 
     /// Adds lost or marked packets, of which `last` is the last, to the current event.
     pub(super) fn add_losses(&mut self, count: u64, last: u64) {
         let event = &mut self.recent[0];
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
         event.losses = event.losses.saturating_add(count);
         event.last = event.last.max(last);
     }
@@ -122,51 +151,33 @@ impl Intervals {
         true
     }
 
-    /// p, with `highest` the highest packet received (RFC 5348 §5.5; §5.4 without discounting).
-    pub(super) fn loss_event_rate(&self, highest: u64) -> LossEventRate {
+    /// p.
+    pub(super) fn loss_event_rate(&self, now: Now) -> LossEventRate {
         if self.len == 0 {
             return LossEventRate::ZERO;
         }
-        let closed = self.len - 1;
-        let discount = self.general_discount(highest);
-        let (mut with, mut with_weight) = (self.current_length(highest) * WEIGHTS[0], WEIGHTS[0]);
-        let (mut without, mut without_weight) = (0.0, 0.0);
-        for i in 1..=closed {
-            let interval = &self.recent[i];
-            if i < closed {
-                let weight = WEIGHTS[i] * interval.discount * discount;
-                with += interval.length * weight;
-                with_weight += weight;
-            }
-            let weight = WEIGHTS[i - 1] * interval.discount;
-            without += interval.length * weight;
-            without_weight += weight;
-        }
-        LossEventRate::new((with_weight / with).min(without_weight / without))
+        let Rules {
+            average,
+            discount_floor,
+            ..
+        } = &self.rules;
+        average.loss_event_rate(&self.view(now), *discount_floor)
     }
 
-    /// DF: how much the intervals before the current one still count (RFC 5348 §5.5).
-    fn general_discount(&self, highest: u64) -> f64 {
-        if !self.discounting || self.len == 0 {
-            return 1.0;
-        }
-        let (mut total, mut weights) = (0.0, 0.0);
-        for (interval, weight) in self.recent[1..self.len].iter().zip(WEIGHTS) {
-            weights += weight * interval.discount;
-            total += interval.length * weight * interval.discount;
-        }
-        let mean = total / weights;
-        let current = self.current_length(highest);
-        if current > 2.0 * mean {
-            (2.0 * mean / current).max(DISCOUNT_FLOOR)
-        } else {
-            1.0
+    fn view(&self, now: Now) -> View<'_> {
+        // I_0 = S_C − S_A + 1 (RFC 5348 §5.3).
+        let length = now.highest.saturating_sub(self.recent[0].start) as f64 + 1.0;
+        View {
+            current: (!self.is_short(now.at, now.rtt)).then_some(length),
+            event: &self.recent[0],
+            closed: &self.recent[1..self.len],
+            now,
         }
     }
 
-    /// I_0 = S_C − S_A + 1 (RFC 5348 §5.3).
-    fn current_length(&self, highest: u64) -> f64 {
-        highest.saturating_sub(self.recent[0].start) as f64 + 1.0
+    /// Would the current interval, did it end then, be a short one?
+    fn is_short(&self, end: Instant, rtt: Duration) -> bool {
+        self.rules.small_packets && end.saturating_since(self.recent[0].at) <= rtt.saturating_mul(2)
     }
 
     /// Removes an event whose packets all came after all, and joins its interval to the one before.
@@ -177,6 +188,8 @@ impl Intervals {
         {
             older.length += newer.length;
             older.discount = newer.discount;
+            // Two short ones may make a long one; the standard does not say, and a long one is longer.
+            older.short = false;
         }
         self.recent.copy_within(index + 1..self.len, index);
         self.len -= 1;
@@ -193,16 +206,32 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
+    fn rules(discounting: bool) -> Rules {
+        Rules {
+            average: Average::default(),
+            discount_floor: if discounting { 0.25 } else { 1.0 },
+            small_packets: false,
+        }
+    }
+
+    fn now(highest: u64) -> Now {
+        Now {
+            highest,
+            at: Instant::ZERO,
+            rtt: Duration::from_secs(1),
+        }
+    }
+
     /// Intervals of these lengths, oldest first; the first is the synthetic one. Packet numbers start
     /// at 1,000, and each event is one lost packet.
     fn intervals(lengths: &[u64], discounting: bool) -> (Intervals, u64) {
-        let mut intervals = Intervals::new(discounting);
+        let mut intervals = Intervals::new(rules(discounting));
         let mut start = 1_000;
         for (i, length) in lengths.iter().enumerate() {
             if i > 0 {
                 start += length;
             }
-            intervals.begin_event(start, Instant::from_secs(i as u64), start - 1, || {
+            intervals.begin_event(start, Instant::from_secs(i as u64), now(start - 1), || {
                 *length as f64
             });
             intervals.add_losses(1, start);
@@ -220,23 +249,27 @@ mod tests {
 
     #[test]
     fn before_the_first_event_p_is_zero() {
-        assert!(Intervals::new(true).loss_event_rate(5).is_zero());
+        assert!(
+            Intervals::new(rules(true))
+                .loss_event_rate(now(5))
+                .is_zero()
+        );
     }
 
     #[test]
     fn one_event_gives_the_synthetic_interval_until_the_current_outgrows_it() {
         let (intervals, start) = intervals(&[50], true);
-        close(intervals.loss_event_rate(start), 1.0 / 50.0);
-        close(intervals.loss_event_rate(start + 79), 1.0 / 80.0);
+        close(intervals.loss_event_rate(now(start)), 1.0 / 50.0);
+        close(intervals.loss_event_rate(now(start + 79)), 1.0 / 80.0);
     }
 
     #[test]
     fn a_steady_loss_gives_its_rate_and_the_current_interval_counts_only_when_it_helps() {
         let (intervals, start) = intervals(&[100; 9], true);
-        close(intervals.loss_event_rate(start), 0.01);
-        close(intervals.loss_event_rate(start + 99), 0.01);
+        close(intervals.loss_event_rate(now(start)), 0.01);
+        close(intervals.loss_event_rate(now(start + 99)), 0.01);
         // I_0 = 160: sum with it is 160 + 3·100 + 0.8·100 + … = 660 of weight 6.
-        close(intervals.loss_event_rate(start + 159), 6.0 / 660.0);
+        close(intervals.loss_event_rate(now(start + 159)), 6.0 / 660.0);
     }
 
     #[test]
@@ -245,26 +278,31 @@ mod tests {
         let (intervals, start) = intervals(&lengths, false);
         // Newest first: 80 70 60 50 40 30 20 10.
         let total = 80.0 + 70.0 + 60.0 + 50.0 + 40.0 * 0.8 + 30.0 * 0.6 + 20.0 * 0.4 + 10.0 * 0.2;
-        close(intervals.loss_event_rate(start), 6.0 / total);
+        close(intervals.loss_event_rate(now(start)), 6.0 / total);
     }
 
     #[test]
     fn discounting_is_right_to_the_digit() {
         let (intervals, start) = intervals(&[100; 9], true);
         // I_0 = 400, I_mean = 100: DF = 200/400 = 0.5, so 400 + 0.5·500 over 1 + 0.5·5.
-        close(intervals.loss_event_rate(start + 399), 3.5 / 650.0);
+        close(intervals.loss_event_rate(now(start + 399)), 3.5 / 650.0);
         // I_0 = 1000: DF would be 0.2 and is held at 0.25.
-        close(intervals.loss_event_rate(start + 999), 2.25 / 1_125.0);
+        close(intervals.loss_event_rate(now(start + 999)), 2.25 / 1_125.0);
     }
 
     #[test]
     fn a_discount_stays_with_its_intervals_when_the_next_event_comes() {
         let (mut intervals, start) = intervals(&[100; 9], true);
-        intervals.begin_event(start + 400, Instant::from_secs(99), start + 399, || 0.0);
+        intervals.begin_event(
+            start + 400,
+            Instant::from_secs(99),
+            now(start + 399),
+            || 0.0,
+        );
         intervals.add_losses(1, start + 400);
         // I_1 = 400 with DF_1 = 1; I_2 … I_8 = 100 with DF = 0.5.
         let expected = (1.0 + 0.5 * 5.0) / (400.0 + 0.5 * 500.0);
-        close(intervals.loss_event_rate(start + 400), expected);
+        close(intervals.loss_event_rate(now(start + 400)), expected);
     }
 
     #[test]
@@ -273,18 +311,18 @@ mod tests {
         // Events at 1000, 1040, 1100. The last is taken back: I_0 runs from 1040 on.
         assert!(intervals.take_back(start));
         assert_eq!(intervals.event_start(), Some(1_040));
-        close(intervals.loss_event_rate(start), 2.0 / (40.0 + 100.0));
+        close(intervals.loss_event_rate(now(start)), 2.0 / (40.0 + 100.0));
         // The middle of three: its interval joins that of the event before it.
         let (mut intervals, start) = self::intervals(&[100, 40, 60], false);
         assert!(intervals.take_back(1_040));
-        close(intervals.loss_event_rate(start), 2.0 / (100.0 + 100.0));
+        close(intervals.loss_event_rate(now(start)), 2.0 / (100.0 + 100.0));
     }
 
     #[test]
     fn when_the_only_event_is_recovered_there_was_no_loss() {
         let (mut intervals, start) = intervals(&[100], true);
         assert!(intervals.take_back(start));
-        assert!(intervals.loss_event_rate(start).is_zero());
+        assert!(intervals.loss_event_rate(now(start)).is_zero());
     }
 
     #[test]
@@ -303,13 +341,13 @@ mod tests {
             for length in lengths {
                 let before = intervals.clone();
                 start += length;
-                intervals.begin_event(start, Instant::ZERO, start - 1, || 0.0);
+                intervals.begin_event(start, Instant::ZERO, self::now(start - 1), || 0.0);
                 intervals.add_losses(1, start);
                 prop_assert_eq!((intervals.recent[0].discount, intervals.recent[1].discount), (1.0, 1.0));
                 for i in 2..intervals.len {
                     let (now, then) = (intervals.recent[i], before.recent[i - 1]);
                     prop_assert_eq!(now.start, then.start);
-                    prop_assert!(now.discount <= then.discount && now.discount >= then.discount * DISCOUNT_FLOOR);
+                    prop_assert!(now.discount <= then.discount && now.discount >= then.discount * 0.25);
                 }
             }
         }

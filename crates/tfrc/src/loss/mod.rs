@@ -5,9 +5,11 @@
 //!             §5.1        §5.2             §5.3-5.5
 //! ```
 
+mod average;
 mod estimator;
 mod history;
 mod interval;
 mod reordering;
 
+pub use average::{Average, MAX_INTERVALS, Weights};
 pub use estimator::{Arrived, LossEstimator};

@@ -9,8 +9,6 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
-
 /// Late packets and losses after which the largest lateness of the time before is forgotten: among so
 /// many the largest shows itself again, and a path that has stopped reordering is soon trusted.
 const EPOCH: u16 = 256;
@@ -25,13 +23,6 @@ pub(super) struct Lateness {
 }
 
 impl Lateness {
-    pub(super) fn of(places: u64, seen: Instant, now: Instant) -> Self {
-        Self {
-            places,
-            time: now.saturating_since(seen),
-        }
-    }
-
     fn max(self, other: Self) -> Self {
         Self {
             places: self.places.max(other.places),

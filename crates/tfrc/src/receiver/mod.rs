@@ -6,8 +6,9 @@ mod schedule;
 use core::time::Duration;
 
 use crate::Ecn;
+use crate::Standard;
 use crate::equation;
-use crate::loss::{Arrived, LossEstimator};
+use crate::loss::{Arrived, Average, LossEstimator};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
 use rate_meter::RateMeter;
@@ -52,6 +53,13 @@ pub struct ReceiverConfig {
     /// them lost: reordering is then not taken for congestion. Where nothing comes late nothing changes.
     /// Off by default: RFC 5348 §5.1 calls a packet lost at the third arrival above it.
     pub reordering: bool,
+    /// How loss intervals make p. RFC 5348's by default; the others are for comparison.
+    pub average: Average,
+    /// TFRC-SP, the variant for small packets (RFC 4828 §3): every loss counts in an interval of two
+    /// round trips at most, and the current interval does not while it is as short. Off by default.
+    pub small_packets: bool,
+    /// The edition of the standard. RFC 5348 by default.
+    pub standard: Standard,
 }
 
 impl Default for ReceiverConfig {
@@ -59,6 +67,9 @@ impl Default for ReceiverConfig {
         Self {
             discounting: true,
             reordering: false,
+            average: Average::default(),
+            small_packets: false,
+            standard: Standard::default(),
         }
     }
 }
@@ -89,6 +100,7 @@ pub struct Receiver {
     /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
     /// p rises above it (RFC 5348 §6.1).
     computed: LossEventRate,
+    standard: Standard,
 }
 
 impl Receiver {
@@ -99,24 +111,23 @@ impl Receiver {
     )]
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
-            estimator: LossEstimator::new(config.discounting, config.reordering),
+            estimator: LossEstimator::new(&config),
             meter: RateMeter::new(),
             schedule: Schedule::new(),
             counters: Counters::default(),
             latest: None,
             computed: LossEventRate::ZERO,
+            standard: config.standard,
         }
     }
 
     /// Takes in a data packet (RFC 5348 §6.1); a report may be due at once afterwards.
     pub fn handle_data(&mut self, arrival: &Arrival) -> Arrived {
-        let (meter, rtt) = (
-            &self.meter,
-            arrival.rtt.or(self.estimator.round_trip_time()),
-        );
+        let (meter, standard) = (&self.meter, self.standard);
+        let rtt = arrival.rtt.or(self.estimator.round_trip_time());
         let arrived = self
             .estimator
-            .handle_arrival(arrival, || first_interval(meter, rtt));
+            .handle_arrival(arrival, || first_interval(meter, rtt, standard));
         if arrived.duplicate {
             self.counters.duplicate += 1;
             return arrived;
@@ -124,6 +135,10 @@ impl Receiver {
         self.count(arrival, arrived);
         self.meter.handle_data(arrival.at, arrival.size);
         self.latest = Some((arrival.timestamp, arrival.at));
+        if self.standard.silence_keeps_timer() {
+            let interval = rtt.unwrap_or(Duration::ZERO);
+            self.schedule.keep_phase(arrival.at, interval);
+        }
         let p_rose = arrived.new_event && self.p_rises();
         let rtt_unknown = self.estimator.round_trip_time().is_none();
         self.schedule
@@ -192,8 +207,10 @@ impl Receiver {
 }
 
 /// The interval before the first loss event: the one at which the equation would allow the largest
-/// receive rate so far, at least half a packet a round trip (RFC 5348 §6.3.1).
-fn first_interval(meter: &RateMeter, rtt: Option<Duration>) -> f64 {
+/// receive rate so far, at least half a packet a round trip (RFC 5348 §6.3.1); in RFC 3448 the rate of
+/// the last round trip. The equation has t_RTO = 4R here, whatever the sender's: the receiver knows R
+/// alone. A sender with a longer t_RTO then begins below the rate that is meant (RFC 5348 §3.1).
+fn first_interval(meter: &RateMeter, rtt: Option<Duration>, standard: Standard) -> f64 {
     let segment = meter.segment_size();
     let Some(rtt) = rtt else {
         // Nothing can be inverted without a round trip: half a packet per round trip, as below.
@@ -206,7 +223,12 @@ fn first_interval(meter: &RateMeter, rtt: Option<Duration>) -> f64 {
             .get();
     };
     let floor = Rate::from_bytes_per_sec(0.5 * segment.as_f64() / rtt.as_secs_f64());
-    let target = meter.largest(rtt).max(floor);
+    let rate = if standard.first_interval_is_of_largest_rate() {
+        meter.largest(rtt)
+    } else {
+        meter.present(rtt)
+    };
+    let target = rate.max(floor);
     1.0 / equation::loss_event_rate(segment, rtt, target).get()
 }
 
@@ -226,6 +248,12 @@ mod tests {
             size: Bytes::new(1_000),
             ecn: Ecn::NotEct,
         }
+    }
+
+    #[test]
+    fn the_state_is_less_than_four_kilobytes() {
+        let size = size_of::<Receiver>();
+        assert!(size <= 4_096, "{size}");
     }
 
     #[test]
@@ -298,6 +326,47 @@ mod tests {
             equation::rate(Bytes::new(1_000), RTT, report.loss_event_rate).bytes_per_sec();
         assert!((allowed / 1e5 - 1.0).abs() < 0.05, "{allowed}");
         assert_eq!(receiver.counters().lost, 1);
+    }
+
+    /// At 1,000 bytes every 10 ms, then every 20 ms, RFC 3448 allows what comes now.
+    #[test]
+    fn in_rfc_3448_the_first_loss_allows_the_rate_of_the_last_round_trip() {
+        for (standard, expected) in [(Standard::Rfc5348, 1e5), (Standard::Rfc3448, 5e4)] {
+            let mut receiver = Receiver::new(ReceiverConfig {
+                standard,
+                ..ReceiverConfig::default()
+            });
+            let times = (0..100).chain((100..200).step_by(2));
+            for (seq, time) in times.enumerate() {
+                // Packet 147 is lost.
+                let seq = seq as u64 + u64::from(seq >= 147);
+                receiver.handle_data(&packet(seq, time * 10));
+                receiver.poll_report(Instant::from_millis(time * 10));
+            }
+            let p = receiver.loss_event_rate();
+            let allowed = equation::rate(Bytes::new(1_000), RTT, p).bytes_per_sec();
+            assert!(
+                (allowed / expected - 1.0).abs() < 0.05,
+                "{standard:?} {allowed}"
+            );
+        }
+    }
+
+    #[test]
+    fn in_rfc_3448_a_silence_does_not_hasten_the_report_after_it() {
+        for (standard, expected) in [(Standard::Rfc5348, 250), (Standard::Rfc3448, 300)] {
+            let mut receiver = Receiver::new(ReceiverConfig {
+                standard,
+                ..ReceiverConfig::default()
+            });
+            receiver.handle_data(&packet(0, 0));
+            receiver.poll_report(Instant::ZERO);
+            receiver.handle_data(&packet(1, 250));
+            assert_eq!(
+                receiver.poll_timeout(),
+                Some(Instant::from_millis(expected))
+            );
+        }
     }
 
     #[test]

@@ -77,7 +77,12 @@ impl RateMeter {
 
     /// The largest X_recv so far, the present one included (RFC 5348 §6.3.1).
     pub(super) fn largest(&self, rtt: Duration) -> Rate {
-        self.largest.max(self.measure(Some(rtt)))
+        self.largest.max(self.present(rtt))
+    }
+
+    /// What X_recv would be were it reported now.
+    pub(super) fn present(&self, rtt: Duration) -> Rate {
+        self.measure(Some(rtt))
     }
 
     /// The sender's s, as far as it can be seen: the size of a full packet, at least a byte.

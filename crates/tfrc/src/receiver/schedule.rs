@@ -35,6 +35,18 @@ impl Schedule {
         }
     }
 
+    /// Lets a timer that ran out without data run on at its intervals, past `at`.
+    pub(super) fn keep_phase(&mut self, at: Instant, interval: Duration) {
+        if let Some(timer) = self.timer
+            && timer <= at
+            && !self.data
+        {
+            let late = at.saturating_since(timer).as_nanos();
+            let phase = late.checked_rem(interval.as_nanos()).unwrap_or(late) as u64;
+            self.timer = Some(at + (interval - Duration::from_nanos(phase).min(interval)));
+        }
+    }
+
     /// When the timer must be served; `None` while there is nothing to report.
     pub(super) fn due(&self) -> Option<Instant> {
         if self.data {
@@ -92,6 +104,20 @@ mod tests {
         // Restarted from the report.
         schedule.handle_data(at(30), false);
         assert_eq!(schedule.due(), Some(at(120)));
+    }
+
+    /// RFC 3448 §6.2: the timer is restarted without data too.
+    #[test]
+    fn a_timer_that_keeps_its_phase_reports_at_the_next_interval() {
+        let mut schedule = Schedule::new();
+        schedule.handle_data(at(0), false);
+        schedule.expire(at(0), RTT);
+        schedule.keep_phase(at(250), RTT.unwrap());
+        schedule.handle_data(at(250), false);
+        assert_eq!(schedule.due(), Some(at(300)));
+        schedule.keep_phase(at(290), RTT.unwrap());
+        schedule.handle_data(at(290), false);
+        assert_eq!(schedule.due(), Some(at(300)));
     }
 
     #[test]

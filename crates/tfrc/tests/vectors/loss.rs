@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tfrc::loss::{Arrived, LossEstimator};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
-use tfrc::{Arrival, Ecn};
+use tfrc::{Arrival, Ecn, ReceiverConfig};
 
 use super::{assert_close, read};
 
@@ -23,7 +23,10 @@ fn packet(seq: u64, ms: u64, r_ms: u64, marked: bool) -> Arrival {
 
 /// One that waits for three packets, not for the path's reordering.
 fn estimator(discounting: bool) -> LossEstimator {
-    LossEstimator::new(discounting, false)
+    LossEstimator::new(&ReceiverConfig {
+        discounting,
+        ..ReceiverConfig::default()
+    })
 }
 
 fn assert_p(estimator: &LossEstimator, p: [u32; 2], tolerance: f64, what: &str) {

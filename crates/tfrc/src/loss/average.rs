@@ -1,0 +1,436 @@
+//! What loss intervals say about p: the method of RFC 5348 §5.4, and those that the 2000 paper held
+//! against it (Floyd, Handley, Padhye, Widmer, "Equation-Based Congestion Control for Unicast
+//! Applications", extended version, §3.3).
+
+use core::time::Duration;
+
+use super::interval::Interval;
+use crate::time::Instant;
+use crate::units::LossEventRate;
+
+/// Closed loss intervals that can be remembered: as many as the paper's figure 18 looks back at.
+pub const MAX_INTERVALS: usize = 32;
+
+/// How loss intervals make the loss event rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Average {
+    /// The average loss interval method of RFC 5348 §5.4: weights for the newest closed intervals, and
+    /// the current one in their place where that lowers p.
+    Weighted(Weights),
+    /// The naive average loss interval method: the current interval and so many before it, less one,
+    /// all of the same weight. From 1 to [`MAX_INTERVALS`].
+    Plain(u8),
+    /// The EWMA loss interval method: the newest closed interval has this weight in (0, 1], and the
+    /// mean before it the rest. The paper leaves the current interval open; here it joins where that
+    /// lowers p, or the rate would never rise again. Exact but for what is older than
+    /// [`MAX_INTERVALS`].
+    Ewma(f64),
+    /// The dynamic history window method: loss events per packet in a window as long as what the
+    /// present rate delivers in so many round trips. The window reaches back one event at least and
+    /// [`MAX_INTERVALS`] at most.
+    Window(u32),
+}
+
+impl Default for Average {
+    fn default() -> Self {
+        Self::Weighted(Weights::default())
+    }
+}
+
+/// w_0 … w_(n−1), the newest first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights(&'static [f64]);
+
+impl Weights {
+    /// The weights of RFC 5348 §5.4: 1 for the newer half, then falling evenly. RECOMMENDED is n = 8, and
+    /// more SHOULD NOT be used beside TCP. `n` is held between 1 and [`MAX_INTERVALS`].
+    pub const fn falling(n: usize) -> Self {
+        const ROWS: [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] = falling_rows();
+        let n = hold(n);
+        Self(ROWS[n].split_at(n).0)
+    }
+
+    /// All 1, as in the left half of the paper's figure 18; `n` is held as above.
+    pub const fn equal(n: usize) -> Self {
+        Self([1.0; MAX_INTERVALS].as_slice().split_at(hold(n)).0)
+    }
+
+    /// Any others: 1 to [`MAX_INTERVALS`] of them, none negative, the first positive and all finite.
+    /// `None` where they are not.
+    pub fn new(weights: &'static [f64]) -> Option<Self> {
+        let are_weights = weights.iter().all(|w| w.is_finite() && *w >= 0.0);
+        let any = weights.first().is_some_and(|first| *first > 0.0);
+        (any && are_weights && weights.len() <= MAX_INTERVALS).then_some(Self(weights))
+    }
+}
+
+impl Default for Weights {
+    /// n = 8 (RFC 5348 §5.4).
+    fn default() -> Self {
+        Self(&[1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
+    }
+}
+
+const fn hold(n: usize) -> usize {
+    if n < 1 {
+        1
+    } else if n > MAX_INTERVALS {
+        MAX_INTERVALS
+    } else {
+        n
+    }
+}
+
+/// w_i = 1 − (i − (n/2 − 1))/(n/2 + 1) for i ≥ n/2, written so that each is one rounded quotient.
+const fn falling_rows() -> [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] {
+    let mut rows = [[1.0; MAX_INTERVALS]; MAX_INTERVALS + 1];
+    let mut n = 1;
+    while n <= MAX_INTERVALS {
+        let mut i = n.div_ceil(2);
+        while i < n {
+            rows[n][i] = (2 * (n - i)) as f64 / (n + 2) as f64;
+            i += 1;
+        }
+        n += 1;
+    }
+    rows
+}
+
+/// The loss intervals as an average sees them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    /// I_0, or `None` where it must not count (RFC 4828 §3).
+    pub(super) current: Option<f64>,
+    /// The current loss event, and the closed intervals, newest first. At least one is closed.
+    pub(super) event: &'a Interval,
+    pub(super) closed: &'a [Interval],
+    pub(super) now: Now,
+}
+
+/// Where the stream is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// The highest packet received.
+    pub(super) highest: u64,
+    /// The last arrival.
+    pub(super) at: Instant,
+    pub(super) rtt: Duration,
+}
+
+/// One way to make p of loss intervals.
+pub(super) trait Estimate {
+    /// Closed intervals that it looks at.
+    fn intervals(&self) -> usize;
+
+    /// p.
+    fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate;
+
+    /// DF: by how much a long current interval devalues the closed ones (RFC 5348 §5.5), never below
+    /// `floor`. Only the method of the standard does that.
+    fn discount(&self, _view: &View<'_>, _floor: f64) -> f64 {
+        1.0
+    }
+}
+
+impl Estimate for Average {
+    fn intervals(&self) -> usize {
+        match self {
+            Self::Weighted(weights) => weights.intervals(),
+            Self::Plain(n) => Plain(*n).intervals(),
+            Self::Ewma(weight) => Ewma(*weight).intervals(),
+            Self::Window(round_trips) => Window(*round_trips).intervals(),
+        }
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
+        match self {
+            Self::Weighted(weights) => weights.loss_event_rate(view, discount_floor),
+            Self::Plain(n) => Plain(*n).loss_event_rate(view, discount_floor),
+            Self::Ewma(weight) => Ewma(*weight).loss_event_rate(view, discount_floor),
+            Self::Window(round_trips) => Window(*round_trips).loss_event_rate(view, discount_floor),
+        }
+    }
+
+    fn discount(&self, view: &View<'_>, floor: f64) -> f64 {
+        match self {
+            Self::Weighted(weights) => weights.discount(view, floor),
+            Self::Plain(_) | Self::Ewma(_) | Self::Window(_) => 1.0,
+        }
+    }
+}
+
+impl Estimate for Weights {
+    fn intervals(&self) -> usize {
+        self.0.len()
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
+        let Self(weights) = self;
+        let (mut without, mut without_weight) = (0.0, 0.0);
+        for (interval, weight) in view.closed.iter().zip(*weights) {
+            let weight = weight * interval.discount;
+            without += interval.counted() * weight;
+            without_weight += weight;
+        }
+        let without = without_weight / without;
+        let Some(current) = view.current else {
+            return LossEventRate::new(without);
+        };
+        let discount = self.discount(view, discount_floor);
+        let (mut with, mut with_weight) = (current * weights[0], weights[0]);
+        // The oldest has no part: n intervals, or as many as are closed, the current one among them.
+        let newer = &view.closed[..view.closed.len() - 1];
+        for (interval, weight) in newer.iter().zip(&weights[1..]) {
+            let weight = weight * interval.discount * discount;
+            with += interval.counted() * weight;
+            with_weight += weight;
+        }
+        LossEventRate::new((with_weight / with).min(without))
+    }
+
+    fn discount(&self, view: &View<'_>, floor: f64) -> f64 {
+        let Some(current) = view.current else {
+            return 1.0;
+        };
+        let (mut total, mut weights) = (0.0, 0.0);
+        for (interval, weight) in view.closed.iter().zip(self.0) {
+            weights += weight * interval.discount;
+            total += interval.counted() * weight * interval.discount;
+        }
+        let mean = total / weights;
+        if current > 2.0 * mean {
+            (2.0 * mean / current).max(floor)
+        } else {
+            1.0
+        }
+    }
+}
+
+struct Plain(u8);
+
+impl Estimate for Plain {
+    fn intervals(&self) -> usize {
+        hold(usize::from(self.0))
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
+        let closed = match view.current {
+            Some(_) => &view.closed[..view.closed.len().min(self.intervals() - 1)],
+            None => view.closed,
+        };
+        let lengths = view
+            .current
+            .into_iter()
+            .chain(closed.iter().map(Interval::counted));
+        let (total, count) = lengths.fold((0.0, 0.0), |(total, count), length| {
+            (total + length, count + 1.0)
+        });
+        LossEventRate::new(count / total)
+    }
+}
+
+struct Ewma(f64);
+
+impl Estimate for Ewma {
+    fn intervals(&self) -> usize {
+        MAX_INTERVALS
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
+        let weight = self.0.clamp(f64::MIN_POSITIVE, 1.0);
+        let lengths = view.closed.iter().rev().map(Interval::counted);
+        let mean = lengths.reduce(|mean, length| mean + weight * (length - mean));
+        let mean = mean.unwrap_or(1.0);
+        let current = view.current.unwrap_or(mean);
+        LossEventRate::new(1.0 / mean.max(mean + weight * (current - mean)))
+    }
+}
+
+struct Window(u32);
+
+impl Window {
+    /// What the present rate delivers in a round trip: measured since the newest loss event that is a
+    /// round trip old, or since the oldest. Infinite where no time has passed since.
+    fn packets_in_round_trip(view: &View<'_>) -> f64 {
+        let real = view.closed.iter().filter(|interval| interval.losses > 0);
+        let mut events = core::iter::once(view.event).chain(real);
+        let age = |event: &Interval| view.now.at.saturating_since(event.at);
+        let event = events
+            .clone()
+            .find(|event| age(event) >= view.now.rtt)
+            .or(events.next_back())
+            .unwrap_or(view.event);
+        let packets = view.now.highest.saturating_sub(event.start) as f64;
+        let elapsed = age(event).as_secs_f64();
+        if elapsed > 0.0 {
+            packets * (view.now.rtt.as_secs_f64() / elapsed)
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
+impl Estimate for Window {
+    fn intervals(&self) -> usize {
+        MAX_INTERVALS
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
+        let window = f64::from(self.0) * Self::packets_in_round_trip(view);
+        // The event that is `distance` packets back is in the window while that does not exceed it.
+        let (mut distance, mut events) = (view.current.unwrap_or(0.0), 1.0);
+        for interval in view.closed {
+            let next = distance + interval.counted();
+            if next > window {
+                return LossEventRate::new(events / window.max(distance).max(1.0));
+            }
+            (distance, events) = (next, events + 1.0);
+        }
+        LossEventRate::new(events / distance.max(1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::interval::{Intervals, Rules};
+    use super::*;
+    use std::vec::Vec;
+
+    const RTT: Duration = Duration::from_secs(1);
+
+    /// Closed intervals of these lengths, oldest first, of one lost packet each, at 100 packets a second,
+    /// and a current one that has just begun. The first event is at packet 1,000.
+    fn intervals(average: Average, lengths: &[u64]) -> (Intervals, u64) {
+        let mut intervals = Intervals::new(Rules {
+            average,
+            discount_floor: 1.0,
+            small_packets: false,
+        });
+        let mut start = 1_000;
+        for (i, length) in lengths.iter().enumerate() {
+            if i > 0 {
+                start += length;
+            }
+            let at = Instant::from_millis(start * 10);
+            intervals.begin_event(start, at, now(start), || *length as f64);
+            intervals.add_losses(1, start);
+        }
+        (intervals, start)
+    }
+
+    fn now(highest: u64) -> Now {
+        Now {
+            highest,
+            at: Instant::from_millis(highest * 10),
+            rtt: RTT,
+        }
+    }
+
+    /// 1/p when I_0 is so long.
+    fn mean(average: Average, lengths: &[u64], current: u64) -> f64 {
+        let (intervals, start) = intervals(average, lengths);
+        1.0 / intervals.loss_event_rate(now(start + current - 1)).get()
+    }
+
+    fn close(value: f64, expected: f64) {
+        assert!(
+            (value / expected - 1.0).abs() < 1e-12,
+            "{value} is not {expected}"
+        );
+    }
+
+    /// RFC 5348 §5.4 and, for other n, the paper's figure 18.
+    #[test]
+    fn falling_weights_are_the_standards() {
+        assert_eq!(Weights::falling(8), Weights::default());
+        assert_eq!(Weights::falling(2).0, [1.0, 0.5]);
+        assert_eq!(Weights::falling(5).0, [1.0, 1.0, 1.0, 4.0 / 7.0, 2.0 / 7.0]);
+        let long = Weights::falling(100).0;
+        assert_eq!((long.len(), long[15], long[31]), (32, 1.0, 2.0 / 34.0));
+    }
+
+    #[test]
+    fn weights_that_weigh_nothing_are_refused() {
+        assert!(Weights::new(&[1.0, 0.0, 0.25]).is_some());
+        for weights in [&[][..], &[0.0, 1.0], &[1.0, -1.0], &[f64::NAN], &[1.0; 33]] {
+            assert_eq!(Weights::new(weights), None);
+        }
+    }
+
+    #[test]
+    fn n_intervals_are_remembered_and_no_more() {
+        let lengths: Vec<u64> = (1..=40).map(|i| i * 10).collect();
+        for (n, expected) in [(1, 400.0), (4, 385.0), (32, 245.0)] {
+            close(
+                mean(Average::Weighted(Weights::equal(n)), &lengths, 1),
+                expected,
+            );
+        }
+    }
+
+    #[test]
+    fn the_plain_average_counts_the_current_interval_at_once() {
+        let plain = Average::Plain(4);
+        close(mean(plain, &[100; 9], 1), 301.0 / 4.0);
+        close(mean(plain, &[100; 9], 500), 800.0 / 4.0);
+        // The weighted average does not: that is what the paper changed first.
+        close(
+            mean(Average::Weighted(Weights::equal(4)), &[100; 9], 1),
+            100.0,
+        );
+    }
+
+    #[test]
+    fn the_ewma_gives_the_newest_interval_its_weight() {
+        let ewma = Average::Ewma(0.25);
+        close(mean(ewma, &[100, 100, 200], 1), 125.0);
+        close(mean(ewma, &[100, 200, 100], 1), 118.75);
+        close(mean(ewma, &[100, 100, 200], 325), 175.0);
+        close(mean(Average::Ewma(1.0), &[100, 100, 200], 1), 200.0);
+    }
+
+    /// 100 packets a round trip: ten round trips are a window of 1,000 packets.
+    #[test]
+    fn the_history_window_counts_the_events_in_it() {
+        let window = Average::Window(10);
+        // Events are 95, 195 … 995 packets back, then 105, 205 … 905.
+        close(mean(window, &[100; 20], 95), 100.0);
+        close(mean(window, &[100; 20], 105), 1_000.0 / 9.0);
+        // Further back than the last event it reaches for nothing.
+        close(mean(window, &[100; 20], 1_500), 1_500.0);
+    }
+
+    /// What the paper holds against the window: with periodic loss events enter and leave it.
+    #[test]
+    fn periodic_loss_makes_noise_in_the_window_and_none_in_the_weighted_average() {
+        let spread = |average| {
+            let means = (1..=70).map(|current| mean(average, &[70; 33], current));
+            let (least, most) = means.fold((f64::MAX, 0.0_f64), |(least, most), mean| {
+                (least.min(mean), most.max(mean))
+            });
+            most / least
+        };
+        close(spread(Average::default()), 1.0);
+        assert!(spread(Average::Window(10)) > 1.05);
+    }
+
+    #[test]
+    fn a_late_packet_takes_its_event_out_of_every_average() {
+        for average in [
+            Average::default(),
+            Average::Plain(8),
+            Average::Ewma(0.25),
+            Average::Window(10),
+        ] {
+            let (mut merged, start) = intervals(average, &[100, 40, 60, 100]);
+            assert!(merged.take_back(start - 100));
+            let (whole, _) = intervals(average, &[100, 40, 160]);
+            let at = now(start + 30);
+            assert_eq!(
+                merged.loss_event_rate(at),
+                whole.loss_event_rate(at),
+                "{average:?}"
+            );
+        }
+    }
+}
