@@ -14,6 +14,7 @@ struct Start {
     segment_size: u32,
     oscillation_reduction: bool,
     discounting: bool,
+    reordering: bool,
     max_credit: Span,
     min_nofeedback: Span,
 }
@@ -79,6 +80,10 @@ struct Flow {
 }
 
 impl Flow {
+    #[allow(
+        clippy::needless_update,
+        reason = "an option that is new keeps its default"
+    )]
     fn new(start: &Start) -> Self {
         let now = Instant::from_nanos(start.now);
         let sender = SenderConfig {
@@ -86,12 +91,14 @@ impl Flow {
             oscillation_reduction: start.oscillation_reduction,
             max_credit: start.max_credit.duration(),
             min_nofeedback: start.min_nofeedback.duration(),
+            ..SenderConfig::default()
         };
         Self {
             now,
             sender: Sender::new(now, sender),
             receiver: Receiver::new(ReceiverConfig {
                 discounting: start.discounting,
+                reordering: start.reordering,
                 ..ReceiverConfig::default()
             }),
             extender: Extender::new(),

@@ -181,6 +181,13 @@ mod tests {
     }
 
     #[test]
+    fn no_credit_exceeds_a_round_trip() {
+        let mut pacer = paced(Duration::from_secs(10));
+        drain(&mut pacer, at(0));
+        assert_eq!(drain(&mut pacer, at(60_000)), 11);
+    }
+
+    #[test]
     fn a_new_rate_moves_a_departure_that_is_waited_for() {
         let slow = Rate::from_bytes_per_sec(1_000.0 / 64.0);
         let mut pacer = Pacer::new(RTT, slow, Some(RTT));

@@ -370,6 +370,18 @@ mod tests {
     }
 
     #[test]
+    fn a_loss_event_taken_back_is_reported_at_once() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for seq in [0, 1, 2, 4, 5, 6] {
+            receiver.handle_data(&packet(seq, seq * 10));
+            receiver.poll_report(Instant::from_millis(seq * 10));
+        }
+        assert!(receiver.handle_data(&packet(3, 70)).merged);
+        let report = receiver.poll_report(Instant::from_millis(70)).unwrap();
+        assert_eq!(report.loss_event_rate, LossEventRate::ZERO);
+    }
+
+    #[test]
     fn a_marked_first_packet_allows_half_a_packet_a_round_trip() {
         let mut receiver = Receiver::new(ReceiverConfig::default());
         receiver.handle_data(&Arrival {
