@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod distribution;
 mod event;
 mod shape;
 mod simulation;
@@ -45,6 +46,7 @@ mod tcp_flow;
 mod tfrc_flow;
 mod topology;
 mod traffic;
+mod web;
 
 pub use agent::{Agent, Packet};
 pub use shape::{Access, Place, Shape};
@@ -55,3 +57,6 @@ pub use tcp_flow::{TcpReceiver, TcpSender};
 pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
 pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
 pub use traffic::{Body, Traffic};
+pub use web::{
+    Fetches, GapFrom, MAX_CONNECTIONS, WebConfig, WebConfigError, WebReceiver, WebSender,
+};

@@ -7,6 +7,7 @@ use crate::source::Source;
 use crate::tcp::{Ack, Segment};
 use crate::tcp_flow::{TcpReceiver, TcpSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
+use crate::web::{WebReceiver, WebSender};
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
@@ -51,6 +52,10 @@ pub enum Traffic {
     TcpSender(TcpSender),
     /// TCP, acknowledgements out.
     TcpReceiver(TcpReceiver),
+    /// Short TCP connections, data out.
+    WebSender(WebSender),
+    /// Short TCP connections, acknowledgements out.
+    WebReceiver(WebReceiver),
     /// Datagrams whatever the network does.
     Source(Source),
     /// Counts what arrives.
@@ -64,6 +69,8 @@ macro_rules! each {
             Self::TfrcReceiver($agent) => $call,
             Self::TcpSender($agent) => $call,
             Self::TcpReceiver($agent) => $call,
+            Self::WebSender($agent) => $call,
+            Self::WebReceiver($agent) => $call,
             Self::Source($agent) => $call,
             Self::Sink($agent) => $call,
         }

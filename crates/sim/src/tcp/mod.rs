@@ -47,5 +47,5 @@ mod window;
 
 pub use config::{Config, ConfigError, InitialWindow, Variant};
 pub use receiver::Receiver;
-pub use segment::{Ack, SACK_BLOCKS, Segment};
+pub use segment::{Ack, Connection, SACK_BLOCKS, Segment};
 pub use sender::{Counters, Sender};

@@ -157,6 +157,7 @@ mod tests {
             size: Bytes::new(1_040),
             ecn: Ecn::Ect0,
             cwr: false,
+            connection: Default::default(),
         }
     }
 

@@ -4,6 +4,16 @@ use std::ops::Range;
 use tfrc::Ecn;
 use tfrc::units::Bytes;
 
+/// Which of the connections between two hosts, as ports tell. The two ends of one connection leave it
+/// at its default; an agent with several writes it into what they send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Where its ends are kept: connections of one time differ in it.
+    pub slot: u16,
+    /// Counts the connections that a slot has had, one after the other.
+    pub generation: u16,
+}
+
 /// A segment of data: one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -15,6 +25,8 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Congestion Window Reduced (RFC 3168 §6.1.2).
     pub cwr: bool,
+    /// Whose it is.
+    pub connection: Connection,
 }
 
 /// SACK blocks in one ACK: what fits beside RFC 7323's timestamps, which most stacks send.
@@ -27,6 +39,8 @@ pub struct Ack {
     pub next: u64,
     /// ECN-Echo (RFC 3168 §6.1.3).
     pub ece: bool,
+    /// Whose it is.
+    pub connection: Connection,
     blocks: [Block; SACK_BLOCKS],
 }
 

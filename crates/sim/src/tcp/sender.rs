@@ -3,7 +3,7 @@
 use super::config::{Config, ConfigError, Variant};
 use super::rto::Rto;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
-use super::segment::{Ack, Segment};
+use super::segment::{Ack, Connection, Segment};
 use super::window::Window;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -399,6 +399,7 @@ impl Sender {
                 Ecn::NotEct
             },
             cwr: !again && std::mem::take(&mut self.cwr),
+            connection: Connection::default(),
         }
     }
 }
