@@ -4,75 +4,62 @@
 use evenkeel_link::{Jitter, LinkConfig, QueueLimit};
 use evenkeel_sim::tcp::{Config, Variant};
 use evenkeel_sim::{
-    End, FlowId, LinkId, Path, Simulation, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver,
-    TfrcSender, Topology, Traffic,
+    Access, End, FlowId, LinkId, Place, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
+    TfrcReceiver, TfrcSender, Traffic,
 };
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-/// Two routers and a host of its own for each end of each flow.
+/// A dumbbell whose places are taken one after the other.
 struct Dumbbell {
     sim: Simulation<Traffic>,
     bottleneck: LinkId,
-    paths: Vec<(Path, Path)>,
+    places: Vec<Place>,
 }
 
 impl Dumbbell {
     /// `flows` flows over `rate`, a round trip of 40 ms, and a queue of `packets`.
-    fn new(flows: u32, rate: Rate, packets: u64, seed: u64) -> Self {
-        let mut net = Topology::new();
-        let (left, right) = (net.add_node(), net.add_node());
+    fn new(flows: usize, rate: Rate, packets: u64) -> Self {
         let bottleneck = LinkConfig {
             rate,
             delay: Duration::from_millis(10),
             queue: QueueLimit::Packets(packets),
             ..LinkConfig::default()
         };
-        let [forward, _] = net.add_duplex(left, right, bottleneck).unwrap();
-        let mut paths = Vec::new();
-        for _ in 0..flows {
-            let access = LinkConfig {
-                rate: Rate::from_bits_per_sec(100e6),
-                delay: Duration::from_millis(5),
-                // Without it, whose packet finds the full queue is a matter of phase (Floyd and
-                // Jacobson, 1991); a packet of the bottleneck's takes about as long.
-                jitter: Jitter::Uniform(Duration::from_millis(2)),
-                queue: QueueLimit::Packets(1_000),
-                ..LinkConfig::default()
-            };
-            let (from, to) = (net.add_node(), net.add_node());
-            net.add_duplex(from, left, access).unwrap();
-            net.add_duplex(right, to, access).unwrap();
-            paths.push((net.route(from, to).unwrap(), net.route(to, from).unwrap()));
-        }
+        let access = LinkConfig {
+            rate: Rate::from_bits_per_sec(100e6),
+            delay: Duration::from_millis(5),
+            // Without it, whose packet finds the full queue is a matter of phase (Floyd and
+            // Jacobson, 1991); a packet of the bottleneck's takes about as long.
+            jitter: Jitter::Uniform(Duration::from_millis(2)),
+            queue: QueueLimit::Packets(1_000),
+            ..LinkConfig::default()
+        };
+        let shape = Shape::dumbbell([bottleneck; 2], vec![Access::even(access); flows]).unwrap();
         Self {
-            sim: Simulation::new(&net, seed),
-            bottleneck: forward,
-            paths,
+            sim: Simulation::new(&shape.topology, 1),
+            bottleneck: shape.bottlenecks[0][0],
+            places: shape.places,
         }
+    }
+
+    fn add(&mut self, sender: Traffic, receiver: Traffic) -> FlowId {
+        let Place { forward, reverse } = self.places.pop().unwrap();
+        self.sim.add_flow(&forward, &reverse, sender, receiver)
     }
 
     fn add_tcp(&mut self, config: &Config, start: Instant) -> FlowId {
-        let (forward, reverse) = self.paths.pop().unwrap();
         let sender = TcpSender::new(config, start, Instant::MAX).unwrap();
         let receiver = TcpReceiver::new(config).unwrap();
-        self.sim.add_flow(
-            &forward,
-            &reverse,
-            Traffic::TcpSender(sender),
-            Traffic::TcpReceiver(receiver),
-        )
+        self.add(Traffic::TcpSender(sender), Traffic::TcpReceiver(receiver))
     }
 
     fn add_tfrc(&mut self, start: Instant) -> FlowId {
-        let (forward, reverse) = self.paths.pop().unwrap();
         let config = TfrcConfig {
             start,
             ..TfrcConfig::default()
         };
-        self.sim.add_flow(
-            &forward,
-            &reverse,
+        self.add(
             Traffic::TfrcSender(TfrcSender::new(config)),
             Traffic::TfrcReceiver(TfrcReceiver::new(Default::default())),
         )
@@ -91,7 +78,7 @@ impl Dumbbell {
 fn two_sack_and_two_tfrc_flows_fill_a_dumbbell_and_do_so_again() {
     let run = || {
         let rate = Rate::from_bits_per_sec(4e6);
-        let mut net = Dumbbell::new(4, rate, 50, 1);
+        let mut net = Dumbbell::new(4, rate, 50);
         let flows = [0, 1, 2, 3].map(|flow| {
             let start = Instant::from_millis(700 * flow);
             if flow % 2 == 0 {
@@ -126,7 +113,7 @@ fn two_equal_flows_share_a_bottleneck_within_5_per_cent() {
         Variant::Sack,
         Variant::Cubic,
     ] {
-        let mut net = Dumbbell::new(2, Rate::from_bits_per_sec(4e6), 20, 1);
+        let mut net = Dumbbell::new(2, Rate::from_bits_per_sec(4e6), 20);
         let config = Config {
             variant,
             ..Config::default()
