@@ -22,7 +22,7 @@
 //!    [`Log::sending_rate`] measures X from departures, [`Log::rtt_after`] reads R. In virtual time
 //!    values are exact to the microsecond of the wire; [`Evidence::pick`] states the tolerance for real
 //!    time beside it.
-//! 3. Put it into a list: `appendix_b` for the thesis's 57. [`all`] gives every check, and each is a
+//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours. [`all`] gives every check, and each is a
 //!    test named by its number in `tests/`, which fails if one is left out.
 //!
 //! ```
@@ -37,6 +37,7 @@
 
 pub mod appendix_b;
 pub mod check;
+pub mod extended;
 pub mod implementation;
 pub mod interposer;
 pub mod log;
@@ -52,5 +53,5 @@ pub use simulate::{INTERPOSER, simulate, simulate_with};
 
 /// Every check.
 pub fn all() -> Vec<&'static Check> {
-    appendix_b::checks()
+    [appendix_b::checks(), extended::checks()].concat()
 }

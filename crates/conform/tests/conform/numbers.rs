@@ -64,18 +64,44 @@ checks! {
     b_4_1_40 b_4_1_41 b_4_1_42 b_4_1_43 b_4_1_44 b_4_1_45
     b_4_2_46 b_4_2_47 b_4_2_48 b_4_2_49 b_4_2_50 b_4_2_51 b_4_2_52
     b_4_2_53 b_4_2_54 b_4_2_55 b_4_2_56 b_4_2_57
+
+    e_5_1_1 e_5_1_2 e_5_2_3 e_5_1_4 e_5_1_5 e_5_2_6 e_5_2_7 e_5_2_8 e_5_1_9 e_5_1_10 e_5_1_11
+    e_5_2_12 e_5_2_13 e_5_2_14 e_5_2_15 e_5_2_16
+    e_5_3_17 e_5_3_18 e_6_19 e_5_1_20 e_6_1_21 e_6_22
+    e_5_4_23 e_5_4_24 e_5_4_25 e_5_4_26 e_5_5_27 e_5_5_28 e_5_5_29 e_5_5_30
+}
+
+/// The numbers of a list, each with its section.
+fn numbers(checks: &[&Check], prefix: &str) -> Vec<u32> {
+    let numbers = checks.iter().map(|check| {
+        let (section, number) = check.id.rsplit_once('-').unwrap();
+        assert!(section.starts_with(prefix), "{}", check.id);
+        number.parse().unwrap()
+    });
+    numbers.collect()
 }
 
 #[test]
 fn appendix_b_has_57_checks_numbered_through() {
     let checks = evenkeel_conform::appendix_b::checks();
-    let numbers = checks.iter().map(|check| {
-        let (section, number) = check.id.rsplit_once('-').unwrap();
-        assert!(section.starts_with("B."), "{}", check.id);
-        number.parse().unwrap()
-    });
-    let numbers: Vec<u32> = numbers.collect();
-    assert_eq!(numbers, (1..=57).collect::<Vec<u32>>());
+    assert_eq!(numbers(&checks, "B."), (1..=57).collect::<Vec<u32>>());
+}
+
+#[test]
+fn the_second_list_is_numbered_through_and_quotes_its_sections() {
+    let checks = evenkeel_conform::extended::checks();
+    let count = checks.len() as u32;
+    assert_eq!(numbers(&checks, "E."), (1..=count).collect::<Vec<u32>>());
+    for check in checks {
+        let (section, _) = check.id["E.".len()..].rsplit_once('-').unwrap();
+        let quoted = format!("RFC 5348 §{section}");
+        let rest = check.section.strip_prefix(&quoted);
+        assert!(
+            rest.is_some_and(|rest| !rest.starts_with('.')),
+            "{}",
+            check.id
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,21 @@
+//! What appendix B leaves out, in the same manner: marks, loss events to the packet, averages and
+//! discounting to the digit, the receive limit, silence, bursts, numbers that wrap and clocks that jump.
+//!
+//! RFC 5348 is quoted by the section in each number, `E.<section>-<n>`. What cannot be seen from outside is
+//! made to show: a loss event's first packet in the p of a later report, the allowed rate in departures.
+
+mod average;
+mod events;
+mod marks;
+mod oracle;
+mod path;
+
+use crate::check::Check;
+
+/// All, in the order of their numbers.
+pub fn checks() -> Vec<&'static Check> {
+    [marks::CHECKS, events::CHECKS, average::CHECKS]
+        .into_iter()
+        .flatten()
+        .collect()
+}
