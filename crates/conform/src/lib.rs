@@ -22,8 +22,8 @@
 //!    [`Log::sending_rate`] measures X from departures, [`Log::rtt_after`] reads R. In virtual time
 //!    values are exact to the microsecond of the wire; [`Evidence::pick`] states the tolerance for real
 //!    time beside it.
-//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours. [`all`] gives every check, and each is a
-//!    test named by its number in `tests/`, which fails if one is left out.
+//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours. [`all`] gives every check,
+//!    and each is a test named by its number in `tests/`, which fails if one is left out.
 //!
 //! ```
 //! use evenkeel_conform::{Clock, Evidence, Rfc, all, simulate};

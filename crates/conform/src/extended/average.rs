@@ -3,7 +3,7 @@
 use tfrc::Ecn;
 
 use crate::check::{Check, RFC_5348, Run, within};
-use crate::interposer::Fate;
+use crate::interposer::{Fate, Side};
 
 use super::oracle::{self, Event, loss_event_rate, marked};
 use super::path::{FIRST, highest, on_data, run};
@@ -12,6 +12,7 @@ use super::path::{FIRST, highest, on_data, run};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "E.5.4-23",
+        subject: Side::Receiver,
         title: "fewer than n intervals: p over what it must be",
         section: "RFC 5348 §5.4: \"otherwise, k is the maximum number of loss intervals seen so far\"",
         rfc: RFC_5348,
@@ -20,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.4-24",
+        subject: Side::Receiver,
         title: "n intervals, weighted by age: p over what it must be",
         section: "RFC 5348 §5.4",
         rfc: RFC_5348,
@@ -28,6 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.4-25",
+        subject: Side::Receiver,
         title: "the interval before the n last counts no more: p over that without it",
         section: "RFC 5348 §5.4",
         rfc: RFC_5348,
@@ -48,6 +51,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.4-26",
+        subject: Side::Receiver,
         title: "a current interval below the average changes nothing: values of p while it is",
         section: "RFC 5348 §5.4: \"only include the current loss interval if it is sufficiently large\"",
         rfc: RFC_5348,
@@ -68,6 +72,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.5-27",
+        subject: Side::Receiver,
         title: "a current interval above twice the average discounts the others: p over what it must be",
         section: "RFC 5348 §5.5: \"DF = 2 * I_mean/I_0\"",
         rfc: RFC_5348,
@@ -76,6 +81,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.5-28",
+        subject: Side::Receiver,
         title: "down to the threshold of 0.25: p over what it must be",
         section: "RFC 5348 §5.5: \"We recommend a THRESHOLD of 0.25\"",
         rfc: RFC_5348,
@@ -84,6 +90,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.5-29",
+        subject: Side::Receiver,
         title: "a new event keeps the discount: p over what it must be",
         section: "RFC 5348 §5.5: \"DF_i = DF * DF_i\"",
         rfc: RFC_5348,
@@ -92,6 +99,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.5-30",
+        subject: Side::Receiver,
         title: "and the next one multiplies it: p over what it must be",
         section: "RFC 5348 §5.5",
         rfc: RFC_5348,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tfrc::Ecn;
 
 use crate::check::{Check, RFC_5348, Run, ms, within};
-use crate::interposer::{Fate, Script};
+use crate::interposer::{Fate, Script, Side};
 
 use super::oracle::{self, Event};
 use super::path::{FIRST, at_once, begins_at, drops, fate, first_loss, highest, on_data, run};
@@ -15,6 +15,7 @@ use super::path::{FIRST, at_once, begins_at, drops, fate, first_loss, highest, o
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "E.5.2-12",
+        subject: Side::Receiver,
         title: "losses 150 ms apart at R = 100 ms are two events: p over what it must be",
         section: "RFC 5348 §5.2",
         rfc: RFC_5348,
@@ -23,6 +24,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-13",
+        subject: Side::Receiver,
         title: "and one if R grew to 200 ms in between: S_A",
         section: "RFC 5348 §5.2: \"the receiver needs to know the RTT to use\"",
         rfc: RFC_5348,
@@ -31,6 +33,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-14",
+        subject: Side::Receiver,
         title: "losses 75 ms apart at R = 100 ms are one event: S_A",
         section: "RFC 5348 §5.2: \"If T_old + R >= T_new, then S_new is part of the existing loss event\"",
         rfc: RFC_5348,
@@ -39,6 +42,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-15",
+        subject: Side::Receiver,
         title: "and two if R fell to 20 ms in between: p over what it must be",
         section: "RFC 5348 §5.2",
         rfc: RFC_5348,
@@ -53,6 +57,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-16",
+        subject: Side::Receiver,
         title: "a gap of 200 ms at R = 110 ms holds two events, the second from its sixth packet on: p over what it must be",
         section: "RFC 5348 §5.2, T_loss",
         rfc: RFC_5348,
@@ -76,6 +81,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.3-17",
+        subject: Side::Receiver,
         title: "the current interval is S_C - S_A + 1: 1/p less that, the largest difference once it is the average",
         section: "RFC 5348 §5.3",
         rfc: RFC_5348,
@@ -92,6 +98,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.3-18",
+        subject: Side::Receiver,
         title: "a single marked packet is an interval of one: p when every packet is an event",
         section: "RFC 5348 §5.3: \"the size of the loss interval is one\"",
         rfc: RFC_5348,
@@ -103,6 +110,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.6-19",
+        subject: Side::Receiver,
         title: "a late packet takes its loss event back: reported at once, ms",
         section: "RFC 5348 §6: \"whenever an out-of-order data packet is received that removes a loss event\"",
         rfc: RFC_5348,
@@ -111,6 +119,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-20",
+        subject: Side::Receiver,
         title: "and p is zero again, for it was the only one: p",
         section: "RFC 5348 §5.1: \"the late packet can fill the hole\"",
         rfc: RFC_5348,
@@ -122,6 +131,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.6.1-21",
+        subject: Side::Receiver,
         title: "the event of a late packet joins its interval to the one before: p over what it must be",
         section: "RFC 5348 §6.1: \"two loss intervals were merged into one\"",
         rfc: RFC_5348,
@@ -130,6 +140,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.6-22",
+        subject: Side::Receiver,
         title: "that is reported at once, ms",
         section: "RFC 5348 §6",
         rfc: RFC_5348,

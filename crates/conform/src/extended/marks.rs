@@ -3,7 +3,7 @@
 use tfrc::Ecn;
 
 use crate::check::{Check, RFC_5348, Run, within};
-use crate::interposer::Fate;
+use crate::interposer::{Fate, Side};
 use crate::log::Log;
 
 use super::oracle::{self, marked};
@@ -13,6 +13,7 @@ use super::path::{FIRST, at_once, begins_at, fate, first_loss, on_data, run};
 pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "E.5.1-1",
+        subject: Side::Receiver,
         title: "a marked packet is reported at once: after it came, ms",
         section: "RFC 5348 §5.1: \"detected as a congestion event as soon as it arrives\"",
         rfc: RFC_5348,
@@ -21,6 +22,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-2",
+        subject: Side::Receiver,
         title: "without waiting for others: packets above it received by then",
         section: "RFC 5348 §5.1: \"without having to wait for the arrival of subsequent packets\"",
         rfc: RFC_5348,
@@ -29,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-3",
+        subject: Side::Receiver,
         title: "the event begins with the marked packet: S_A",
         section: "RFC 5348 §5.2",
         rfc: RFC_5348,
@@ -37,6 +40,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-4",
+        subject: Side::Receiver,
         title: "n is missing, n+1 came, n+2 is marked: reported at once after n+2, ms",
         section: "RFC 5348 §5.1, the example",
         rfc: RFC_5348,
@@ -45,6 +49,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-5",
+        subject: Side::Receiver,
         title: "and the event begins with n: S_A",
         section: "RFC 5348 §5.1: \"the first detected congestion event begins with the lost packet\"",
         rfc: RFC_5348,
@@ -53,6 +58,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-6",
+        subject: Side::Receiver,
         title: "marks within a round trip are one event: S_A",
         section: "RFC 5348 §5.2: \"one or more packets lost or marked in an RTT\"",
         rfc: RFC_5348,
@@ -61,6 +67,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-7",
+        subject: Side::Receiver,
         title: "a loss and a mark within a round trip are one event: S_A",
         section: "RFC 5348 §5.2",
         rfc: RFC_5348,
@@ -69,6 +76,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.2-8",
+        subject: Side::Receiver,
         title: "marks farther apart are events of their own: p over what it must be",
         section: "RFC 5348 §5.2: \"Otherwise, S_new is the first packet in a new loss event\"",
         rfc: RFC_5348,
@@ -77,6 +85,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-9",
+        subject: Side::Receiver,
         title: "ECT(0), ECT(1) and not-ECT are no marks: largest p",
         section: "RFC 5348 §5.1",
         rfc: RFC_5348,
@@ -88,6 +97,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-10",
+        subject: Side::Receiver,
         title: "duplicates are not subsequent packets: arrivals above i when it is told lost",
         section: "RFC 5348 §5.1: \"the arrival of at least NDUPACK packets\"",
         rfc: RFC_5348,
@@ -96,6 +106,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "E.5.1-11",
+        subject: Side::Receiver,
         title: "a packet that comes with two above it is not lost, however late: largest p",
         section: "RFC 5348 §5.1",
         rfc: RFC_5348,
