@@ -9,13 +9,19 @@ mod events;
 mod marks;
 mod oracle;
 mod path;
+mod reports;
 
 use crate::check::Check;
 
 /// All, in the order of their numbers.
 pub fn checks() -> Vec<&'static Check> {
-    [marks::CHECKS, events::CHECKS, average::CHECKS]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        marks::CHECKS,
+        events::CHECKS,
+        average::CHECKS,
+        reports::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
