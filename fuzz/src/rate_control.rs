@@ -1,10 +1,11 @@
 //! Any calls in any order on a TFRC sender, a receiver and a sequence number extender.
 
 use arbitrary::{Arbitrary, Unstructured};
+use tfrc::loss::{Average, Weights};
 use tfrc::seq::Extender;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig, Standard};
 
 use crate::Span;
 
@@ -15,8 +16,21 @@ struct Start {
     oscillation_reduction: bool,
     discounting: bool,
     reordering: bool,
+    rfc_3448: bool,
+    small_packets: bool,
+    average: Mean,
     max_credit: Span,
     min_nofeedback: Span,
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Mean {
+    Standard,
+    Falling(u8),
+    Equal(u8),
+    Plain(u8),
+    Ewma(f64),
+    Window(u32),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -71,10 +85,25 @@ pub fn check(data: &[u8]) {
     }
 }
 
+impl Mean {
+    fn config(self) -> Average {
+        match self {
+            Self::Standard => Average::default(),
+            Self::Falling(n) => Average::Weighted(Weights::falling(n.into())),
+            Self::Equal(n) => Average::Weighted(Weights::equal(n.into())),
+            Self::Plain(n) => Average::Plain(n),
+            Self::Ewma(weight) => Average::Ewma(weight),
+            Self::Window(round_trips) => Average::Window(round_trips),
+        }
+    }
+}
+
 struct Flow {
     now: Instant,
     sender: Sender,
     receiver: Receiver,
+    /// RFC 5348's own average: p cannot rise between loss events.
+    rises_with_events_only: bool,
     extender: Extender,
     seq: u64,
 }
@@ -99,8 +128,16 @@ impl Flow {
             receiver: Receiver::new(ReceiverConfig {
                 discounting: start.discounting,
                 reordering: start.reordering,
+                average: start.average.config(),
+                small_packets: start.small_packets,
+                standard: if start.rfc_3448 {
+                    Standard::Rfc3448
+                } else {
+                    Standard::Rfc5348
+                },
                 ..ReceiverConfig::default()
             }),
+            rises_with_events_only: matches!(start.average, Mean::Standard) && !start.small_packets,
             extender: Extender::new(),
             seq: 1_000,
         }
@@ -199,7 +236,7 @@ impl Flow {
         let after = self.receiver.loss_event_rate();
         if arrived.duplicate {
             assert_eq!(after, before);
-        } else if !arrived.new_event && !arrived.merged {
+        } else if self.rises_with_events_only && !arrived.new_event && !arrived.merged {
             assert!(
                 after <= before,
                 "p rises without a loss event: {before:?} to {after:?}"
