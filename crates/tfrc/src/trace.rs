@@ -9,19 +9,19 @@ use crate::units::{LossEventRate, Rate};
 pub enum Trace {
     /// A report was taken in (RFC 5348 §4.3).
     Feedback {
-        /// X from now on.
+        /// X, the allowed rate, from now on.
         allowed_rate: Rate,
-        /// X_inst from now on.
+        /// X_inst, the rate of departures, from now on.
         instantaneous_rate: Rate,
         /// What X is held by.
         bound: Bound,
-        /// R.
+        /// R, the smoothed round-trip time.
         rtt: Duration,
-        /// R_sample.
+        /// R_sample, the round-trip time that this report measured.
         rtt_sample: Duration,
-        /// X_recv as reported.
+        /// X_recv, the receive rate, as reported.
         receive_rate: Rate,
-        /// p as reported.
+        /// p, the loss event rate, as reported.
         loss_event_rate: LossEventRate,
         /// The report covers only time in which less was sent than allowed.
         data_limited: bool,
@@ -30,7 +30,7 @@ pub enum Trace {
     NoFeedback {
         /// What was done.
         branch: Branch,
-        /// X from now on.
+        /// X, the allowed rate, from now on.
         allowed_rate: Rate,
         /// The timer's next interval.
         interval: Duration,

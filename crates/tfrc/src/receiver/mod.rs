@@ -38,9 +38,9 @@ pub struct Report {
     pub timestamp: u32,
     /// t_delay: from that packet's arrival to this report.
     pub delay: Duration,
-    /// X_recv; zero in the first report.
+    /// X_recv: the rate at which data arrived; zero in the first report.
     pub receive_rate: Rate,
-    /// p.
+    /// p: loss events per packet, weighted towards the newest (RFC 5348 §5).
     pub loss_event_rate: LossEventRate,
 }
 
@@ -85,7 +85,7 @@ pub struct Counters {
     pub duplicate: u64,
     /// Received with a congestion mark.
     pub marked: u64,
-    /// Loss events begun.
+    /// Arrivals that began a loss event: a gap that begins several counts once.
     pub loss_events: u64,
 }
 
@@ -167,22 +167,22 @@ impl Receiver {
         })
     }
 
-    /// p as of the last arrival.
+    /// p, the loss event rate, as of the last arrival; zero before the first loss event.
     pub fn loss_event_rate(&self) -> LossEventRate {
         self.estimator.loss_event_rate()
     }
 
-    /// R, as the sender told it.
+    /// R, the round-trip time as the sender told it with its highest packet; `None` before it did.
     pub const fn round_trip_time(&self) -> Option<Duration> {
         self.estimator.round_trip_time()
     }
 
-    /// X_recv of the last report.
+    /// X_recv, the receive rate, of the last report; zero before the second.
     pub const fn receive_rate(&self) -> Rate {
         self.meter.last()
     }
 
-    /// Packets so far.
+    /// Packets since the start.
     pub const fn counters(&self) -> Counters {
         self.counters
     }

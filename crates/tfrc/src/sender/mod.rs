@@ -57,16 +57,16 @@ impl Default for SenderConfig {
     }
 }
 
-/// A report as the sender reads it.
+/// A report as the sender reads it (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Feedback {
     /// t_recvdata: when the last packet received had been sent, on the sender's clock.
     pub sent_at: Instant,
-    /// t_delay.
+    /// t_delay: how long the receiver held the report back after that packet arrived.
     pub delay: Duration,
-    /// X_recv.
+    /// X_recv: the rate at which data arrived.
     pub receive_rate: Rate,
-    /// p.
+    /// p: the loss event rate as the receiver computed it.
     pub loss_event_rate: LossEventRate,
 }
 
@@ -173,7 +173,7 @@ impl Sender {
         })
     }
 
-    /// When the nofeedback timer expires.
+    /// When the nofeedback timer expires (RFC 5348 §4.4): [`Sender::handle_timeout`] is due then.
     pub fn poll_timeout(&self) -> Instant {
         self.nofeedback
     }
@@ -184,7 +184,7 @@ impl Sender {
         self.pacer.next_departure(now)
     }
 
-    /// Notes that a packet of this size left.
+    /// Notes that a packet of this size left at `now`, whether or not it was due.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes) {
         self.sent_since_timer = true;
@@ -193,38 +193,38 @@ impl Sender {
         }
     }
 
-    /// X, the allowed rate.
+    /// X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3).
     pub const fn allowed_rate(&self) -> Rate {
         self.allowed
     }
 
     /// X_inst, the rate of departures: X less what the growing queue on the path asks for
-    /// (RFC 5348 §4.5).
+    /// (RFC 5348 §4.5). Within the same bounds.
     pub const fn instantaneous_rate(&self) -> Rate {
         self.pacer.rate()
     }
 
-    /// What the allowed rate is held by.
+    /// What the allowed rate is held by since the last decision.
     pub const fn bound(&self) -> Bound {
         self.bound
     }
 
-    /// R; `None` before the first report.
+    /// R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3).
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.smoothed()
     }
 
-    /// p as last reported.
+    /// p, the loss event rate as last reported; zero before the first report.
     pub const fn loss_event_rate(&self) -> LossEventRate {
         self.p
     }
 
-    /// X_recv as last reported.
+    /// X_recv, the receive rate as last reported; zero before the first report.
     pub const fn receive_rate(&self) -> Rate {
         self.receive_rate
     }
 
-    /// s.
+    /// s, the size of a full packet as the configuration has it, brought into its range.
     pub const fn segment_size(&self) -> Bytes {
         self.config.segment_size
     }
