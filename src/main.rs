@@ -6,6 +6,7 @@
 mod capture;
 mod cli;
 mod cmd;
+mod conform;
 mod display;
 mod failure;
 mod live;
@@ -62,6 +63,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Call(args) => cmd::call::run(&args),
         Command::Send(args) => cmd::send::run(&args),
         Command::Recv(args) => cmd::recv::run(&args),
+        Command::Conform(args) => cmd::conform::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
     }

@@ -1,6 +1,7 @@
 //! One file a subcommand.
 
 pub(crate) mod call;
+pub(crate) mod conform;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod lab;

@@ -21,6 +21,16 @@ pub enum Side {
     Receiver,
 }
 
+impl Side {
+    /// The one that it talks to.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
 /// What becomes of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -77,6 +87,10 @@ pub struct Interposer {
     script: Script,
     sender: Option<SocketAddr>,
     receiver: SocketAddr,
+    /// The only sender that is listened to, if it is known beforehand.
+    expected: Option<SocketAddr>,
+    /// Their synchronisation sources, for a goodbye in their names.
+    sources: BTreeMap<Side, u32>,
     /// The arrival of the first data packet.
     started: Option<Instant>,
     /// The sender's clock less ours, in microseconds modulo 2^32, at the fastest passage so far.
@@ -93,11 +107,42 @@ impl Interposer {
             script,
             sender: None,
             receiver,
+            expected: None,
+            sources: BTreeMap::new(),
             started: None,
             clock_lead: None,
             waiting: BTreeMap::new(),
             count: 0,
             log: Log::default(),
+        }
+    }
+
+    /// Listens to this sender only.
+    #[must_use]
+    pub fn expecting(mut self, sender: SocketAddr) -> Self {
+        self.expected = Some(sender);
+        self
+    }
+
+    /// Ends the run: from now on nothing passes, and each side is told that the other has left, so that
+    /// it begins anew if it goes on to another run.
+    pub fn say_goodbye(&mut self, now: Instant) {
+        self.script = Box::new(|_| Fate::Drop);
+        self.waiting.clear();
+        for (side, ssrc) in self.sources.clone() {
+            let Some(bytes) = packet::goodbye(ssrc) else {
+                continue;
+            };
+            let waiting = Waiting {
+                to: side.other(),
+                packet: Packet::Other,
+                record: None,
+                held: None,
+                ecn: Ecn::NotEct,
+                bytes,
+            };
+            self.count += 1;
+            self.waiting.insert((now, self.count), waiting);
         }
     }
 
@@ -197,10 +242,15 @@ impl Endpoint for Interposer {
     fn handle_datagram(&mut self, _now: Instant, datagram: Datagram<'_>) {
         let from = if datagram.source == self.receiver {
             Side::Receiver
-        } else {
+        } else if self.expected.is_none_or(|only| only == datagram.source) {
             self.sender = Some(datagram.source);
             Side::Sender
+        } else {
+            return;
         };
+        if let Some(ssrc) = packet::source(datagram.payload) {
+            self.sources.insert(from, ssrc);
+        }
         let arrival = datagram.arrival;
         let seen = packet::read(datagram.payload, datagram.ecn);
         if let (Packet::Data(data), Side::Sender) = (&seen, from) {
@@ -222,10 +272,6 @@ impl Endpoint for Interposer {
         if self.waiting.len() == MAX_WAITING {
             return;
         }
-        let to = match from {
-            Side::Sender => Side::Receiver,
-            Side::Receiver => Side::Sender,
-        };
         let ecn = match &passed {
             Packet::Data(data) => data.ecn,
             Packet::Report(_) | Packet::Other => datagram.ecn,
@@ -233,7 +279,7 @@ impl Endpoint for Interposer {
         let bytes = datagram.payload.to_vec();
         self.count += 1;
         let waiting = Waiting {
-            to,
+            to: from.other(),
             packet: passed,
             record,
             held,

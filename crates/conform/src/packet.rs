@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::{Packet as Rtcp, Packets, TfrcFeedback};
+use evenkeel_rtp::rtcp::{Bye, Packet as Rtcp, Packets, ReceiverReport, TfrcFeedback, sdes};
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 use tfrc::Ecn;
@@ -111,6 +111,22 @@ pub fn write(packet: &Packet, datagram: &mut [u8]) {
     }
 }
 
+/// The synchronisation source that a datagram names as its own.
+pub(crate) fn source(datagram: &[u8]) -> Option<u32> {
+    let at = if is_rtcp(datagram) { 4 } else { 8 };
+    let bytes = datagram.get(at..at + 4)?.first_chunk()?;
+    Some(u32::from_be_bytes(*bytes))
+}
+
+/// A compound in which a source says BYE (RFC 3550 §6.1: a report and a name come first).
+pub(crate) fn goodbye(ssrc: u32) -> Option<Vec<u8>> {
+    let mut buf = [0; 128];
+    let mut len = ReceiverReport { ssrc }.emit(&[], &mut buf)?;
+    len += sdes::emit_cname(ssrc, "interposer", &mut buf[len..])?;
+    len += Bye::emit(ssrc, &mut buf[len..])?;
+    Some(buf[..len].to_vec())
+}
+
 fn read_data(datagram: &[u8], ecn: Ecn) -> Option<Data> {
     let header = RtpPacket::parse(datagram).ok()?.header();
     let at = timing_offset(datagram)?;
@@ -163,7 +179,6 @@ fn put(datagram: &mut [u8], at: usize, bytes: &[u8]) {
 mod tests {
     use super::*;
     use evenkeel_rtp::ext::Element;
-    use evenkeel_rtp::rtcp::{ReceiverReport, sdes};
     use evenkeel_rtp::rtp::RtpHeader;
     use proptest::prelude::*;
 

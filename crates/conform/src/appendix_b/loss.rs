@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::check::{BOTH, Check, Evidence, Outcome, Run, close, ms, packets_of, within};
+use crate::check::{BOTH, Check, Evidence, Outcome, Run, between, close, ms, packets_of, within};
 use crate::interposer::{Fate, Passing, Script, Side};
 use crate::log::{Log, Record};
 use crate::packet::{Packet, Report};
@@ -259,10 +259,7 @@ fn increment(log: &Log) -> Option<f64> {
 
 fn rises(e: &Evidence<'_>, i: usize) -> Outcome {
     let rise = rise(e.log(), i).map(|(before, after)| after.seen.p.get() - before.seen.p.get());
-    Outcome {
-        pass: rise.is_some(),
-        ..within(rise, 0.0, 1.0)
-    }
+    between(rise, f64::MIN_POSITIVE, 1.0)
 }
 
 /// The numbers of `count` packets from the first *i* on, less its own, in the order of their delivery.

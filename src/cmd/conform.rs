@@ -1,0 +1,126 @@
+//! `evenkeel conform`: numbered checks of two implementations through an interface system between them.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+use evenkeel_conform::check::packets_of;
+use evenkeel_conform::interposer::Side;
+use evenkeel_conform::{Check, Run, all};
+
+use crate::cli::ConformArgs;
+use crate::conform::{self, Parties};
+use crate::failure::Failure;
+use crate::setup;
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
+    if let Some(role) = args.role {
+        let run = args.run.as_deref().map(find_run).transpose()?;
+        return conform::serve(role, args, run);
+    }
+    let checks = selected(args)?;
+    if args.list {
+        return list(&checks);
+    }
+    let parties = Parties {
+        rfc: args.rfc(),
+        sender: args.sender.as_deref().map(resolve).transpose()?,
+        receiver: args.receiver.as_deref().map(resolve).transpose()?,
+        bind: args.bind.unwrap_or(match (&args.sender, &args.receiver) {
+            (None, None) => LOOPBACK,
+            (None, Some(_)) => ANYWHERE,
+            (Some(_), _) => RTP,
+        }),
+    };
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let Some(judged) = conform::carry_out(&checks, &parties, &stop)? else {
+        return Err(Failure::runtime("interrupted; nothing was judged"));
+    };
+    if args.json {
+        setup::say(conform::json(&judged))?;
+    } else {
+        for judged in &judged {
+            setup::say(conform::line(judged))?;
+        }
+    }
+    let passed = judged.iter().filter(|judged| judged.outcome.pass).count();
+    let total = judged.len();
+    if passed == total {
+        eprintln!("{passed} of {total} checks pass");
+        Ok(())
+    } else {
+        Err(Failure::runtime(format!("{passed} of {total} checks pass")))
+    }
+}
+
+/// The checks that hold for the standard, concern whom is tested, and match `--only`.
+fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
+    let rfc = args.rfc();
+    let checks: Vec<_> = all()
+        .into_iter()
+        .filter(|check| check.rfc.contains(&rfc))
+        .filter(|check| match (&args.sender, &args.receiver) {
+            (Some(_), _) => {
+                check.subject == Side::Sender && check.runs.iter().all(|run| fits(args, run))
+            }
+            (None, Some(_)) => check.subject == Side::Receiver,
+            (None, None) => true,
+        })
+        .filter(|check| {
+            args.only
+                .as_deref()
+                .is_none_or(|only| check.id.contains(only))
+        })
+        .collect();
+    if checks.is_empty() {
+        let only = args.only.as_deref().unwrap_or_default();
+        return Err(Failure::usage(format!(
+            "--only: no check has {only:?} in its number; `evenkeel conform --list` names them"
+        )));
+    }
+    Ok(checks)
+}
+
+/// True if a sender that we cannot set up may take part in a run.
+fn fits(args: &ConformArgs, run: &Run) -> bool {
+    run.setup == packets_of(args.packet_size)
+}
+
+fn list(checks: &[&Check]) -> Result<(), Failure> {
+    for check in checks {
+        let rfc: Vec<_> = check.rfc.iter().map(|rfc| rfc.number()).collect();
+        setup::say(format_args!(
+            "{:<9} {} ({}; RFC {})",
+            check.id,
+            check.title,
+            check.section,
+            rfc.join(", ")
+        ))?;
+    }
+    Ok(())
+}
+
+fn find_run(name: &str) -> Result<&'static Run, Failure> {
+    let checks = all();
+    let mut runs = checks.iter().flat_map(|check| check.runs);
+    runs.find(|run| run.name == name)
+        .copied()
+        .ok_or_else(|| Failure::usage(format!("--run: there is no run {name:?}")))
+}
+
+fn resolve(name: &str) -> Result<SocketAddr, Failure> {
+    let address = name.to_socket_addrs().ok().and_then(|mut all| all.next());
+    address.ok_or_else(|| {
+        Failure::usage(format!(
+            "{name:?} is no address; give HOST:PORT, such as 192.0.2.7:5004"
+        ))
+    })
+}
+
+const LOOPBACK: SocketAddr = address(std::net::Ipv4Addr::LOCALHOST, 0);
+const ANYWHERE: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 0);
+/// A sender must be told where to send before the suite starts: RTP's registered port (RFC 3551 §8).
+const RTP: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 5_004);
+
+const fn address(host: std::net::Ipv4Addr, port: u16) -> SocketAddr {
+    SocketAddr::new(std::net::IpAddr::V4(host), port)
+}

@@ -1,0 +1,111 @@
+//! An implementation in a process of its own: how it is started, what it does, how it ends.
+
+use std::io::{self, BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use evenkeel_conform::{Implementation, Rfc, Run};
+use evenkeel_net::{Clock, Driver, Socket};
+
+use crate::cli::{ConformArgs, ConformRole};
+use crate::failure::Failure;
+use crate::setup;
+
+/// Runs one implementation until standard input ends, as it does when the parent stops or dies. Its
+/// address is the first line of standard output.
+pub(crate) fn serve(
+    role: ConformRole,
+    args: &ConformArgs,
+    run: Option<&Run>,
+) -> Result<(), Failure> {
+    let socket = Socket::bind(args.bind.unwrap_or(ANY_PORT)).map_err(Failure::usage)?;
+    let clock = Clock::start();
+    let (now, seed) = (clock.now(), setup::network_seed(None));
+    let rfc = args.rfc();
+    let implementation = match (role, args.peer, run) {
+        (ConformRole::Sender, Some(peer), Some(run)) => {
+            Implementation::sender(now, peer, &run.setup, rfc.sender(), seed)
+        }
+        (ConformRole::Sender, ..) => {
+            return Err(Failure::usage("--role sender needs --peer and --run"));
+        }
+        (ConformRole::Receiver, ..) => Implementation::receiver(now, rfc.receiver(), seed),
+    };
+    let handle = Driver::spawn(clock, socket, implementation).map_err(Failure::runtime)?;
+    setup::say(handle.local_address())?;
+    io::copy(&mut io::stdin(), &mut io::sink()).map_err(Failure::runtime)?;
+    handle.stop().map(drop).map_err(Failure::runtime)
+}
+
+/// A child that ends with this value.
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    /// Its end is the child's sign to go.
+    stdin: Option<ChildStdin>,
+    address: SocketAddr,
+}
+
+impl Process {
+    pub(super) fn receiver(rfc: Rfc) -> Result<Self, Failure> {
+        Self::spawn(&["--role", "receiver", "--rfc", rfc.number()])
+    }
+
+    pub(super) fn sender(rfc: Rfc, run: &Run, peer: SocketAddr) -> Result<Self, Failure> {
+        let peer = peer.to_string();
+        let who = ["--role", "sender", "--rfc", rfc.number()];
+        let what = ["--run", run.name, "--peer", &peer];
+        Self::spawn(&[who, what].concat())
+    }
+
+    fn spawn(arguments: &[&str]) -> Result<Self, Failure> {
+        let program = std::env::current_exe().map_err(Failure::runtime)?;
+        let mut child = Command::new(program)
+            .arg("conform")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| Failure::runtime(format!("cannot start a child: {error}")))?;
+        let stdin = child.stdin.take();
+        let mut said = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            BufReader::new(stdout)
+                .read_line(&mut said)
+                .map_err(Failure::runtime)?;
+        }
+        match said.trim().parse() {
+            Ok(address) => Ok(Self {
+                child,
+                stdin,
+                address,
+            }),
+            Err(_) => {
+                end(&mut child);
+                Err(Failure::runtime("a child did not start; it says why above"))
+            }
+        }
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stdin = None;
+        end(&mut self.child);
+    }
+}
+
+/// What it still had to say is of no use to anyone: it is not waited for.
+fn end(child: &mut Child) {
+    // Either fails if it has ended already.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// On this machine, where the parent is.
+const ANY_PORT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);

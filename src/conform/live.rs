@@ -1,0 +1,97 @@
+//! One run in real time: the interface system on a socket between two implementations.
+
+use std::net::SocketAddr;
+
+use evenkeel_conform::{Interposer, Log, Rfc, Run};
+use evenkeel_net::{Clock, Driver, Socket};
+use tfrc::time::Duration;
+
+use super::child::Process;
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// Who is tested.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parties {
+    /// Which behaviour our own implementation has.
+    pub(crate) rfc: Rfc,
+    /// A sender that is there already; a process of ours for each run if `None`.
+    pub(crate) sender: Option<SocketAddr>,
+    /// The same for the receiver.
+    pub(crate) receiver: Option<SocketAddr>,
+    /// Where the interface system listens.
+    pub(crate) bind: SocketAddr,
+}
+
+impl Parties {
+    /// True if the runs must come one after the other: an implementation that is there already takes
+    /// part in one at a time.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.sender.is_some() || self.receiver.is_some()
+    }
+}
+
+/// Carries out a run; `None` if it was interrupted.
+pub(super) fn carry_out(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>, Failure> {
+    let clock = Clock::start();
+    if parties.are_shared() {
+        // Who has just been told goodbye takes no new source before (RFC 3550 §6.3.7 has it wait).
+        wait(&clock, BETWEEN_RUNS, stop);
+    }
+    let receiver = match parties.receiver {
+        Some(_) => None,
+        None => Some(Process::receiver(parties.rfc)?),
+    };
+    let address = receiver.as_ref().map(Process::address).or(parties.receiver);
+    let address = address.ok_or_else(|| Failure::usage("there is no receiver"))?;
+    let socket = Socket::bind(parties.bind).map_err(Failure::usage)?;
+    let mut interposer = Interposer::new(address, (run.script)());
+    if let Some(sender) = parties.sender {
+        interposer = interposer.expecting(sender);
+    }
+    let between = Driver::spawn(clock, socket, interposer).map_err(Failure::runtime)?;
+    let _sender = match parties.sender {
+        Some(_) => None,
+        None => Some(Process::sender(parties.rfc, run, between.local_address())?),
+    };
+    let started = clock.now();
+    loop {
+        let elapsed = between
+            .call(|interposer, now| interposer.elapsed(now))
+            .map_err(Failure::runtime)?;
+        let left = match elapsed {
+            Some(elapsed) => run.lasts.saturating_sub(elapsed),
+            None if clock.now().saturating_since(started) > PATIENCE => {
+                return Err(Failure::runtime(format!(
+                    "{}: no data came from the sender to {}",
+                    run.name,
+                    between.local_address()
+                )));
+            }
+            None => LOOK,
+        };
+        if left.is_zero() || stop.is_asked() {
+            break;
+        }
+        clock.sleep_until(clock.now() + left.min(LOOK));
+    }
+    between
+        .call(Interposer::say_goodbye)
+        .map_err(Failure::runtime)?;
+    let interposer = between.stop().map_err(Failure::runtime)?;
+    Ok((!stop.is_asked()).then(|| interposer.into_log()))
+}
+
+fn wait(clock: &Clock, time: Duration, stop: &Stop) {
+    let end = clock.now() + time;
+    while clock.now() < end && !stop.is_asked() {
+        clock.sleep_until(end.min(clock.now() + LOOK));
+    }
+}
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+/// A sender starts within this; a foreign one may be started by hand.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than the two seconds for which our session distrusts a source that said goodbye.
+const BETWEEN_RUNS: Duration = Duration::from_millis(2_500);
