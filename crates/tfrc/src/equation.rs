@@ -17,6 +17,23 @@ pub fn rate(segment: Bytes, rtt: Duration, p: LossEventRate) -> Rate {
     }
 }
 
+/// [`rate`] with another t_RTO (RFC 5348 §3.1).
+pub fn rate_with_timeout(
+    segment: Bytes,
+    rtt: Duration,
+    timeout: Duration,
+    p: LossEventRate,
+) -> Rate {
+    let (p, root) = (p.get(), sqrt(p.get()));
+    let timeouts = timeout.as_secs_f64() / 4.0 * (CUBIC * p * (1.0 + 32.0 * p * p));
+    let denominator = root * (rtt.as_secs_f64() * LINEAR + timeouts);
+    if denominator > 0.0 {
+        Rate::from_bytes_per_sec(segment.as_f64() / denominator)
+    } else {
+        Rate::INFINITY
+    }
+}
+
 /// The loss event rate at which the equation allows `rate`: the synthetic first interval's inverse
 /// (RFC 5348 §6.3.1, which asks for 5 %; this is exact to rounding).
 ///
@@ -89,6 +106,23 @@ mod tests {
                 "s {s} p {p} R {r}: {got}, not {x}"
             );
         }
+    }
+
+    #[test]
+    fn a_longer_timeout_weighs_where_loss_is_high() {
+        let (s, rtt) = (Bytes::new(1_460), Duration::from_millis(100));
+        let ratio = |timeout, p| {
+            let p = LossEventRate::new(p);
+            rate_with_timeout(s, rtt, timeout, p) / rate(s, rtt, p)
+        };
+        for p in [1e-6, 0.01, 0.5] {
+            assert!((ratio(4 * rtt, p) - 1.0).abs() < 1e-12);
+        }
+        // At p = 0.1 the terms are √(0.2/3) = 0.2582 and 12·√(0.0375)·0.1·1.32 = 0.3067 for 4R.
+        let second = Duration::from_secs(1);
+        let expected = (0.258_199 + 0.306_740) / (0.258_199 + 2.5 * 0.306_740);
+        assert!((ratio(second, 0.1) - expected).abs() < 1e-6);
+        assert!(ratio(second, 1e-6) > 0.999_9);
     }
 
     #[test]

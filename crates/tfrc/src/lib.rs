@@ -93,5 +93,5 @@ pub mod units;
 
 pub use ecn::Ecn;
 pub use receiver::{Arrival, Receiver, ReceiverConfig, Report};
-pub use sender::{Feedback, Sender, SenderConfig};
+pub use sender::{Feedback, RetransmissionTimeout, Sender, SenderConfig};
 pub use standard::Standard;

@@ -115,7 +115,8 @@ pub struct SendConfig {
     /// The largest RTP packet, headers included: the UDP payload. What
     /// exceeds [`MAX_DATAGRAM`](super::MAX_DATAGRAM) no session of ours takes.
     pub packet_size: Bytes,
-    /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here.
+    /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here, but for
+    /// [`SenderConfig::small_packets`], where it is that of others' packets.
     pub tfrc: SenderConfig,
     /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,

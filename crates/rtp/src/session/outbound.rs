@@ -4,7 +4,7 @@ use tfrc::pacer::Pacer;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Feedback, Sender, SenderConfig};
+use tfrc::{Feedback, Sender};
 
 use super::Path;
 use super::config::SendConfig;
@@ -272,11 +272,10 @@ impl Outbound {
 }
 
 fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {
-    Box::new(Sender::new(
-        now,
-        SenderConfig {
-            segment_size: config.packet_size,
-            ..config.tfrc.clone()
-        },
-    ))
+    let mut tfrc = config.tfrc.clone();
+    // TFRC-SP competes with the packets of others, whatever the size of ours.
+    if !tfrc.small_packets {
+        tfrc.segment_size = config.packet_size;
+    }
+    Box::new(Sender::new(now, tfrc))
 }

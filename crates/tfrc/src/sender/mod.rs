@@ -1,17 +1,22 @@
 //! The data sender (RFC 5348 §4): reports in, the allowed rate and departure times out.
 
 mod limits;
+mod rfc3448;
+mod rfc5348;
 mod rtt;
+mod small_packets;
 
 use core::time::Duration;
 
+use crate::Standard;
 use crate::equation;
 use crate::pacer::Pacer;
 use crate::time::Instant;
-use crate::trace::{Bound, Branch, Trace};
+use crate::trace::{Bound, Trace};
 use crate::units::{Bytes, LossEventRate, Rate};
 use limits::{DataLimit, ReceiveRates};
 use rtt::RoundTrip;
+use small_packets::SmallPackets;
 
 /// t_mbi: one packet in this time is the slowest that a sender gets (RFC 5348 §4.3).
 const MAX_BACKOFF: f64 = 64.0;
@@ -44,6 +49,28 @@ pub struct SenderConfig {
     /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
     /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.
     pub min_nofeedback: Duration,
+    /// t_RTO in the throughput equation. 4R by default.
+    pub retransmission_timeout: RetransmissionTimeout,
+    /// TFRC-SP, the variant for applications of small packets (RFC 4828): the rate of a TCP with packets
+    /// of `segment_size`, less what headers take, and 10 ms at least from packet to packet. The receiver
+    /// must do its part ([`crate::ReceiverConfig::small_packets`]). Off by default.
+    pub small_packets: bool,
+    /// The edition of the standard. RFC 5348 by default.
+    pub standard: Standard,
+}
+
+/// t_RTO, the time after which a TCP would send again, in the throughput equation (RFC 5348 §3.1). It
+/// weighs where p is high. The nofeedback timer is not concerned, nor the receiver's first loss interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RetransmissionTimeout {
+    /// 4R, which SHOULD be used: fair to TCPs of fine timers.
+    #[default]
+    FourRoundTrips,
+    /// max(4R, 1 s), the minimum that RFC 6298 §2.4 gives to TCP: less, where the round trip is shorter
+    /// than a quarter of a second.
+    AtLeastASecond,
+    /// SRTT + 4·RTTVAR, at least 1 s (RFC 6298 §2), over one sample a report.
+    Rfc6298,
 }
 
 impl Default for SenderConfig {
@@ -53,6 +80,9 @@ impl Default for SenderConfig {
             oscillation_reduction: true,
             max_credit: Duration::from_millis(10),
             min_nofeedback: Duration::from_millis(20),
+            retransmission_timeout: RetransmissionTimeout::default(),
+            small_packets: false,
+            standard: Standard::default(),
         }
     }
 }
@@ -74,8 +104,10 @@ pub struct Feedback {
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
-    /// X.
+    /// X, headers included where they count (RFC 4828 §3).
     allowed: Rate,
+    /// What headers leave of X; 1 where they do not count.
+    payload_share: f64,
     bound: Bound,
     p: LossEventRate,
     receive_rate: Rate,
@@ -87,6 +119,7 @@ pub struct Sender {
     nofeedback: Instant,
     sent_since_timer: bool,
     pacer: Pacer,
+    small_packets: Option<SmallPackets>,
 }
 
 impl Sender {
@@ -96,6 +129,7 @@ impl Sender {
         let allowed = Rate::from_bytes_per_sec(config.segment_size.as_f64());
         Self {
             allowed,
+            payload_share: 1.0,
             bound: Bound::Unknown,
             p: LossEventRate::ZERO,
             receive_rate: Rate::ZERO,
@@ -106,6 +140,7 @@ impl Sender {
             nofeedback: now + FIRST_NOFEEDBACK,
             sent_since_timer: false,
             pacer: Pacer::new(config.max_credit, allowed, None),
+            small_packets: config.small_packets.then(SmallPackets::default),
             config,
         }
     }
@@ -123,31 +158,21 @@ impl Sender {
         let p_rose = feedback.loss_event_rate > self.p;
         self.p = feedback.loss_event_rate;
         self.receive_rate = feedback.receive_rate;
+        if let Some(packets) = &self.small_packets {
+            self.payload_share = packets.payload_share();
+        }
         let covered_data_limited = self.data_limit.covers(feedback.sent_at, rtt);
         // A first report, X_recv = 0, tells nothing of the interval (RFC 5348 §4.3).
         let data_limited = covered_data_limited && feedback.receive_rate > Rate::ZERO;
 
-        if first {
-            self.receive_rates.begin(now);
-            self.set_rate(self.initial_rate(), Bound::Initial);
-            self.doubled = now;
-            // W_init / R replaces step 4, yet a loss that is known already allows no more than it would.
-            if self.equation_rate() < self.allowed {
-                self.follow_equation(Rate::INFINITY);
-            }
-        } else {
-            let limit = self.receive_limit(now, data_limited, p_rose);
-            if !self.p.is_zero() {
-                self.follow_equation(limit);
-            } else if now.saturating_since(self.doubled) >= rtt {
-                self.slow_start(limit);
-                self.doubled = now;
-            }
+        match self.config.standard {
+            Standard::Rfc5348 => self.adapt_rfc5348(now, first, data_limited, p_rose),
+            Standard::Rfc3448 => self.adapt_rfc3448(now, first),
         }
         self.restart_timer(now);
         self.set_pace();
         Trace::Feedback {
-            allowed_rate: self.allowed,
+            allowed_rate: self.allowed_rate(),
             instantaneous_rate: self.instantaneous_rate(),
             bound: self.bound,
             rtt,
@@ -163,12 +188,15 @@ impl Sender {
         if now < self.nofeedback {
             return None;
         }
-        let branch = self.expire(now);
+        let branch = match self.config.standard {
+            Standard::Rfc5348 => self.expire_rfc5348(now),
+            Standard::Rfc3448 => self.expire_rfc3448(now),
+        };
         self.restart_timer(now);
         self.set_pace();
         Some(Trace::NoFeedback {
             branch,
-            allowed_rate: self.allowed,
+            allowed_rate: self.allowed_rate(),
             interval: self.nofeedback.saturating_since(now),
         })
     }
@@ -181,7 +209,11 @@ impl Sender {
     /// When the next packet may leave; not later than `now` means at once (RFC 5348 §4.6).
     #[inline]
     pub fn next_departure(&self, now: Instant) -> Instant {
-        self.pacer.next_departure(now)
+        let departure = self.pacer.next_departure(now);
+        match &self.small_packets {
+            None => departure,
+            Some(packets) => departure.max(packets.next_departure()),
+        }
     }
 
     /// Notes that a packet of this size left at `now`, whether or not it was due.
@@ -191,11 +223,15 @@ impl Sender {
         if self.pacer.handle_sent(now, size) {
             self.data_limit.handle_permission_used(now);
         }
+        if let Some(packets) = &mut self.small_packets {
+            packets.handle_sent(now, size, self.p);
+        }
     }
 
-    /// X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3).
-    pub const fn allowed_rate(&self) -> Rate {
-        self.allowed
+    /// X, the allowed rate: between s/64 and 10¹² bytes a second (RFC 5348 §4.3), less what headers take
+    /// where they count ([`SenderConfig::small_packets`]).
+    pub fn allowed_rate(&self) -> Rate {
+        self.allowed * self.payload_share
     }
 
     /// X_inst, the rate of departures: X less what the growing queue on the path asks for
@@ -238,33 +274,26 @@ impl Sender {
         Rate::from_bytes_per_sec(self.segment_size().as_f64() / MAX_BACKOFF)
     }
 
-    /// W_init / R (RFC 5348 §4.2, after RFC 3390).
-    fn initial_rate(&self) -> Rate {
-        let mss = self.config.segment_size.get();
-        Bytes::new((4 * mss).min((2 * mss).max(4_380))) / self.round_trip()
-    }
-
     /// X_Bps.
     fn equation_rate(&self) -> Rate {
-        equation::rate(self.segment_size(), self.round_trip(), self.p)
+        let (segment, rtt) = (self.segment_size(), self.round_trip());
+        let second = Duration::from_secs(1);
+        let timeout = match self.config.retransmission_timeout {
+            RetransmissionTimeout::FourRoundTrips => {
+                return equation::rate(segment, rtt, self.p);
+            }
+            RetransmissionTimeout::AtLeastASecond => second.max(4 * rtt),
+            RetransmissionTimeout::Rfc6298 => self.rtt.timeout().max(second),
+        };
+        equation::rate_with_timeout(segment, rtt, timeout, self.p)
     }
 
-    /// recv_limit (RFC 5348 §4.3 step 4).
-    fn receive_limit(&mut self, now: Instant, data_limited: bool, p_rose: bool) -> Rate {
-        if !data_limited {
-            self.receive_rates
-                .update(self.receive_rate, now, self.round_trip());
-        } else if p_rose {
-            self.receive_rates.halve();
-            self.receive_rates.maximise(self.receive_rate * 0.85, now);
-            return self.receive_rates.max();
-        } else {
-            self.receive_rates.maximise(self.receive_rate, now);
-        }
-        self.receive_rates.max() * 2.0
+    /// X_recv, headers included where they count.
+    fn received(&self) -> Rate {
+        self.receive_rate / self.payload_share
     }
 
-    /// X = max(min(X_Bps, recv_limit), s/t_mbi).
+    /// X = max(min(X_Bps, limit), s/t_mbi).
     fn follow_equation(&mut self, limit: Rate) {
         let equation = self.equation_rate();
         self.set_rate(
@@ -277,15 +306,14 @@ impl Sender {
         );
     }
 
-    /// X = max(min(2X, recv_limit), initial_rate).
-    fn slow_start(&mut self, limit: Rate) {
+    /// X = max(min(2X, limit), initial).
+    fn slow_start(&mut self, limit: Rate, initial: Rate) {
         let doubled = self.allowed * 2.0;
         let bound = if doubled <= limit {
             Bound::SlowStart
         } else {
             Bound::ReceiveRate
         };
-        let initial = self.initial_rate();
         if doubled.min(limit) < initial {
             self.set_rate(initial, Bound::Initial);
         } else {
@@ -302,58 +330,20 @@ impl Sender {
         };
     }
 
-    /// RFC 5348 §4.4 step 1.
-    fn expire(&mut self, now: Instant) -> Branch {
-        let idle = !self.sent_since_timer;
-        let receive_rate = self.receive_rates.max();
-        let known = self.rtt.smoothed().is_some();
-        let recover = if known {
-            self.initial_rate()
-        } else {
-            Rate::INFINITY
-        };
-        if !known && !idle {
-            self.set_rate(self.allowed / 2.0, Bound::Unknown);
-            return Branch::BeforeFirstReport;
-        }
-        let slow = if self.p.is_zero() {
-            self.allowed < recover * 2.0
-        } else {
-            receive_rate < recover
-        };
-        if idle && slow {
-            return Branch::Idle;
-        }
-        if self.p.is_zero() {
-            self.set_rate(self.allowed / 2.0, Bound::SlowStart);
-            return Branch::WithoutLoss;
-        }
-        let equation = self.equation_rate();
-        if equation > receive_rate * 2.0 {
-            self.update_limits(receive_rate, now);
-            Branch::ReceiveRateHalved
-        } else {
-            self.update_limits(equation / 2.0, now);
-            Branch::EquationHalved
-        }
-    }
-
-    /// Update_Limits(timer_limit) (RFC 5348 §4.4).
-    fn update_limits(&mut self, limit: Rate, now: Instant) {
-        self.receive_rates
-            .replace(limit.max(self.floor()) / 2.0, now);
-        self.follow_equation(self.receive_rates.max() * 2.0);
-    }
-
     /// Passes X_inst and R on to what asks for them with every packet.
     fn set_pace(&mut self) {
         let rate = if self.config.oscillation_reduction {
-            (self.allowed * self.rtt.oscillation_factor())
-                .max(self.floor())
-                .min(MAX_RATE)
+            let rate = self.allowed * self.rtt.oscillation_factor();
+            let floor = match self.config.standard {
+                Standard::Rfc5348 => self.floor(),
+                // RFC 3448 §4.5 has none.
+                Standard::Rfc3448 => Rate::ZERO,
+            };
+            rate.max(floor).min(MAX_RATE)
         } else {
             self.allowed
         };
+        let rate = rate * self.payload_share;
         self.pacer.set_rate(rate, self.rtt.smoothed());
         self.data_limit.set_round_trip(self.round_trip());
     }

@@ -7,6 +7,9 @@ use crate::units::duration_from_secs;
 
 /// q and q2 (RFC 5348 §4.3, §4.5).
 const Q: f64 = 0.9;
+/// α and β (RFC 6298 §2.3).
+const ALPHA: f64 = 1.0 / 8.0;
+const BETA: f64 = 1.0 / 4.0;
 
 /// R and R_sqmean.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,9 @@ struct State {
     sqrt_sample: f64,
     /// R_sqmean.
     sqmean: f64,
+    /// SRTT and RTTVAR (RFC 6298 §2).
+    srtt: f64,
+    variation: f64,
 }
 
 impl RoundTrip {
@@ -34,11 +40,15 @@ impl RoundTrip {
                 smoothed: sample,
                 sqrt_sample,
                 sqmean: sqrt_sample,
+                srtt: sample,
+                variation: sample / 2.0,
             },
             Some(old) => State {
                 smoothed: Q * old.smoothed + (1.0 - Q) * sample,
                 sqrt_sample,
                 sqmean: Q * old.sqmean + (1.0 - Q) * sqrt_sample,
+                srtt: (1.0 - ALPHA) * old.srtt + ALPHA * sample,
+                variation: (1.0 - BETA) * old.variation + BETA * (old.srtt - sample).abs(),
             },
         });
     }
@@ -46,6 +56,14 @@ impl RoundTrip {
     /// R; `None` before the first sample.
     pub(super) fn smoothed(&self) -> Option<Duration> {
         self.state.map(|state| duration_from_secs(state.smoothed))
+    }
+
+    /// RTO without its minimum, SRTT + 4·RTTVAR (RFC 6298 §2; our clock's granularity is below any
+    /// RTTVAR that matters beside that minimum). Zero before the first sample.
+    pub(super) fn timeout(&self) -> Duration {
+        self.state.map_or(Duration::ZERO, |state| {
+            duration_from_secs(state.srtt + 4.0 * state.variation)
+        })
     }
 
     /// R_sqmean / √R_sample: below one while the queue on the path grows (RFC 5348 §4.5).
@@ -76,6 +94,17 @@ mod tests {
             let got = rtt.smoothed().unwrap().as_secs_f64() * 1e3;
             assert!((got - expected).abs() < 0.001, "{got}, not {expected}");
         }
+    }
+
+    /// RFC 6298 §2.2, §2.3: R = 400 ms, then 600 ms.
+    #[test]
+    fn the_timeout_is_that_of_tcp() {
+        let mut rtt = RoundTrip::default();
+        rtt.update(ms(400));
+        assert_eq!(rtt.timeout(), ms(400 + 4 * 200));
+        rtt.update(ms(600));
+        // SRTT = 425, RTTVAR = 3/4·200 + 1/4·200.
+        assert_eq!(rtt.timeout(), ms(425 + 4 * 200));
     }
 
     /// The thesis's checks 36 to 39.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::trace::Branch;
 use proptest::prelude::*;
 use std::vec;
 use std::vec::Vec;
@@ -414,4 +415,104 @@ fn a_receiver_that_claims_everything_cannot_make_the_rate_infinite() {
 /// Any number, often one near an end of the range.
 fn extreme() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..20u64, u64::MAX - 20..=u64::MAX]
+}
+
+#[test]
+fn a_longer_retransmission_timeout_lowers_the_rate_of_the_equation() {
+    let rate = |retransmission_timeout| {
+        let mut sender = Sender::new(
+            Instant::ZERO,
+            SenderConfig {
+                retransmission_timeout,
+                ..config()
+            },
+        );
+        sender.handle_sent(Instant::ZERO, SIZE);
+        sender.handle_feedback(at(100), &report(at(100), 0.0, 0.1));
+        trace_rate(sender.handle_feedback(at(200), &report(at(200), 1e9, 0.1)))
+    };
+    let of = |timeout| {
+        equation::rate_with_timeout(SIZE, RTT, timeout, LossEventRate::new(0.1)).bytes_per_sec()
+    };
+    let second = Duration::from_secs(1);
+    assert_eq!(
+        rate(RetransmissionTimeout::FourRoundTrips).round(),
+        of(4 * RTT).round()
+    );
+    assert_eq!(rate(RetransmissionTimeout::AtLeastASecond), of(second));
+    // SRTT + 4·RTTVAR is below a second.
+    assert_eq!(rate(RetransmissionTimeout::Rfc6298), of(second));
+}
+
+/// RFC 4828 §3: 160-byte packets keep 160/200 of what the equation gives for 1,460.
+#[test]
+fn small_packets_get_the_rate_of_large_ones_less_their_headers() {
+    let mut sender = Sender::new(
+        Instant::ZERO,
+        SenderConfig {
+            small_packets: true,
+            ..config()
+        },
+    );
+    let size = Bytes::new(160);
+    let mut now = Instant::ZERO;
+    for _ in 0..20 {
+        sender.handle_sent(now, size);
+        now += Duration::from_millis(10);
+        assert_eq!(
+            sender.next_departure(now).max(now),
+            sender.next_departure(now)
+        );
+    }
+    sender.handle_feedback(now, &report(now, 0.0, 0.0));
+    sender.handle_feedback(now + RTT, &report(now + RTT, 1e9, 0.05));
+    let equation = equation::rate(SIZE, RTT, LossEventRate::new(0.05)).bytes_per_sec();
+    let rate = sender.allowed_rate().bytes_per_sec();
+    assert!((rate / (equation * 0.8) - 1.0).abs() < 1e-9, "{rate}");
+    assert!((sender.instantaneous_rate().bytes_per_sec() / rate - 1.0).abs() < 1e-9);
+}
+
+/// At X = 2·X_recv less headers a sender of packets as small as the headers would never start.
+#[test]
+fn small_packets_do_not_keep_slow_start_from_doubling() {
+    let mut sender = Sender::new(
+        Instant::ZERO,
+        SenderConfig {
+            small_packets: true,
+            ..config()
+        },
+    );
+    let size = Bytes::new(40);
+    sender.handle_sent(Instant::ZERO, size);
+    sender.handle_feedback(at(100), &report(at(100), 0.0, 0.0));
+    let first = sender.allowed_rate();
+    for ms in [200, 300, 400, 500] {
+        sender.handle_sent(at(ms), size);
+        let received = sender.allowed_rate().bytes_per_sec();
+        sender.handle_feedback(at(ms), &report(at(ms), received, 0.0));
+    }
+    let factor = sender.allowed_rate() / first;
+    assert!((factor - 16.0).abs() < 1e-9, "{factor}");
+}
+
+#[test]
+fn without_oscillation_reduction_packets_leave_at_the_allowed_rate() {
+    for oscillation_reduction in [true, false] {
+        let mut sender = Sender::new(
+            Instant::ZERO,
+            SenderConfig {
+                oscillation_reduction,
+                ..config()
+            },
+        );
+        sender.handle_sent(Instant::ZERO, SIZE);
+        sender.handle_feedback(at(100), &report(at(100), 0.0, 0.0));
+        let slow = Feedback {
+            sent_at: at(100),
+            ..report(at(300), 40_000.0, 0.0)
+        };
+        sender.handle_feedback(at(300), &slow);
+        let reduced = sender.instantaneous_rate() < sender.allowed_rate();
+        assert_eq!(reduced, oscillation_reduction);
+    }
 }

@@ -180,6 +180,7 @@ fn follow_sender(seed: u64) -> Vec<Decision> {
         oscillation_reduction: random.chance(0.7),
         max_credit: Duration::from_millis(random.pick(&[0, 10, 1_000])),
         min_nofeedback: Duration::from_millis(random.pick(&[0, 20])),
+        ..SenderConfig::default()
     };
     let mut now = Instant::from_micros(random.below(0, 1_000_000));
     let mut fast = tfrc::Sender::new(now, config.clone());
