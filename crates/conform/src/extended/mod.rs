@@ -9,7 +9,9 @@ mod events;
 mod marks;
 mod oracle;
 mod path;
+mod rate;
 mod reports;
+mod silence;
 
 use crate::check::Check;
 
@@ -20,6 +22,8 @@ pub fn checks() -> Vec<&'static Check> {
         events::CHECKS,
         average::CHECKS,
         reports::CHECKS,
+        rate::CHECKS,
+        silence::CHECKS,
     ]
     .into_iter()
     .flatten()
