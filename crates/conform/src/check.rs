@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::time::Duration;
 
 use tfrc::time::Instant;
-use tfrc::{ReceiverConfig, SenderConfig};
+use tfrc::{ReceiverConfig, SenderConfig, Standard};
 
 use crate::interposer::{Script, Side};
 use crate::log::Log;
@@ -29,12 +29,27 @@ impl Rfc {
 
     /// A sender that behaves so.
     pub fn sender(self) -> SenderConfig {
-        SenderConfig::default()
+        SenderConfig {
+            standard: self.into(),
+            ..SenderConfig::default()
+        }
     }
 
     /// A receiver that behaves so.
     pub fn receiver(self) -> ReceiverConfig {
-        ReceiverConfig::default()
+        ReceiverConfig {
+            standard: self.into(),
+            ..ReceiverConfig::default()
+        }
+    }
+}
+
+impl From<Rfc> for Standard {
+    fn from(rfc: Rfc) -> Self {
+        match rfc {
+            Rfc::Rfc3448 => Self::Rfc3448,
+            Rfc::Rfc5348 => Self::Rfc5348,
+        }
     }
 }
 
