@@ -58,6 +58,11 @@ impl Instant {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// The time from `earlier` to `self`, or zero if `earlier` is later.
+    pub(crate) const fn nanos_since(self, earlier: Self) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+
     /// The time from `earlier` to `self`, or `None` if `earlier` is later.
     pub const fn checked_since(self, earlier: Self) -> Option<Duration> {
         match self.0.checked_sub(earlier.0) {

@@ -63,6 +63,20 @@ impl LossEstimator {
         }
     }
 
+    /// Takes in a packet that tells nothing but that it came: the next in order with nothing missing
+    /// below, not marked, with a round-trip time. False for any other, which
+    /// [`LossEstimator::handle_arrival`] then takes in.
+    #[inline]
+    pub(crate) fn handle_next(&mut self, arrival: &Arrival) -> bool {
+        let plain = arrival.rtt.is_some()
+            && !arrival.ecn.is_marked()
+            && self.history.record_next(arrival.seq, arrival.at);
+        if plain {
+            self.rtt = arrival.rtt;
+        }
+        plain
+    }
+
     /// Takes in one packet. `first_interval` gives the synthetic interval before the first loss event
     /// (RFC 5348 §6.3.1) and is called at most once between resets to no loss at all.
     pub fn handle_arrival(
@@ -112,6 +126,11 @@ impl LossEstimator {
             self.intervals.add_losses(1, arrival.seq);
         }
         arrived
+    }
+
+    /// When the last packet arrived; the zero of time before the first.
+    pub(crate) const fn latest_arrival(&self) -> Instant {
+        self.history.latest_arrival()
     }
 
     /// p: zero before the first loss event.

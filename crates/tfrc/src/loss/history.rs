@@ -180,6 +180,22 @@ impl History {
         self.latest.1
     }
 
+    /// Records the packet after the highest if nothing is missing below it; false if `seq` is another one
+    /// or something is.
+    #[inline]
+    pub(super) fn record_next(&mut self, seq: u64, at: Instant) -> bool {
+        let Some(highest) = &mut self.highest else {
+            return false;
+        };
+        // Nothing comes after the last number of all.
+        if self.pending.len() != 0 || seq.wrapping_sub(1) != *highest || seq == 0 {
+            return false;
+        }
+        *highest = seq;
+        self.latest = (seq, at);
+        true
+    }
+
     /// Records an arrival. Losses that it reveals are then taken with [`History::next_loss`].
     pub(super) fn record(&mut self, seq: u64, at: Instant) -> Recorded {
         let Some(highest) = self.highest else {

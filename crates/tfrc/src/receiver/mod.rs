@@ -96,11 +96,14 @@ pub struct Receiver {
     meter: RateMeter,
     schedule: Schedule,
     counters: Counters,
-    latest: Option<(u32, Instant)>,
+    /// Of the last packet.
+    timestamp: u32,
     /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
     /// p rises above it (RFC 5348 §6.1).
     computed: LossEventRate,
     standard: Standard,
+    /// Nothing has come since it was computed.
+    is_computed: bool,
 }
 
 impl Receiver {
@@ -115,14 +118,27 @@ impl Receiver {
             meter: RateMeter::new(),
             schedule: Schedule::new(),
             counters: Counters::default(),
-            latest: None,
+            timestamp: 0,
             computed: LossEventRate::ZERO,
             standard: config.standard,
+            is_computed: false,
         }
     }
 
     /// Takes in a data packet (RFC 5348 §6.1); a report may be due at once afterwards.
+    #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> Arrived {
+        self.is_computed = false;
+        if self.estimator.handle_next(arrival) {
+            self.note(arrival, false);
+            Arrived::default()
+        } else {
+            self.handle_news(arrival)
+        }
+    }
+
+    /// Takes in a packet that may tell of a loss, a mark or reordering.
+    fn handle_news(&mut self, arrival: &Arrival) -> Arrived {
         let (meter, standard) = (&self.meter, self.standard);
         let rtt = arrival.rtt.or(self.estimator.round_trip_time());
         let arrived = self
@@ -133,17 +149,33 @@ impl Receiver {
             return arrived;
         }
         self.count(arrival, arrived);
-        self.meter.handle_data(arrival.at, arrival.size);
-        self.latest = Some((arrival.timestamp, arrival.at));
-        if self.standard.silence_keeps_timer() {
-            let interval = rtt.unwrap_or(Duration::ZERO);
-            self.schedule.keep_phase(arrival.at, interval);
-        }
         let p_rose = arrived.new_event && self.p_rises();
         let rtt_unknown = self.estimator.round_trip_time().is_none();
-        self.schedule
-            .handle_data(arrival.at, p_rose || arrived.merged || rtt_unknown);
+        self.note(arrival, p_rose || arrived.merged || rtt_unknown);
         arrived
+    }
+
+    /// What every packet brings, and whether the report about it cannot wait.
+    #[inline]
+    fn note(&mut self, arrival: &Arrival, urgent: bool) {
+        self.counters.received += 1;
+        self.meter.handle_data(arrival.at, arrival.size);
+        self.timestamp = arrival.timestamp;
+        if !self.schedule.is_settled(arrival.at, urgent) {
+            self.settle(arrival, urgent);
+        }
+    }
+
+    /// Once a report at least, with the first packet after it.
+    #[inline(never)]
+    fn settle(&mut self, arrival: &Arrival, urgent: bool) {
+        self.meter.handle_first(arrival.at);
+        if self.standard.silence_keeps_timer() {
+            let rtt = arrival.rtt.or(self.estimator.round_trip_time());
+            self.schedule
+                .keep_phase(arrival.at, rtt.unwrap_or(Duration::ZERO));
+        }
+        self.schedule.handle_data(arrival.at, urgent);
     }
 
     /// When [`Receiver::poll_report`] has something to do: an instant that has passed means at once.
@@ -152,19 +184,21 @@ impl Receiver {
     }
 
     /// The report that is due, if one is (RFC 5348 §6.2). Restarts the feedback timer.
+    #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<Report> {
-        let (timestamp, arrived) = self.latest?;
+        self.schedule.is_due(now).then(|| self.report(now))
+    }
+
+    fn report(&mut self, now: Instant) -> Report {
         let rtt = self.estimator.round_trip_time();
-        if !self.schedule.expire(now, rtt) {
-            return None;
-        }
-        self.computed = self.estimator.loss_event_rate();
-        Some(Report {
-            timestamp,
-            delay: now.saturating_since(arrived),
+        self.schedule.restart(now, rtt);
+        self.compute();
+        Report {
+            timestamp: self.timestamp,
+            delay: now.saturating_since(self.estimator.latest_arrival()),
             receive_rate: self.meter.report(rtt),
             loss_event_rate: self.computed,
-        })
+        }
     }
 
     /// p, the loss event rate, as of the last arrival; zero before the first loss event.
@@ -187,15 +221,22 @@ impl Receiver {
         self.counters
     }
 
+    /// Computes p, unless nothing has come since.
+    fn compute(&mut self) {
+        if !self.is_computed {
+            self.computed = self.estimator.loss_event_rate();
+            self.is_computed = true;
+        }
+    }
+
     /// Computes p (RFC 5348 §6.1 steps 3 and 4).
     fn p_rises(&mut self) -> bool {
         let previous = self.computed;
-        self.computed = self.estimator.loss_event_rate();
+        self.compute();
         self.computed > previous
     }
 
     fn count(&mut self, arrival: &Arrival, arrived: Arrived) {
-        self.counters.received += 1;
         self.counters.marked += u64::from(arrival.ecn.is_marked());
         self.counters.lost = self
             .counters

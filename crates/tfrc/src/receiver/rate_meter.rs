@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::units::{Bytes, Rate};
 
 /// Reports looked back at. Expedited ones follow each other within a round trip; one of four is
@@ -25,6 +25,7 @@ struct Mark {
 #[derive(Clone, Debug)]
 pub(super) struct RateMeter {
     marks: [Option<Mark>; MARKS],
+    newest: usize,
     latest: Instant,
     bytes: u64,
     largest_packet: Bytes,
@@ -36,6 +37,7 @@ impl RateMeter {
     pub(super) const fn new() -> Self {
         Self {
             marks: [None; MARKS],
+            newest: 0,
             latest: Instant::ZERO,
             bytes: 0,
             largest_packet: Bytes::ZERO,
@@ -44,16 +46,23 @@ impl RateMeter {
         }
     }
 
-    pub(super) fn handle_data(&mut self, at: Instant, size: Bytes) {
+    /// Notes when a packet came, if it is the first since a report; to be told of that one at least.
+    pub(super) fn handle_first(&mut self, at: Instant) {
         if let Some(Mark {
             next: next @ None, ..
-        }) = &mut self.marks[0]
+        }) = &mut self.marks[self.newest % MARKS]
         {
             *next = Some(at);
         }
+    }
+
+    #[inline]
+    pub(super) fn handle_data(&mut self, at: Instant, size: Bytes) {
         self.latest = self.latest.max(at);
         self.bytes = self.bytes.saturating_add(size.get());
-        self.largest_packet = self.largest_packet.max(size);
+        if size > self.largest_packet {
+            self.largest_packet = size;
+        }
     }
 
     /// X_recv for a report. The first is zero (RFC 5348 §6.3).
@@ -61,8 +70,8 @@ impl RateMeter {
         let rate = self.measure(rtt);
         self.largest = self.largest.max(rate);
         self.last = rate;
-        self.marks.rotate_right(1);
-        self.marks[0] = Some(Mark {
+        self.newest = (self.newest + 1) % MARKS;
+        self.marks[self.newest] = Some(Mark {
             last: self.latest,
             next: None,
             bytes: self.bytes,
@@ -94,9 +103,17 @@ impl RateMeter {
     /// most recent feedback timer expiration that was at least R_(m-1) seconds ago" (RFC 5348 §6.2).
     fn measure(&self, rtt: Option<Duration>) -> Rate {
         let rtt = rtt.unwrap_or(Duration::ZERO);
-        let mut marks = self.marks.iter().flatten();
-        let old_enough = |mark: &&Mark| self.latest.saturating_since(mark.last) >= rtt;
-        let Some(mark) = marks.clone().find(old_enough).or_else(|| marks.next_back()) else {
+        let round_trip = Nanos::from(rtt);
+        let newest_first =
+            (0..MARKS).filter_map(|age| self.marks[(self.newest + MARKS - age) % MARKS].as_ref());
+        let mut found = None;
+        for mark in newest_first {
+            found = Some(mark);
+            if self.latest.nanos_since(mark.last) >= round_trip {
+                break;
+            }
+        }
+        let Some(mark) = found else {
             return Rate::ZERO;
         };
         let bytes = Bytes::new(self.bytes - mark.bytes);
@@ -106,7 +123,7 @@ impl RateMeter {
         // After a silence of more than a round trip the time before the first packet says nothing about
         // the path: X_recv is then at least one packet per round trip (RFC 5348 §6.2).
         let next = mark.next.unwrap_or(self.latest);
-        let window = if next.saturating_since(mark.last) > rtt {
+        let window = if next.nanos_since(mark.last) > round_trip {
             self.latest.saturating_since(next).max(rtt)
         } else {
             self.latest.saturating_since(mark.last)
@@ -131,9 +148,10 @@ mod tests {
 
     /// A packet of 1,000 bytes at each of these times.
     fn feed(meter: &mut RateMeter, times: impl IntoIterator<Item = u64>) {
-        times
-            .into_iter()
-            .for_each(|ms| meter.handle_data(at(ms), Bytes::new(1_000)));
+        times.into_iter().for_each(|ms| {
+            meter.handle_first(at(ms));
+            meter.handle_data(at(ms), Bytes::new(1_000));
+        });
     }
 
     #[test]

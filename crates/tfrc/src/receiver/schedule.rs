@@ -10,28 +10,43 @@ use crate::time::Instant;
 pub(super) struct Schedule {
     /// The timer's next expiry; `None` before the first report, and while none is owed.
     timer: Option<Instant>,
-    /// Set when a report must not wait for the timer.
-    urgent: Option<Instant>,
     /// Data came since the last report.
     data: bool,
+    /// The report about it must not wait for the timer.
+    urgent: bool,
+    /// When that report is due.
+    due: Instant,
+    /// Further data before this changes nothing, if it can wait.
+    settled: Instant,
 }
 
 impl Schedule {
     pub(super) const fn new() -> Self {
         Self {
             timer: None,
-            urgent: None,
             data: false,
+            urgent: false,
+            due: Instant::MAX,
+            settled: Instant::ZERO,
         }
+    }
+
+    /// True if [`Schedule::handle_data`] would change nothing, nor [`Schedule::keep_phase`] before it.
+    #[inline]
+    pub(super) fn is_settled(&self, at: Instant, urgent: bool) -> bool {
+        at < self.settled && !urgent
     }
 
     /// Notes data, and whether the report about it cannot wait.
     pub(super) fn handle_data(&mut self, at: Instant, urgent: bool) {
         self.data = true;
-        // No timer runs before the first packet, or after one ran out without data.
-        let silent = self.timer.is_none_or(|timer| timer <= at);
-        if (urgent || silent) && self.urgent.is_none() {
-            self.urgent = Some(at);
+        if self.urgent {
+            return;
+        }
+        match self.timer {
+            Some(timer) if timer > at && !urgent => (self.due, self.settled) = (timer, timer),
+            // No timer runs before the first packet, or after one ran out without data.
+            _ => (self.urgent, self.due, self.settled) = (true, at, Instant::MAX),
         }
     }
 
@@ -49,24 +64,21 @@ impl Schedule {
 
     /// When the timer must be served; `None` while there is nothing to report.
     pub(super) fn due(&self) -> Option<Instant> {
-        if self.data {
-            self.urgent.or(self.timer)
-        } else {
-            None
-        }
+        self.data.then_some(self.due)
     }
 
-    /// True if a report is due now; the timer is then restarted.
-    pub(super) fn expire(&mut self, now: Instant, rtt: Option<Duration>) -> bool {
-        if self.due().is_none_or(|due| due > now) {
-            return false;
-        }
+    /// True if a report is due now.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due <= now && self.data
+    }
+
+    /// Starts the timer anew: the report was made.
+    pub(super) fn restart(&mut self, now: Instant, rtt: Option<Duration>) {
         *self = Self {
             timer: rtt.map(|rtt| now + rtt),
-            urgent: None,
-            data: false,
+            ..Self::new()
         };
-        true
     }
 }
 
@@ -85,22 +97,26 @@ mod tests {
         let mut schedule = Schedule::new();
         assert_eq!(schedule.due(), None);
         schedule.handle_data(at(0), false);
-        assert!(schedule.expire(at(0), RTT));
+        assert!(schedule.is_due(at(0)));
+        schedule.restart(at(0), RTT);
         assert_eq!(schedule.due(), None);
-        assert!(!schedule.expire(at(1_000), RTT));
+        assert!(!schedule.is_due(at(1_000)));
     }
 
     #[test]
     fn data_waits_for_the_timer_unless_it_is_urgent() {
         let mut schedule = Schedule::new();
         schedule.handle_data(at(0), false);
-        schedule.expire(at(0), RTT);
+        schedule.restart(at(0), RTT);
         schedule.handle_data(at(10), false);
         assert_eq!(schedule.due(), Some(at(100)));
-        assert!(!schedule.expire(at(99), RTT));
+        assert!(!schedule.is_due(at(99)));
+        assert!(schedule.is_settled(at(99), false));
+        assert!(!schedule.is_settled(at(99), true) && !schedule.is_settled(at(100), false));
         schedule.handle_data(at(20), true);
         assert_eq!(schedule.due(), Some(at(20)));
-        assert!(schedule.expire(at(20), RTT));
+        assert!(schedule.is_due(at(20)));
+        schedule.restart(at(20), RTT);
         // Restarted from the report.
         schedule.handle_data(at(30), false);
         assert_eq!(schedule.due(), Some(at(120)));
@@ -111,7 +127,7 @@ mod tests {
     fn a_timer_that_keeps_its_phase_reports_at_the_next_interval() {
         let mut schedule = Schedule::new();
         schedule.handle_data(at(0), false);
-        schedule.expire(at(0), RTT);
+        schedule.restart(at(0), RTT);
         schedule.keep_phase(at(250), RTT.unwrap());
         schedule.handle_data(at(250), false);
         assert_eq!(schedule.due(), Some(at(300)));
@@ -124,7 +140,7 @@ mod tests {
     fn after_a_timer_without_data_the_next_packet_is_reported_at_once() {
         let mut schedule = Schedule::new();
         schedule.handle_data(at(0), false);
-        schedule.expire(at(0), RTT);
+        schedule.restart(at(0), RTT);
         schedule.handle_data(at(250), false);
         assert_eq!(schedule.due(), Some(at(250)));
     }
