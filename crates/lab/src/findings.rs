@@ -16,6 +16,12 @@ struct Run {
     points: Vec<(f64, f64)>,
 }
 
+impl Run {
+    fn is_of(&self, group: &str, name: &str) -> bool {
+        self.group == group && self.name == name
+    }
+}
+
 impl Sample {
     /// Adds a metric.
     pub fn metric(&mut self, name: impl Into<String>, value: f64) {
@@ -68,7 +74,8 @@ pub struct Findings {
 
 impl Findings {
     /// Joins the samples of every cell, and averages those of its seeds: a metric by name, a curve
-    /// point by point. Where the seeds of a cell have points at different x, all are kept.
+    /// point by point. Where the seeds of a cell have points at different x, all are kept. A curve that
+    /// only the first seed has is drawn of that seed alone.
     pub fn join(cells: &[Vec<Sample>]) -> Self {
         let mut findings = Self::default();
         for seeds in cells {
@@ -78,7 +85,8 @@ impl Findings {
                 findings.metrics.push((name.clone(), over_seeds(&values)));
             }
             for (index, run) in first.curves.iter().enumerate() {
-                let runs: Vec<&Run> = seeds.iter().map(|sample| &sample.curves[index]).collect();
+                let others = seeds.iter().filter_map(|sample| sample.curves.get(index));
+                let runs: Vec<&Run> = others.filter(|r| r.is_of(&run.group, &run.name)).collect();
                 findings.curve(&run.group, &run.name).extend(average(&runs));
             }
         }

@@ -15,6 +15,7 @@ pub mod figure;
 pub mod findings;
 mod flow;
 pub mod metrics;
+pub mod network;
 pub mod report;
 pub mod result;
 pub mod runner;

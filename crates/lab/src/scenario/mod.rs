@@ -5,8 +5,10 @@
 
 mod analysis;
 mod end_of_congestion;
+mod fair_share;
 mod loss_event_fraction;
 mod persistent_congestion;
+mod smoothness;
 mod stepped_loss;
 
 use std::fmt;
@@ -28,6 +30,10 @@ pub enum Kind {
     PersistentCongestion(persistent_congestion::PersistentCongestion),
     /// Loss events against losses, by formula and by measurement.
     LossEventFraction(loss_event_fraction::LossEventFraction),
+    /// TCP and TFRC flows on one bottleneck, on all timescales.
+    Smoothness(smoothness::Smoothness),
+    /// TCP and TFRC flows on one bottleneck, over rates and numbers of flows.
+    FairShare(fair_share::FairShare),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -90,7 +96,11 @@ impl fmt::Display for Impossible {
 }
 
 /// Refuses unless `sound`.
-fn require(sound: bool, key: &'static str, wanted: &'static str) -> Result<(), Impossible> {
+pub(crate) fn require(
+    sound: bool,
+    key: &'static str,
+    wanted: &'static str,
+) -> Result<(), Impossible> {
     if sound {
         Ok(())
     } else {
@@ -128,6 +138,8 @@ impl Kind {
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
             Self::LossEventFraction(scenario) => scenario,
+            Self::Smoothness(scenario) => scenario,
+            Self::FairShare(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

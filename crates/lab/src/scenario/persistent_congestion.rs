@@ -69,55 +69,128 @@ impl Scenario for PersistentCongestion {
         flow.set_loss(onset, Loss::Periodic(2));
         flow.run_until(zero + self.until.0, &mut see);
 
-        let begins_at = self.begins_at.secs();
-        let after = steps.partition_point(|(t, _)| *t < begins_at);
-        let before = steps[..after].last().map_or(f64::NAN, |(_, x)| *x);
-        let halved = steps[after..].iter().find(|(_, x)| *x <= before / 2.0);
-        let rtts = halved.map_or(f64::NAN, |(t, _)| {
-            ((t - begins_at) / self.rtt.secs()).ceil()
-        });
+        let response = self.response(&steps);
         let p = 1.0 / period as f64;
         let mut sample = Sample::default();
-        sample.metric(format!("rtts_to_halve_one_in_{period}"), rtts);
-        sample.curve(
-            "rate",
-            format!("one in {period} lost before"),
-            steps.iter().copied(),
-        );
-        sample.curve("response", "round trips to halve", [(p, rtts)]);
+        for (metric, curve, value) in [
+            (
+                "rtts_to_halve",
+                "round trips of congestion",
+                response.congested,
+            ),
+            (
+                "elapsed_rtts_to_halve",
+                "round trips elapsed",
+                response.elapsed,
+            ),
+        ] {
+            sample.metric(format!("{metric}_one_in_{period}"), value);
+            sample.curve("response", curve, [(p, value)]);
+        }
+        sample.curve("rate", format!("one in {period} lost before"), steps);
         Ok(sample)
     }
 
     fn derive(&self, findings: &mut Findings) {
-        let rtts: Vec<(f64, f64)> = findings
-            .group("response")
-            .flat_map(|curve| curve.points.iter().map(|point| (point.x, point.y.mean)))
-            .collect();
-        if let [(_, only)] = rtts[..] {
-            findings.derive("rtts_to_halve", only);
+        let of = |period: &u64| findings.value(&format!("rtts_to_halve_one_in_{period}"));
+        if let [period] = &self.lost_one_in[..] {
+            findings.derive("rtts_to_halve", of(period));
             return;
         }
-        let least = |points: &mut dyn Iterator<Item = f64>| points.fold(f64::NAN, f64::min);
-        let all = |all: &[(f64, f64)]| all.iter().map(|(_, y)| *y).collect::<Vec<_>>();
-        let low: Vec<(f64, f64)> = rtts.iter().copied().filter(|(p, _)| *p <= LOW).collect();
-        findings.derive("rtts_to_halve_min", least(&mut all(&rtts).into_iter()));
-        findings.derive(
-            "rtts_to_halve_max",
-            all(&rtts).into_iter().fold(f64::NAN, f64::max),
-        );
-        findings.derive(
-            "rtts_to_halve_min_at_low_rates",
-            least(&mut all(&low).into_iter()),
-        );
+        let low = |period: &&u64| 1.0 / **period as f64 <= LOW;
+        let least = |a: f64, b: f64| a.min(b);
+        let all = self.lost_one_in.iter();
+        let metrics = [
+            (
+                "rtts_to_halve_min",
+                all.clone().map(of).fold(f64::NAN, least),
+            ),
+            (
+                "rtts_to_halve_max",
+                all.clone().map(of).fold(f64::NAN, f64::max),
+            ),
+            (
+                "rtts_to_halve_min_at_low_rates",
+                all.filter(low).map(of).fold(f64::NAN, least),
+            ),
+        ];
+        for (name, value) in metrics {
+            findings.derive(name, value);
+        }
     }
 }
 
+/// How long it took to halve the rate; not a number if it never was.
+#[derive(Debug, PartialEq)]
+struct Response {
+    /// Reports that lowered the rate, up to the one that halved it. Each tells of one more loss event,
+    /// and an event is a round trip of congestion: what the paper's analysis counts.
+    congested: f64,
+    /// Round-trip times from the onset to that report.
+    elapsed: f64,
+}
+
 impl PersistentCongestion {
+    /// `steps` are times and rates after each report.
+    fn response(&self, steps: &[(f64, f64)]) -> Response {
+        let begins_at = self.begins_at.secs();
+        let after = steps.partition_point(|(t, _)| *t < begins_at);
+        let before = steps[..after].last().map_or(f64::NAN, |(_, x)| *x);
+        let (mut last, mut congested) = (before, 0.0);
+        for (t, x) in &steps[after..] {
+            if *x < last {
+                congested += 1.0;
+            }
+            if *x <= before / 2.0 {
+                let elapsed = (t - begins_at) / self.rtt.secs();
+                return Response { congested, elapsed };
+            }
+            last = *x;
+        }
+        Response {
+            congested: f64::NAN,
+            elapsed: f64::NAN,
+        }
+    }
+
     /// Twice what the average needs, at the rate of the equation's square-root part.
     fn time_of_intervals(&self, period: u64) -> tfrc::time::Duration {
         let period = period as f64;
         let packets_per_rtt = (1.5 * period).sqrt();
         let round_trips = 2.0 * INTERVALS * period / packets_per_rtt;
         tfrc::units::duration_from_secs(round_trips * self.rtt.secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> PersistentCongestion {
+        toml::from_str(
+            r#"rtt = "100ms"
+               packet = "1000B"
+               lost_one_in = [100]
+               lead_in = "30s"
+               begins_at = "10s"
+               until = "12s""#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn only_reports_that_lower_the_rate_count_as_congestion() {
+        let steps = [
+            (9.9, 8.0),
+            (10.1, 8.0),
+            (10.2, 6.0),
+            (10.3, 6.0),
+            (10.5, 4.0),
+            (10.6, 3.0),
+        ];
+        let response = scenario().response(&steps);
+        assert_eq!(response.congested, 2.0);
+        assert!((response.elapsed - 5.0).abs() < 1e-9);
+        assert!(scenario().response(&steps[..4]).congested.is_nan());
     }
 }
