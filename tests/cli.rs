@@ -51,6 +51,24 @@ fn absurd_numbers_are_named_with_their_option() {
 }
 
 #[test]
+fn a_wrong_experiment_is_named_with_its_remedy() {
+    refuses(&["lab", "run"], &["--all"]);
+    refuses(&["lab", "run", "no-such"], &["no-such", "lab list"]);
+    refuses(
+        &["lab", "run", "sigcomm-fig19", "--set", "rtt=200"],
+        &["rtt=200", "50ms"],
+    );
+    refuses(
+        &["lab", "run", "sigcomm-fig19", "--seeds", "0"],
+        &["--seeds", "0"],
+    );
+    refuses(
+        &["lab", "list", "--experiments", "no-such-folder"],
+        &["no-such-folder", "--experiments"],
+    );
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let headless = ["--headless", "--seconds", "1"];
     refuses(

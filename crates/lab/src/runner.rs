@@ -137,6 +137,9 @@ pub fn run(
         drop(sender);
         // Ends when the last worker has let go of its end.
         for done in receiver {
+            if stop.load(Ordering::Relaxed) {
+                return Err(RunnerError::Interrupted);
+            }
             let result = gather(plan, &mut gathering, done);
             let result = result.inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
             meter.count(result.weight);

@@ -1,0 +1,207 @@
+//! Whole experiments, from file to result.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use evenkeel_lab::experiment::Experiment;
+use evenkeel_lab::result::{RunResult, Verdict};
+use evenkeel_lab::runner::{Plan, Progress, RunnerError, run};
+use evenkeel_lab::{report, result};
+use evenkeel_net::Clock;
+
+const RANDOM: &str = r#"paper = "sigcomm"
+figure = "figure 5"
+caption = "A caption with <angle brackets>"
+claim = "A claim."
+seeds = 3
+takes = "1s"
+
+[scenario.loss-event-fraction]
+loss = ["1%", "5%", "20%"]
+packets = 2000
+moderate_from = "1%"
+moderate_to = "10%"
+
+[[panel]]
+curves = "measured"
+x = "packets lost (share)"
+y = "loss events per packet"
+
+[[check]]
+name = "largest_difference_pct_fair"
+high = 10.0
+source = "§3.5.1"
+"#;
+
+/// A folder of this test alone, removed with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("evenkeel-lab-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn experiment(&self, id: &str, text: &str) -> Experiment {
+        let file = self.0.join(format!("{id}.toml"));
+        fs::write(&file, text).unwrap();
+        Experiment::load(&file, &[]).unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is left to the system, which clears its folder for such files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan {
+    Plan {
+        experiments,
+        seeds: None,
+        out: out.to_owned(),
+        commit: "0123456789ab".into(),
+        command: "evenkeel lab run --all".into(),
+        threads: NonZeroUsize::new(threads).unwrap(),
+        resume: true,
+    }
+}
+
+fn go(plan: &Plan) -> (Vec<RunResult>, usize) {
+    let mut finished = 0;
+    let mut count = |progress: &Progress<'_>| finished += usize::from(progress.finished.is_some());
+    let results = run(plan, Clock::start(), &AtomicBool::new(false), &mut count).unwrap();
+    (results, finished)
+}
+
+fn bytes(out: &Path, id: &str, file: &str) -> Vec<u8> {
+    fs::read(out.join(id).join(file)).unwrap()
+}
+
+#[test]
+fn one_core_and_four_give_the_same_bytes() {
+    let scratch = Scratch::new("cores");
+    let experiment = scratch.experiment("random", RANDOM);
+    let outs = [1, 4].map(|threads| {
+        let out = scratch.0.join(threads.to_string());
+        let (results, _) = go(&plan(vec![experiment.clone()], &out, threads));
+        (out, results)
+    });
+    for file in ["figure.svg", "series.csv"] {
+        assert_eq!(
+            bytes(&outs[0].0, "random", file),
+            bytes(&outs[1].0, "random", file)
+        );
+    }
+    let [first, second] = outs.map(|(_, results)| RunResult {
+        wall_s: 0.0,
+        ..results[0].clone()
+    });
+    assert_eq!(
+        serde_json::to_string(&first).unwrap(),
+        serde_json::to_string(&second).unwrap()
+    );
+    // Three seeds, so every metric of a run has an interval.
+    assert_eq!((first.seed, first.seeds), (1, 3));
+}
+
+#[test]
+fn what_is_complete_is_not_run_again_unless_something_changed() {
+    let scratch = Scratch::new("resume");
+    let out = scratch.0.join("out");
+    let experiment = scratch.experiment("random", RANDOM);
+    let first = plan(vec![experiment], &out, 2);
+    assert_eq!(go(&first).1, 1);
+    let (results, ran) = go(&first);
+    assert_eq!((results.len(), ran), (1, 0));
+
+    let other_commit = Plan {
+        commit: "ba9876543210".into(),
+        ..first.clone()
+    };
+    assert_eq!(go(&other_commit).1, 1);
+    let other_seeds = Plan {
+        seeds: Some(2),
+        ..other_commit.clone()
+    };
+    assert_eq!(go(&other_seeds).1, 1);
+    let changed = scratch.experiment("random", &RANDOM.replace("2000", "2001"));
+    assert_eq!(go(&plan(vec![changed], &out, 2)).1, 1);
+    // A changed tree may be any tree.
+    let dirty = Plan {
+        commit: "0123456789ab-dirty".into(),
+        ..first
+    };
+    assert_eq!((go(&dirty).1, go(&dirty).1), (1, 1));
+}
+
+#[test]
+fn what_was_complete_at_an_interruption_is_kept_and_the_rest_is_run_later() {
+    let scratch = Scratch::new("interrupt");
+    let out = scratch.0.join("out");
+    // The longer one is run first.
+    let experiments = vec![
+        scratch.experiment("short", RANDOM),
+        scratch.experiment("long", &RANDOM.replace("\"1s\"", "\"9s\"")),
+    ];
+    let plan = plan(experiments, &out, 1);
+    let stop = AtomicBool::new(false);
+    let ended = run(&plan, Clock::start(), &stop, &mut |progress| {
+        if progress.finished.is_some() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    assert!(matches!(ended, Err(RunnerError::Interrupted)), "{ended:?}");
+    assert!(result::load(&out, "long").is_some());
+    assert!(result::load(&out, "short").is_none());
+    let (results, ran) = go(&plan);
+    let ids: Vec<&str> = results.iter().map(|result| result.id.as_str()).collect();
+    assert_eq!((ids, ran), (vec!["short", "long"], 1));
+}
+
+#[test]
+fn the_report_has_every_result_and_tells_a_failure() {
+    let scratch = Scratch::new("report");
+    let out = scratch.0.join("out");
+    let failing = RANDOM.replace("high = 10.0", "high = 0.001");
+    let excused = failing.replace("source =", "documented = \"the reason\"\nsource =");
+    let experiments = vec![
+        scratch.experiment("passes", RANDOM),
+        scratch.experiment("fails", &failing),
+        scratch.experiment("deviates", &excused),
+    ];
+    let plan = plan(experiments, &out, 2);
+    let verdicts: Vec<Verdict> = go(&plan).0.iter().map(RunResult::verdict).collect();
+    assert_eq!(
+        verdicts,
+        [Verdict::Pass, Verdict::Fail, Verdict::Documented]
+    );
+    let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
+    assert!(page.contains("3 experiments, 3 checks: 1 pass, 1 are documented deviations, 1 fail"));
+    assert!(page.contains("the reason"));
+    assert!(page.contains("&lt;angle brackets&gt;") && !page.contains("<angle brackets>"));
+    assert_eq!(page.matches("<svg").count(), 3);
+}
+
+#[test]
+fn every_experiment_of_the_repository_is_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut read = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let file = entry.unwrap().path();
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let loaded = Experiment::load(&file, &[]);
+            assert!(loaded.is_ok(), "{}", loaded.unwrap_err());
+            read += 1;
+        }
+    }
+    assert!(read > 0);
+}
