@@ -106,6 +106,16 @@ impl Findings {
             .push((name.into(), Estimate { mean, half_width }));
     }
 
+    /// Adds a point that follows from metrics.
+    pub fn draw(&mut self, group: &str, name: &str, x: f64, y: f64) {
+        let half_width = None;
+        let y = Estimate {
+            mean: y,
+            half_width,
+        };
+        self.curve(group, name).push(Point { x, y });
+    }
+
     /// The curves of a group.
     pub fn group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Curve> {
         self.curves.iter().filter(move |curve| curve.group == group)

@@ -6,10 +6,10 @@ use tfrc::loss::Arrived;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig, Standard};
 
 /// The path and the packets.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Round-trip time with empty queues, half of it each way.
     pub rtt: Duration,
@@ -17,6 +17,8 @@ pub(crate) struct Setup {
     pub packet: Bytes,
     /// What the path loses at first.
     pub loss: Loss,
+    /// The edition that both ends follow.
+    pub standard: Standard,
     /// Of random losses.
     pub seed: u64,
 }
@@ -85,7 +87,10 @@ impl Flow {
         Self {
             packet: setup.packet,
             sender: Sender::new(Instant::ZERO, config),
-            receiver: Receiver::new(ReceiverConfig::default()),
+            receiver: Receiver::new(ReceiverConfig {
+                standard: setup.standard,
+                ..ReceiverConfig::default()
+            }),
             forward: path(setup.loss, 0),
             back: Link::new(
                 LinkConfig {
@@ -189,6 +194,7 @@ mod tests {
             rtt: Duration::from_millis(100),
             packet: Bytes::new(1_000),
             loss: Loss::Periodic(100),
+            standard: Standard::default(),
             seed: 1,
         };
         let mut flow = Flow::new(&setup);

@@ -261,15 +261,25 @@ impl Run {
         })
     }
 
+    /// Runs it to its end, while `observer` looks on from its beginning.
+    pub(crate) fn watch(
+        mut self,
+        to: Instant,
+        job: Job<'_>,
+        observer: &mut impl Observer<Traffic>,
+    ) -> Result<(), RunError> {
+        advance(&mut self.sim, to, job, observer)
+    }
+
     /// Runs it to its end.
     pub(crate) fn measure(
         mut self,
         [from, to]: [Instant; 2],
         job: Job<'_>,
     ) -> Result<Measured, RunError> {
-        self.advance(from, job)?;
+        advance(&mut self.sim, from, job, &mut self.record)?;
         let before = self.sim.link(self.bottleneck).counters();
-        self.advance(to, job)?;
+        advance(&mut self.sim, to, job, &mut self.record)?;
         let after = self.sim.link(self.bottleneck).counters();
         Ok(Measured {
             sent: self.record.sent,
@@ -279,26 +289,28 @@ impl Run {
             carried: after.delivered.bytes - before.delivered.bytes,
         })
     }
+}
 
-    fn advance(&mut self, to: Instant, job: Job<'_>) -> Result<(), RunError> {
-        while self.sim.now() < to {
-            job.go_on()?;
-            let until = to.min(self.sim.now() + SLICE);
-            match self.sim.run_observed(until, &mut self.record) {
-                Outcome::Reached => {}
-                Outcome::NothingLeft { at } => {
-                    let what =
-                        format!("nothing is left that could happen at {at} s, before {to} s");
-                    return Err(RunError::Failed(what));
-                }
-                Outcome::TimeStandsStill { at, flow } => {
-                    let what = format!("time stands still at {at} s: flow {}", flow.index());
-                    return Err(RunError::Failed(what));
-                }
+fn advance(
+    sim: &mut Simulation<Traffic>,
+    to: Instant,
+    job: Job<'_>,
+    observer: &mut impl Observer<Traffic>,
+) -> Result<(), RunError> {
+    while sim.now() < to {
+        job.go_on()?;
+        let what = match sim.run_observed(to.min(sim.now() + SLICE), observer) {
+            Outcome::Reached => continue,
+            Outcome::NothingLeft { at } => {
+                format!("nothing is left that could happen at {at} s, before {to} s")
             }
-        }
-        Ok(())
+            Outcome::TimeStandsStill { at, flow } => {
+                format!("time stands still at {at} s: flow {}", flow.index())
+            }
+        };
+        return Err(RunError::Failed(what));
     }
+    Ok(())
 }
 
 /// A link whose queue holds whatever comes.

@@ -2,6 +2,7 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
+use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{Impossible, Job, RunError, Scenario, require};
@@ -27,6 +28,12 @@ pub struct EndOfCongestion {
     until: Time,
 }
 
+/// Who is looked at: RFC 3448 discounts the history as the paper does, to one half; RFC 5348 to one
+/// quarter (§5.5).
+const EDITIONS: [(Standard, &str, &str); 2] = [
+    (Standard::Rfc5348, "RFC 5348", ""),
+    (Standard::Rfc3448, "RFC 3448, as the paper", "_rfc3448"),
+];
 /// An allowed rate above the steady one by this factor has begun to grow.
 const GROWN: f64 = 1.002;
 
@@ -37,7 +44,12 @@ impl Scenario for EndOfCongestion {
         require(self.until > self.ends_at, "until", "after ends_at")
     }
 
+    fn cells(&self) -> usize {
+        EDITIONS.len()
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let (standard, name, suffix) = EDITIONS[job.cell];
         let lead_in = self.lead_in.0;
         let zero = Instant::ZERO + lead_in;
         let end = zero + self.ends_at.0;
@@ -45,6 +57,7 @@ impl Scenario for EndOfCongestion {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
+            standard,
             seed: job.seed,
         });
         let mut steps: Vec<Step> = Vec::new();
@@ -67,7 +80,7 @@ impl Scenario for EndOfCongestion {
         flow.run_until(end, &mut see);
         flow.set_loss(end, Loss::None);
         flow.run_until(zero + self.until.0, &mut see);
-        self.measure(&steps)
+        self.measure(&steps, name, suffix)
     }
 }
 
@@ -86,7 +99,7 @@ fn lost_before(seq: u64) -> u64 {
 }
 
 impl EndOfCongestion {
-    fn measure(&self, steps: &[Step]) -> Result<Sample, RunError> {
+    fn measure(&self, steps: &[Step], name: &str, suffix: &str) -> Result<Sample, RunError> {
         let ends_at = self.ends_at.secs();
         let after = steps.partition_point(|step| step.t < ends_at);
         let before = after
@@ -98,27 +111,23 @@ impl EndOfCongestion {
         let grows = later.partition_point(|step| step.x <= before * GROWN);
         let discounts = later.partition_point(|step| step.current_interval <= 2.0 * average);
         let time = |index: usize| later.get(index).map_or(f64::NAN, |step| step.t);
+        let without = &later[grows.min(discounts)..discounts];
 
         let mut sample = Sample::default();
-        sample.metric("rate_before_pkts_per_rtt", before);
-        sample.metric("increase_starts_s", time(grows));
-        sample.metric("discount_starts_s", time(discounts));
-        let without = &later[grows.min(discounts)..discounts];
-        sample.metric("increase_before_discount_pkts_per_rtt", mean_step(without));
-        sample.metric(
-            "increase_with_discount_pkts_per_rtt",
-            largest_step(&later[discounts..]),
-        );
-        sample.curve(
-            "rate",
-            "allowed rate",
-            steps.iter().map(|step| (step.t, step.x)),
-        );
-        sample.curve(
-            "interval",
-            "current loss interval",
-            steps.iter().map(|step| (step.t, step.current_interval)),
-        );
+        for (metric, value) in [
+            ("rate_before_pkts_per_rtt", before),
+            ("increase_starts_s", time(grows)),
+            ("discount_starts_s", time(discounts)),
+            ("increase_before_discount_pkts_per_rtt", mean_step(without)),
+            (
+                "increase_with_discount_pkts_per_rtt",
+                largest_step(&later[discounts..]),
+            ),
+        ] {
+            sample.metric(format!("{metric}{suffix}"), value);
+        }
+        let rates = steps.iter().map(|step| (step.t, step.x));
+        sample.curve("rate", name, rates.filter(|(t, _)| *t >= 0.0));
         Ok(sample)
     }
 }
@@ -139,6 +148,7 @@ fn largest_step(steps: &[Step]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::Findings;
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -160,7 +170,7 @@ mod tests {
                 stop: &stop,
             })
             .unwrap();
-        let findings = crate::findings::Findings::join(&[vec![sample]]);
+        let findings = Findings::join(&[vec![sample]]);
         let value = |name: &str| findings.value(name);
         assert!(value("increase_starts_s") > 10.0);
         assert!(value("discount_starts_s") > value("increase_starts_s"));

@@ -7,6 +7,7 @@ mod analysis;
 mod end_of_congestion;
 mod fair_share;
 mod loss_event_fraction;
+mod loss_predictors;
 mod persistent_congestion;
 mod smoothness;
 mod stepped_loss;
@@ -30,6 +31,8 @@ pub enum Kind {
     PersistentCongestion(persistent_congestion::PersistentCongestion),
     /// Loss events against losses, by formula and by measurement.
     LossEventFraction(loss_event_fraction::LossEventFraction),
+    /// Ways to average loss intervals, on the losses of many conditions.
+    LossPredictors(loss_predictors::LossPredictors),
     /// TCP and TFRC flows on one bottleneck, on all timescales.
     Smoothness(smoothness::Smoothness),
     /// TCP and TFRC flows on one bottleneck, over rates and numbers of flows.
@@ -138,6 +141,7 @@ impl Kind {
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
             Self::LossEventFraction(scenario) => scenario,
+            Self::LossPredictors(scenario) => scenario,
             Self::Smoothness(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,

@@ -3,6 +3,7 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
+use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{Impossible, Job, RunError, Scenario, require};
@@ -55,6 +56,7 @@ impl Scenario for PersistentCongestion {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(period),
+            standard: Standard::default(),
             seed: job.seed,
         });
         let mut steps: Vec<(f64, f64)> = Vec::new();

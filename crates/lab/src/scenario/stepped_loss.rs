@@ -3,6 +3,7 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
+use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{Impossible, Job, RunError, Scenario, require};
@@ -55,6 +56,7 @@ impl Scenario for SteppedLoss {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.phases[0].lost_one_in),
+            standard: Standard::default(),
             seed: job.seed,
         });
         let mut changes = self.phases.iter().peekable();
