@@ -50,7 +50,7 @@ impl Scenario for Smoothness {
             "measured",
             "[from, to]",
         )?;
-        let fits = |time: &Time| time.0.as_millis() > 0 && time.0.as_millis() % 50 == 0;
+        let fits = |time: &Time| time.0.as_millis() > 0 && time.0.as_millis().is_multiple_of(50);
         let scales = self.timescales.iter().all(fits) && fits(&self.drawn);
         require(scales, "timescales", "multiples of 50ms")?;
         require(
@@ -96,7 +96,7 @@ impl Scenario for Smoothness {
 }
 
 /// Flows of one protocol.
-fn of<'a>(protocol: Protocol, flows: &'a [Throughput]) -> Vec<&'a Throughput> {
+fn of(protocol: Protocol, flows: &[Throughput]) -> Vec<&Throughput> {
     let skipped = usize::from(protocol == Protocol::Tfrc);
     flows.iter().skip(skipped).step_by(2).collect()
 }
