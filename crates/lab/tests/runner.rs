@@ -42,14 +42,14 @@ impl Scratch {
     fn new(name: &str) -> Self {
         let folder =
             std::env::temp_dir().join(format!("evenkeel-lab-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(&folder).expect("make a folder");
         Self(folder)
     }
 
     fn experiment(&self, id: &str, text: &str) -> Experiment {
         let file = self.0.join(format!("{id}.toml"));
-        fs::write(&file, text).unwrap();
-        Experiment::load(&file, &[]).unwrap()
+        fs::write(&file, text).expect("write the experiment");
+        Experiment::load(&file, &[]).expect("a sound experiment")
     }
 }
 
@@ -67,7 +67,7 @@ fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan {
         out: out.to_owned(),
         commit: "0123456789ab".into(),
         command: "evenkeel lab run --all".into(),
-        threads: NonZeroUsize::new(threads).unwrap(),
+        threads: NonZeroUsize::new(threads).expect("a thread"),
         resume: true,
     }
 }
@@ -75,12 +75,12 @@ fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan {
 fn go(plan: &Plan) -> (Vec<RunResult>, usize) {
     let mut finished = 0;
     let mut count = |progress: &Progress<'_>| finished += usize::from(progress.finished.is_some());
-    let results = run(plan, Clock::start(), &AtomicBool::new(false), &mut count).unwrap();
+    let results = run(plan, Clock::start(), &AtomicBool::new(false), &mut count).expect("a run");
     (results, finished)
 }
 
 fn bytes(out: &Path, id: &str, file: &str) -> Vec<u8> {
-    fs::read(out.join(id).join(file)).unwrap()
+    fs::read(out.join(id).join(file)).expect("a result")
 }
 
 #[test]
