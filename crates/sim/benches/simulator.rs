@@ -7,8 +7,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use evenkeel_link::{LinkConfig, QueueLimit};
 use evenkeel_sim::{
-    Access, Outcome, Pattern, Shape, Simulation, Sink, Source, TfrcConfig, TfrcReceiver,
-    TfrcSender, Traffic,
+    Access, Outcome, Pattern, Shape, Simulation, Sink, Source, TcpReceiver, TcpSender, TfrcConfig,
+    TfrcReceiver, TfrcSender, Traffic, tcp,
 };
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
@@ -47,6 +47,14 @@ fn tfrc(flow: usize) -> [Traffic; 2] {
         Traffic::TfrcSender(TfrcSender::new(config)),
         Traffic::TfrcReceiver(TfrcReceiver::new(tfrc::ReceiverConfig::default())),
     ]
+}
+
+fn tcp(flow: usize) -> [Traffic; 2] {
+    let config = tcp::Config::default();
+    let start = Instant::from_micros(flow as u64 * 997 % 1_000_000);
+    let sender = TcpSender::new(&config, start, Instant::MAX).expect("valid");
+    let receiver = TcpReceiver::new(&config).expect("valid");
+    [Traffic::TcpSender(sender), Traffic::TcpReceiver(receiver)]
 }
 
 fn datagrams(flow: usize) -> [Traffic; 2] {
@@ -110,5 +118,21 @@ fn datagrams_hop(bencher: Bencher<'_, '_>, flows: usize) {
 fn tfrc_hop(bencher: Bencher<'_, '_>, flows: usize) {
     measure(bencher, flows, || {
         simulation(flows, flows as f64 * 1e6, tfrc)
+    });
+}
+
+#[divan::bench(args = FLOWS, sample_count = 5)]
+fn tcp_hop(bencher: Bencher<'_, '_>, flows: usize) {
+    measure(bencher, flows, || {
+        simulation(flows, flows as f64 * 1e6, tcp)
+    });
+}
+
+/// Half of the flows TCP, half TFRC; 32 is the scenario of `sigcomm` figures 8 to 10.
+#[divan::bench(args = [32, 128], sample_count = 5)]
+fn tcp_beside_tfrc_hop(bencher: Bencher<'_, '_>, flows: usize) {
+    let ends = |flow| if flow % 2 == 0 { tcp(flow) } else { tfrc(flow) };
+    measure(bencher, flows, || {
+        simulation(flows, flows as f64 * 1e6, ends)
     });
 }
