@@ -4,6 +4,7 @@
 
 mod path;
 mod reordering;
+mod variants;
 
 use std::time::Duration;
 

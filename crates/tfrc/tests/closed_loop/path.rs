@@ -106,6 +106,8 @@ pub(crate) struct Path {
     pub oracle: Receiver,
     /// Every decision of the sender's, with its time.
     pub traces: Vec<(Instant, Trace)>,
+    /// The size of a full packet here.
+    pub packet: Bytes,
     /// In bytes: no encoder makes a picture of nothing.
     pub smallest_frame: u64,
     /// The sender's process does not run before this.
@@ -129,15 +131,16 @@ impl Path {
         Self::start(conditions, source, seed, SenderConfig::default())
     }
 
-    /// One whose receiver is set otherwise.
-    pub(crate) fn with_receiver(
+    /// One whose ends are set otherwise.
+    pub(crate) fn with_ends(
         conditions: Conditions,
         source: Source,
-        config: ReceiverConfig,
+        sender: SenderConfig,
+        receiver: ReceiverConfig,
     ) -> Self {
         Self {
-            receiver: Receiver::new(config),
-            ..Self::new(conditions, source, 1)
+            receiver: Receiver::new(receiver),
+            ..Self::start(conditions, source, 1, sender)
         }
     }
 
@@ -164,6 +167,7 @@ impl Path {
             receiver: Receiver::new(ReceiverConfig::default()),
             oracle: Receiver::new(ReceiverConfig::default()),
             traces: Vec::new(),
+            packet: PACKET,
             smallest_frame: 2_000,
             stopped_until: Instant::ZERO,
             measured: Measured::default(),
@@ -304,8 +308,8 @@ impl Path {
 
     fn send(&mut self) {
         let size = match self.source {
-            Source::Frames(..) => self.waiting.min(PACKET),
-            Source::Greedy | Source::Backlogged | Source::Silent => PACKET,
+            Source::Frames(..) => self.waiting.min(self.packet),
+            Source::Greedy | Source::Backlogged | Source::Silent => self.packet,
         };
         self.waiting -= size;
         let packet = Packet {

@@ -1,8 +1,8 @@
 //! Reordering without congestion: the hdtv paper saw it (1.3 % of packets) and asked for it to be told
 //! from loss.
 
-use tfrc::ReceiverConfig;
 use tfrc::units::Rate;
+use tfrc::{ReceiverConfig, SenderConfig};
 
 use crate::path::{Conditions, Loss, Path, Source};
 use crate::{BOTH, link, lossy, ms, over_link, secs, show};
@@ -12,6 +12,10 @@ fn learning() -> ReceiverConfig {
         reordering: true,
         ..ReceiverConfig::default()
     }
+}
+
+fn path_of(conditions: Conditions, source: Source, receiver: ReceiverConfig) -> Path {
+    Path::with_ends(conditions, source, SenderConfig::default(), receiver)
 }
 
 /// 1.3 % of packets are overtaken, by up to ten others.
@@ -27,7 +31,7 @@ fn without_loss_a_path_that_reorders_is_filled() {
     for (rate, rtt) in [(3.0, 60), (30.0, 5), (100.0, 100)] {
         let run = |config| {
             let conditions = reordered(link(rate, ms(rtt)));
-            let mut path = Path::with_receiver(conditions, Source::Backlogged, config);
+            let mut path = path_of(conditions, Source::Backlogged, config);
             path.run(secs(10));
             let measured = path.run(secs(20));
             show("after 10 s", &path, &measured);
@@ -53,7 +57,7 @@ fn loss_on_a_path_that_reorders_is_found_to_five_percent() {
     {
         let run = |config| {
             let conditions = reordered(lossy(Loss::Bernoulli(loss), ms(rtt)));
-            let mut path = Path::with_receiver(conditions, Source::Greedy, config);
+            let mut path = path_of(conditions, Source::Greedy, config);
             path.run(secs(10));
             let measured = path.run(secs(60));
             measured.true_interval / measured.interval
@@ -76,7 +80,7 @@ fn where_nothing_is_reordered_every_decision_is_the_same() {
         .flat_map(|conditions| BOTH.map(|source| (conditions, source)))
     {
         let run = |config| {
-            let mut path = Path::with_receiver(conditions, source, config);
+            let mut path = path_of(conditions, source, config);
             path.run(secs(30));
             path.traces
         };
