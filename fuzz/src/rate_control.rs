@@ -2,6 +2,7 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use tfrc::loss::{Average, Weights};
+use tfrc::sender::RetransmissionTimeout;
 use tfrc::seq::Extender;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate, Rate};
@@ -19,6 +20,7 @@ struct Start {
     rfc_3448: bool,
     small_packets: bool,
     average: Mean,
+    timeout: Timeout,
     max_credit: Span,
     min_nofeedback: Span,
 }
@@ -31,6 +33,13 @@ enum Mean {
     Plain(u8),
     Ewma(f64),
     Window(u32),
+}
+
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum Timeout {
+    FourRoundTrips,
+    AtLeastASecond,
+    Rfc6298,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -102,6 +111,9 @@ struct Flow {
     now: Instant,
     sender: Sender,
     receiver: Receiver,
+    /// Bounds of X and of X_inst below, in s / 64 s: TFRC-SP takes the headers' share off both, and
+    /// RFC 3448 gives X_inst none.
+    floors: [f64; 2],
     /// RFC 5348's own average: p cannot rise between loss events.
     rises_with_events_only: bool,
     extender: Extender,
@@ -115,11 +127,23 @@ impl Flow {
     )]
     fn new(start: &Start) -> Self {
         let now = Instant::from_nanos(start.now);
+        let standard = if start.rfc_3448 {
+            Standard::Rfc3448
+        } else {
+            Standard::Rfc5348
+        };
         let sender = SenderConfig {
             segment_size: Bytes::new(start.segment_size.into()),
             oscillation_reduction: start.oscillation_reduction,
             max_credit: start.max_credit.duration(),
             min_nofeedback: start.min_nofeedback.duration(),
+            retransmission_timeout: match start.timeout {
+                Timeout::FourRoundTrips => RetransmissionTimeout::FourRoundTrips,
+                Timeout::AtLeastASecond => RetransmissionTimeout::AtLeastASecond,
+                Timeout::Rfc6298 => RetransmissionTimeout::Rfc6298,
+            },
+            small_packets: start.small_packets,
+            standard,
             ..SenderConfig::default()
         };
         Self {
@@ -130,13 +154,14 @@ impl Flow {
                 reordering: start.reordering,
                 average: start.average.config(),
                 small_packets: start.small_packets,
-                standard: if start.rfc_3448 {
-                    Standard::Rfc3448
-                } else {
-                    Standard::Rfc5348
-                },
+                standard,
                 ..ReceiverConfig::default()
             }),
+            floors: match (start.small_packets, start.rfc_3448) {
+                (true, _) => [0.0, 0.0],
+                (false, true) => [1.0, 0.0],
+                (false, false) => [1.0, 1.0],
+            },
             rises_with_events_only: matches!(start.average, Mean::Standard) && !start.small_packets,
             extender: Extender::new(),
             seq: 1_000,
@@ -246,9 +271,10 @@ impl Flow {
 
     fn check(&self) {
         let (sender, now) = (&self.sender, self.now);
-        let floor = sender.segment_size().as_f64() / 64.0;
-        for rate in [sender.allowed_rate(), sender.instantaneous_rate()] {
-            let rate = rate.bytes_per_sec();
+        let slowest = sender.segment_size().as_f64() / 64.0;
+        let rates = [sender.allowed_rate(), sender.instantaneous_rate()];
+        for (rate, floor) in rates.into_iter().zip(self.floors) {
+            let (rate, floor) = (rate.bytes_per_sec(), floor * slowest);
             assert!(
                 (floor..=1e12).contains(&rate),
                 "{rate} outside {floor} to 1e12"

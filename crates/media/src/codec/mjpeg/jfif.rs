@@ -98,13 +98,16 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
         restart_interval,
         intervals: Vec::new(),
     };
-    image.intervals = reader.intervals()?;
+    image.intervals = reader.intervals();
     let pieces = match restart_interval {
         0 => 1,
         mcus => image.mcus().div_ceil(mcus.into()),
     };
     // A file cut short lacks the rest, and what is too much is left out.
     image.intervals.resize(pieces, None);
+    if image.intervals.iter().all(Option::is_none) {
+        return Err(JfifError::new("scan", reader.offset));
+    }
     Ok(image)
 }
 
@@ -229,7 +232,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The entropy-coded bytes, cut at the restart markers, to the end of the image or the file.
-    fn intervals(&self) -> Result<Vec<Option<Vec<u8>>>, JfifError> {
+    fn intervals(&self) -> Vec<Option<Vec<u8>>> {
         let scan = self.file.get(self.offset..).unwrap_or_default();
         let mut intervals = Vec::new();
         let (mut start, mut at) = (0, 0);
@@ -242,19 +245,21 @@ impl<'a> Reader<'a> {
                 Some(0) => at += 2,
                 Some(0xFF) => at += 1,
                 Some(marker) if marker & 0xF8 == RST0 => {
-                    intervals.push(Some(scan[start..at].to_vec()));
+                    intervals.push(interval(&scan[start..at]));
                     at += 2;
                     start = at;
                 }
                 _ => break,
             }
         }
-        if start == at {
-            return Err(JfifError::new("scan", self.offset + start));
-        }
-        intervals.push(Some(scan[start..at].to_vec()));
-        Ok(intervals)
+        intervals.push(interval(&scan[start..at]));
+        intervals
     }
+}
+
+/// An interval without a byte is missing: [`write`] makes one so.
+fn interval(bytes: &[u8]) -> Option<Vec<u8>> {
+    (!bytes.is_empty()).then(|| bytes.to_vec())
 }
 
 const SOI: u8 = 0xD8;
@@ -289,6 +294,26 @@ mod tests {
     #[test]
     fn a_file_is_read_back_as_it_was_written() {
         assert_eq!(parse(&write(&image())), Ok(image()));
+    }
+
+    /// Found by the fuzz target `files`.
+    #[test]
+    fn a_missing_interval_is_missing_in_the_file() {
+        for missing in 0..3 {
+            let mut image = image();
+            image.intervals[missing] = None;
+            assert_eq!(parse(&write(&image)), Ok(image));
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_scan_is_none() {
+        let mut image = image();
+        image.intervals.fill(None);
+        assert_eq!(
+            parse(&write(&image)).map_err(|error| error.field),
+            Err("scan")
+        );
     }
 
     #[test]
