@@ -6,6 +6,7 @@
 
 mod average;
 mod events;
+mod limits;
 mod marks;
 mod oracle;
 mod path;
@@ -23,6 +24,7 @@ pub fn checks() -> Vec<&'static Check> {
         average::CHECKS,
         reports::CHECKS,
         rate::CHECKS,
+        limits::CHECKS,
         silence::CHECKS,
     ]
     .into_iter()

@@ -86,3 +86,16 @@ pub(super) fn event_start(log: &Log) -> Option<f64> {
 pub(super) fn begins_at(e: &Evidence<'_>, index: usize) -> Outcome {
     within(event_start(e.log()), index as f64, 1e-3)
 }
+
+/// One rate over another.
+pub(super) fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
+    Some(after? / before?)
+}
+
+/// X_recv and p by the number of the report.
+pub(super) fn steered(say: fn(usize) -> (f64, f64)) -> Script {
+    Box::new(move |mut passing| {
+        let (receive_rate, p) = say(passing.log.reports.len());
+        steer(&mut passing, ROUND_TRIP, 2.0 * receive_rate, p)
+    })
+}

@@ -1,22 +1,18 @@
-//! §3.1 to §4.3 and §8.2: the rate at the ends of the equation's range, the initial rate, what the receiver
-//! saw, and reports that are lost, late or about a sender that has less to send than it may.
+//! §3.1 to §4.2: the rate at the ends of the equation's range, for packets of two sizes, and at the start.
 
 use std::time::Duration;
 
 use tfrc::equation;
-use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
 
 use crate::check::{
-    Check, Evidence, Outcome, Pause, RFC_5348, Run, Setup, at_ms, between, close, ms, packets_of,
-    sequence, within,
+    Check, Evidence, Outcome, RFC_5348, Run, Setup, at_ms, between, close, ms, packets_of, sequence,
 };
-use crate::interposer::{Fate, Script, Side};
+use crate::interposer::{Fate, Side};
 use crate::log::Log;
-use crate::packet::Packet;
-use crate::scripts::{UNLIMITED, equation as equation_alone, report_in, set, steady, steer};
+use crate::scripts::{equation as equation_alone, steady, steer};
 
-use super::path::{RATE, ROUND_TRIP, SIZE};
+use super::path::{RATE, ROUND_TRIP, SIZE, steered};
 
 /// The checks of these sections.
 pub(super) const CHECKS: &[Check] = &[
@@ -113,164 +109,6 @@ pub(super) const CHECKS: &[Check] = &[
             between(rate.map(|rate| rate / RATE), 0.5, e.pick(1.0001, 1.15))
         },
     },
-    Check {
-        id: "E.4.3-56",
-        subject: Side::Sender,
-        title: "X_recv = 30 kB/s in all reports: after the second X doubles all the same, kB/s",
-        section: "RFC 5348 §4.3: \"recv_limit is set to Infinity for the first two round-trip times\"",
-        rfc: RFC_5348,
-        runs: &[&LIMITED],
-        judge: |e| kilobytes(e, 1, 80.0),
-    },
-    Check {
-        id: "E.4.3-57",
-        subject: Side::Sender,
-        title: "and after the sixth it is 2·X_recv, kB/s",
-        section: "RFC 5348 §4.3: \"recv_limit = 2 * max (X_recv_set)\"",
-        rfc: RFC_5348,
-        runs: &[&LIMITED],
-        judge: |e| kilobytes(e, 5, 60.0),
-    },
-    Check {
-        id: "E.4.3-58",
-        subject: Side::Sender,
-        title: "one X_recv of 10 kB/s among 50: X after it, kB/s",
-        section: "RFC 5348 §4.3: \"X_recv values with timestamps from the two most recent round-trip times\"",
-        rfc: RFC_5348,
-        runs: &[&ONE_LOW],
-        judge: |e| kilobytes(e, DIP, 100.0),
-    },
-    Check {
-        id: "E.4.3-59",
-        subject: Side::Sender,
-        title: "X_recv falls from 50 to 25 kB/s: X after the fourth such report, kB/s",
-        section: "RFC 5348 §4.3: \"Delete from X_recv_set values older than two round-trip times\"",
-        rfc: RFC_5348,
-        runs: &[&LOWER],
-        judge: |e| kilobytes(e, DIP + 3, 50.0),
-    },
-    Check {
-        id: "E.4.3-60",
-        subject: Side::Sender,
-        title: "X_recv = 1 B/s without loss: X is W_init/R, kB/s",
-        section: "RFC 5348 §4.3: \"X = max(min(2*X, recv_limit), initial_rate)\"",
-        rfc: RFC_5348,
-        runs: &[&INITIAL_1000],
-        judge: |e| kilobytes(e, 7, 40.0),
-    },
-    Check {
-        id: "E.4.3-61",
-        subject: Side::Sender,
-        title: "three reports a round trip: X over that of the report before, largest of three in turn",
-        section: "RFC 5348 §4.3: \"Else if (t_now - tld >= R)\"",
-        rfc: RFC_5348,
-        runs: &[&THREE_A_ROUND_TRIP],
-        judge: |e| {
-            // From the fourth report on the receiver knows R; six of them are two round trips.
-            let rate = |n| e.log().rate_after_report(n, ms(0));
-            let growth = rate(10).zip(rate(4)).map(|(after, before)| after / before);
-            close(growth, 4.0, e.pick(1e-3, 0.2))
-        },
-    },
-    Check {
-        id: "E.4.3-62",
-        subject: Side::Sender,
-        title: "p = 1e-6 and X_recv = 30 kB/s: X is 2·X_recv, kB/s",
-        section: "RFC 5348 §4.3: \"X = max(min(X_Bps, recv_limit), s/t_mbi)\"",
-        rfc: RFC_5348,
-        runs: &[&LIMITED_WITH_LOSS],
-        judge: |e| kilobytes(e, 7, 60.0),
-    },
-    Check {
-        id: "E.4.3-63",
-        subject: Side::Sender,
-        title: "two reports are lost: rate after over rate before",
-        section: "RFC 5348 §4.3: \"in cases when the previous feedback packet was lost\"",
-        rfc: RFC_5348,
-        runs: &[&REPORTS_LOST],
-        judge: |e| steady_around(e, at_ms(1_000), at_ms(1_050), at_ms(1_900)),
-    },
-    Check {
-        id: "E.4.3-64",
-        subject: Side::Sender,
-        title: "a report is overtaken by the next: the rate two round trips later over that before",
-        section: "RFC 5348 §4.3",
-        rfc: RFC_5348,
-        runs: &[&REPORTS_REORDERED],
-        judge: |e| {
-            let overtaken = e.log().reports.windows(2).any(|pair| {
-                let times = pair[0].delivered.zip(pair[1].delivered);
-                times.is_some_and(|(first, second)| second < first)
-            });
-            let ratio = steady_around(e, at_ms(1_000), at_ms(1_500), at_ms(1_950));
-            Outcome {
-                pass: ratio.pass && overtaken,
-                ..ratio
-            }
-        },
-    },
-    Check {
-        id: "E.4.3-65",
-        subject: Side::Sender,
-        title: "t_delay is no part of the round trip: R for 80 ms of which it is 60, ms",
-        section: "RFC 5348 §4.3: \"R_sample = (t_now - t_recvdata) - t_delay\"",
-        rfc: RFC_5348,
-        runs: &[&DELAYED],
-        judge: |e| {
-            let told = e.log().data.last().and_then(|record| record.seen.rtt());
-            let told = told.map(|rtt| rtt.as_secs_f64() * 1e3);
-            within(told, 20.0, e.pick(0.01, 10.0))
-        },
-    },
-    Check {
-        id: "E.4.3-66",
-        subject: Side::Sender,
-        title: "one sample of 1.1 s after those of 100 ms: R, ms",
-        section: "RFC 5348 §4.3: \"R = q*R + (1-q)*R_sample\"",
-        rfc: RFC_5348,
-        runs: &[&SAMPLE_JUMPS],
-        judge: |e| {
-            let jumped = e.log().reports_to_sender().last().map(|(at, _)| *at);
-            let told = jumped.and_then(|at| e.log().rtt_after(at));
-            let told = told.map(|rtt| rtt.as_secs_f64() * 1e3);
-            within(told, 200.0, e.pick(0.01, 15.0))
-        },
-    },
-    Check {
-        id: "E.4.3-67",
-        subject: Side::Sender,
-        title: "a tenth of the rate for a second for want of data: the rate after it over that before",
-        section: "RFC 5348 §4.3: \"prevents a sender from having to reduce its sending rate\" by a data-limited interval",
-        rfc: RFC_5348,
-        runs: &[&DATA_LIMITED],
-        judge: |e| steady_around(e, at_ms(1_000), at_ms(2_010), at_ms(2_090)),
-    },
-    Check {
-        id: "E.4.3-68",
-        subject: Side::Sender,
-        title: "the same with a loss in it: the rate after it over that before",
-        section: "RFC 5348 §4.3: \"Halve entries in X_recv_set\"",
-        rfc: RFC_5348,
-        runs: &[&DATA_LIMITED_LOSS],
-        judge: |e| {
-            let before = e.log().sending_rate(at_ms(600), at_ms(1_000));
-            let after = e.log().sending_rate(at_ms(2_010), at_ms(2_400));
-            close(ratio(after, before), 0.5, e.pick(0.01, 0.15))
-        },
-    },
-    Check {
-        id: "E.8.2.1-69",
-        subject: Side::Sender,
-        title: "the same low reports while all is sent that may be: the rate over that before",
-        section: "RFC 5348 §8.2.1: \"any time in the period (t_old, t_new] when the sender was not data-limited\"",
-        rfc: RFC_5348,
-        runs: &[&LOW_REPORTS],
-        judge: |e| {
-            let before = e.log().sending_rate(at_ms(600), at_ms(1_000));
-            let after = e.log().sending_rate(at_ms(1_500), at_ms(2_000));
-            close(ratio(after, before), 0.25, e.pick(1e-3, 0.1))
-        },
-    },
 ];
 
 const TENTH: Duration = Duration::from_micros(100);
@@ -328,7 +166,7 @@ const fn initial(name: &'static str, packet_size: u16) -> Run {
         script: || steady(ROUND_TRIP, 2.0),
     }
 }
-static INITIAL_1000: Run = initial("initial-1000", 1_000);
+pub(super) static INITIAL_1000: Run = initial("initial-1000", 1_000);
 static INITIAL_1460: Run = initial("initial-1460", 1_460);
 static INITIAL_3000: Run = initial("initial-3000", 3_000);
 
@@ -352,189 +190,6 @@ static LOSSY_START: Run = Run {
     script: || steered(|_| (0.0, 0.05)),
 };
 
-static LIMITED: Run = Run {
-    name: "limited",
-    setup: packets_of(SIZE),
-    lasts: ms(1_000),
-    script: || steered(|_| (30e3, 0.0)),
-};
-
-/// The report from which X_recv is lower.
-const DIP: usize = 8;
-
-static ONE_LOW: Run = Run {
-    name: "one-low-report",
-    setup: packets_of(SIZE),
-    lasts: ms(1_500),
-    script: || steered(|n| (if n == DIP { 10e3 } else { 50e3 }, 0.0)),
-};
-
-static LOWER: Run = Run {
-    name: "lower-reports",
-    setup: packets_of(SIZE),
-    lasts: ms(1_800),
-    script: || steered(|n| (if n >= DIP { 25e3 } else { 50e3 }, 0.0)),
-};
-
-static LIMITED_WITH_LOSS: Run = Run {
-    name: "limited-with-loss",
-    setup: packets_of(SIZE),
-    lasts: ms(1_200),
-    script: || steered(|_| (30e3, 1e-6)),
-};
-
-/// The receiver is told a third of R. Each report is held for the whole.
-static THREE_A_ROUND_TRIP: Run = Run {
-    name: "three-reports-a-round-trip",
-    setup: packets_of(SIZE),
-    lasts: ms(800),
-    script: || {
-        Box::new(|mut passing| {
-            if let Packet::Data(data) = passing.packet {
-                data.rtt_micros /= 3;
-            }
-            steer(
-                &mut passing,
-                ROUND_TRIP,
-                2.0 * UNLIMITED.bytes_per_sec(),
-                0.0,
-            )
-        })
-    },
-};
-
-static REPORTS_LOST: Run = Run {
-    name: "reports-lost",
-    setup: packets_of(SIZE),
-    lasts: ms(2_000),
-    script: || {
-        Box::new(|mut passing| match passing.from {
-            Side::Receiver if (at_ms(1_000)..at_ms(1_190)).contains(&passing.at) => Fate::Drop,
-            _ => steer(&mut passing, ROUND_TRIP, 2.0 * RATE, 0.0),
-        })
-    },
-};
-
-static REPORTS_REORDERED: Run = Run {
-    name: "reports-reordered",
-    setup: packets_of(SIZE),
-    lasts: ms(2_000),
-    script: || {
-        Box::new(|mut passing| match passing.from {
-            Side::Receiver if (at_ms(1_000)..at_ms(1_090)).contains(&passing.at) => {
-                steer(&mut passing, ms(250), 2.0 * RATE, 0.0)
-            }
-            _ => steer(&mut passing, ROUND_TRIP, 2.0 * RATE, 0.0),
-        })
-    },
-};
-
-static DELAYED: Run = Run {
-    name: "t-delay",
-    setup: packets_of(SIZE),
-    lasts: ms(1_000),
-    script: || {
-        Box::new(|mut passing| {
-            let Some(report) = report_in(&mut passing) else {
-                return Fate::NOW;
-            };
-            report.delay += ms(60);
-            Fate::After(ms(80))
-        })
-    },
-};
-
-/// After a second all reports but one are lost; that one takes 1.1 s.
-static SAMPLE_JUMPS: Run = Run {
-    name: "sample-jumps",
-    setup: packets_of(SIZE),
-    lasts: ms(3_500),
-    script: || {
-        let mut held = false;
-        Box::new(move |mut passing| match passing.from {
-            Side::Receiver if passing.at >= at_ms(1_000) => {
-                if held {
-                    return Fate::Drop;
-                }
-                held = true;
-                steer(&mut passing, ms(1_100), RATE, 0.0)
-            }
-            _ => steer(&mut passing, ROUND_TRIP, RATE, 0.0),
-        })
-    },
-};
-
-/// A packet every round trip for a second.
-const SPARSE: Setup = Setup {
-    pause: Some(Pause {
-        from: ms(1_000),
-        to: ms(2_000),
-        every: ms(100),
-    }),
-    ..packets_of(SIZE)
-};
-
-/// X_recv = 80 kB/s, and 10 while that is what is sent.
-static DATA_LIMITED: Run = Run {
-    name: "data-limited",
-    setup: SPARSE,
-    lasts: ms(2_300),
-    script: || {
-        at_times(|at| {
-            let low = (at_ms(1_110)..at_ms(2_090)).contains(&at);
-            (if low { 10e3 } else { 80e3 }, 1e-6)
-        })
-    },
-};
-
-/// p rises in the middle. Afterwards X_recv is half of what it was.
-static DATA_LIMITED_LOSS: Run = Run {
-    name: "data-limited-loss",
-    setup: SPARSE,
-    lasts: ms(2_500),
-    script: || {
-        at_times(|at| {
-            let rate = match () {
-                () if at < at_ms(1_110) => 80e3,
-                () if at < at_ms(2_090) => 10e3,
-                () => 40e3,
-            };
-            (rate, if at < at_ms(1_500) { 1e-6 } else { 2e-6 })
-        })
-    },
-};
-
-/// As DATA_LIMITED, but for the sender, which has all the time data.
-static LOW_REPORTS: Run = Run {
-    name: "low-reports",
-    setup: packets_of(SIZE),
-    lasts: ms(2_100),
-    script: || at_times(|at| (if at < at_ms(1_110) { 80e3 } else { 20e3 }, 1e-6)),
-};
-
-/// X_recv and p by the number of the report.
-fn steered(say: fn(usize) -> (f64, f64)) -> Script {
-    Box::new(move |mut passing| {
-        let (receive_rate, p) = say(passing.log.reports.len());
-        steer(&mut passing, ROUND_TRIP, 2.0 * receive_rate, p)
-    })
-}
-
-/// X_recv and p by the time at which the report left.
-fn at_times(say: fn(Instant) -> (f64, f64)) -> Script {
-    Box::new(move |mut passing| {
-        let (receive_rate, p) = say(passing.at);
-        if let Some(report) = report_in(&mut passing) {
-            set(
-                report,
-                tfrc::units::Rate::from_bytes_per_sec(receive_rate),
-                p,
-            );
-        }
-        Fate::Held(ROUND_TRIP)
-    })
-}
-
 fn equation_rate(size: u16, rtt: Duration, p: f64) -> f64 {
     let rate = equation::rate(Bytes::new(size.into()), rtt, LossEventRate::new(p));
     rate.bytes_per_sec()
@@ -553,21 +208,4 @@ fn follows_equation(e: &Evidence<'_>, rtt: Duration, p: f64) -> Outcome {
     let rate = settled.and_then(|at| log.sending_rate(at, at_ms(u64::MAX)));
     let expected = equation_rate(SIZE, e.pick(rtt, told(log)), p);
     close(rate.map(|rate| rate / expected), 1.0, e.pick(1e-4, 0.15))
-}
-
-/// X after the `n`th report, kB/s.
-fn kilobytes(e: &Evidence<'_>, n: usize, expected: f64) -> Outcome {
-    let rate = e.log().rate_after_report(n, ms(0));
-    close(rate.map(|rate| rate / 1e3), expected, e.pick(1e-4, 0.15))
-}
-
-fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
-    Some(after? / before?)
-}
-
-/// The rate in a span is that of the four round trips up to an instant.
-fn steady_around(e: &Evidence<'_>, until: Instant, from: Instant, to: Instant) -> Outcome {
-    let before = e.log().sending_rate(until - 4 * ROUND_TRIP, until);
-    let after = e.log().sending_rate(from, to);
-    close(ratio(after, before), 1.0, e.pick(0.01, 0.15))
 }

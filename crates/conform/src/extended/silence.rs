@@ -12,7 +12,7 @@ use crate::log::Log;
 use crate::packet::Packet;
 use crate::scripts::{UNLIMITED, report_in, steady, steer};
 
-use super::path::{RATE, ROUND_TRIP, SIZE};
+use super::path::{RATE, ROUND_TRIP, SIZE, ratio};
 
 /// The checks of these sections.
 pub(super) const CHECKS: &[Check] = &[
@@ -59,7 +59,7 @@ pub(super) const CHECKS: &[Check] = &[
         section: "RFC 5348 §4.4: \"Update_Limits(X_recv)\"",
         rfc: RFC_5348,
         runs: &[&OUTAGE_RECEIVE],
-        judge: |e| halvings(e),
+        judge: halvings,
     },
     Check {
         id: "E.4.4-75",
@@ -68,7 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
         section: "RFC 5348 §4.4: \"Update_Limits(X_Bps/2)\"",
         rfc: RFC_5348,
         runs: &[&OUTAGE_EQUATION],
-        judge: |e| halvings(e),
+        judge: halvings,
     },
     Check {
         id: "E.4.4-76",
@@ -340,10 +340,6 @@ static BURST: Run = Run {
     lasts: ms(1_500),
     script: || steady(ROUND_TRIP, BURST_RATE),
 };
-
-fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
-    Some(after? / before?)
-}
 
 /// The rate in the round trip after the pause over that before it.
 fn after_idle(e: &Evidence<'_>, expected: f64) -> Outcome {

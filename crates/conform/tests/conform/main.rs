@@ -3,4 +3,5 @@
 
 mod mutant;
 mod mutants;
+mod mutants_extended;
 mod numbers;

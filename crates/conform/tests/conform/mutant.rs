@@ -112,6 +112,10 @@ impl Endpoint for Mutant {
         let mut bytes = datagram.payload.to_vec();
         if (self.incoming)(&mut packet).is_some() {
             packet::write(&packet, &mut bytes);
+            let ecn = match packet {
+                Packet::Data(data) => data.ecn,
+                Packet::Report(_) | Packet::Other => datagram.ecn,
+            };
             let now = self.theirs(now);
             let (arrival, payload) = (now, &bytes[..]);
             self.inner.handle_datagram(
@@ -119,6 +123,7 @@ impl Endpoint for Mutant {
                 Datagram {
                     arrival,
                     payload,
+                    ecn,
                     ..datagram
                 },
             );

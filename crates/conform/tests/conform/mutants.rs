@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use evenkeel_conform::check::ms;
 use evenkeel_conform::{
     Check, Clock, INTERPOSER, Implementation, Rfc, Setup, all, appendix_b, simulate_with,
 };
@@ -11,36 +12,32 @@ use tfrc::{ReceiverConfig, SenderConfig};
 
 use crate::mutant::{Mutant, each_data, each_report, nothing};
 
-fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
 /// A faulty sender, or a faulty receiver.
-enum Faulty {
+pub(crate) enum Faulty {
     Sender(fn(&Setup) -> Mutant),
     Receiver(fn() -> Mutant),
 }
 
-struct Fault {
-    what: &'static str,
-    who: Faulty,
-    /// Numbers of appendix B that must notice.
-    noticed_by: &'static [u32],
+pub(crate) struct Fault {
+    pub(crate) what: &'static str,
+    pub(crate) who: Faulty,
+    /// Numbers of its list that must notice.
+    pub(crate) noticed_by: &'static [u32],
 }
 
-fn sender(setup: &Setup, config: SenderConfig) -> Implementation {
+pub(crate) fn sender(setup: &Setup, config: SenderConfig) -> Implementation {
     Implementation::sender(Instant::ZERO, INTERPOSER, setup, config, 1)
 }
 
-fn receiver(config: ReceiverConfig) -> Implementation {
+pub(crate) fn receiver(config: ReceiverConfig) -> Implementation {
     Implementation::receiver(Instant::ZERO, config, 1)
 }
 
-fn honest_sender(setup: &Setup) -> Mutant {
+pub(crate) fn honest_sender(setup: &Setup) -> Mutant {
     Mutant::new(sender(setup, Rfc::Rfc5348.sender()))
 }
 
-fn honest_receiver() -> Mutant {
+pub(crate) fn honest_receiver() -> Mutant {
     Mutant::new(receiver(Rfc::Rfc5348.receiver()))
 }
 
@@ -244,7 +241,7 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-fn passes(check: &Check, fault: &Fault) -> bool {
+pub(crate) fn passes(check: &Check, fault: &Fault) -> bool {
     let logs = check.runs.iter().map(|run| match fault.who {
         Faulty::Sender(make) => simulate_with(run, &mut make(&run.setup), &mut honest_receiver()),
         Faulty::Receiver(make) => simulate_with(run, &mut honest_sender(&run.setup), &mut make()),
@@ -253,11 +250,10 @@ fn passes(check: &Check, fault: &Fault) -> bool {
     check.judge(&logs, Clock::Virtual, Rfc::Rfc5348).pass
 }
 
-#[test]
-fn each_fault_is_noticed() {
-    let checks = appendix_b::checks();
+/// Each check of a list is failed by some fault, and each fault by the checks that it names.
+pub(crate) fn assert_noticed(checks: &[&Check], faults: &[Fault]) {
     let mut missed = Vec::new();
-    for fault in FAULTS {
+    for fault in faults {
         for number in fault.noticed_by {
             let check = checks[*number as usize - 1];
             if passes(check, fault) {
@@ -266,14 +262,16 @@ fn each_fault_is_noticed() {
         }
     }
     assert!(missed.is_empty(), "{missed:#?}");
+    let noticed = faults.iter().flat_map(|fault| fault.noticed_by).copied();
+    let noticed: BTreeSet<u32> = noticed.collect();
+    let all = 1..=checks.len() as u32;
+    let unfailed: Vec<u32> = all.filter(|n| !noticed.contains(n)).collect();
+    assert!(unfailed.is_empty(), "{unfailed:?}");
 }
 
 #[test]
 fn each_check_of_appendix_b_is_failed_by_some_fault() {
-    let noticed = FAULTS.iter().flat_map(|fault| fault.noticed_by).copied();
-    let noticed: BTreeSet<u32> = noticed.collect();
-    let unfailed: Vec<u32> = (1..=57).filter(|n| !noticed.contains(n)).collect();
-    assert!(unfailed.is_empty(), "{unfailed:?}");
+    assert_noticed(&appendix_b::checks(), FAULTS);
 }
 
 #[test]
