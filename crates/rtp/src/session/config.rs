@@ -163,3 +163,14 @@ impl ReceiveConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_waits_for_late_packets_and_the_standard_does_not() {
+        assert!(ReceiveConfig::new(26).tfrc.reordering);
+        assert!(!ReceiverConfig::default().reordering);
+    }
+}

@@ -305,6 +305,7 @@ mod tests {
             average,
             discount_floor: 1.0,
             small_packets: false,
+            restores: false,
         });
         let mut start = 1_000;
         for (i, length) in lengths.iter().enumerate() {

@@ -53,6 +53,7 @@ impl LossEstimator {
                 1.0
             },
             small_packets: config.small_packets,
+            restores: config.reordering,
         };
         Self {
             history: History::new(config.standard),

@@ -54,6 +54,18 @@ pub(super) struct Rules {
     pub(super) discount_floor: f64,
     /// Intervals of two round trips at most count every loss (RFC 4828 §3).
     pub(super) small_packets: bool,
+    /// Taking the current event back restores what it changed in the intervals before it. The standard
+    /// says nothing of that; a path that reorders would else forget its intervals one by one.
+    pub(super) restores: bool,
+}
+
+/// What the current event changed in the intervals before it.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// DF, which became part of each DF_i.
+    discount: f64,
+    /// The interval that no longer had room.
+    forgotten: Option<Interval>,
 }
 
 /// I_0 … I_n: the current interval and the n before it.
@@ -63,6 +75,7 @@ pub(super) struct Intervals {
     recent: [Interval; MAX_INTERVALS + 1],
     /// How many of `recent` are in use: none, or the current and at least one closed.
     len: usize,
+    change: Option<Change>,
 }
 
 impl Intervals {
@@ -71,6 +84,7 @@ impl Intervals {
             rules,
             recent: [Interval::EMPTY; MAX_INTERVALS + 1],
             len: 0,
+            change: None,
         }
     }
 
@@ -105,6 +119,7 @@ impl Intervals {
                 ..Interval::EMPTY
             };
             self.len = 2;
+            self.change = None;
         } else {
             let average = self.rules.average;
             let discount = average.discount(&self.view(before), self.rules.discount_floor);
@@ -115,6 +130,11 @@ impl Intervals {
             let current = &mut self.recent[0];
             current.length = start.saturating_sub(current.start) as f64;
             current.short = short;
+            let full = self.len > average.intervals();
+            self.change = self.rules.restores.then(|| Change {
+                discount,
+                forgotten: full.then(|| self.recent[self.len - 1]),
+            });
             self.len = (self.len + 1).min(average.intervals() + 1);
             self.recent.copy_within(0..self.len - 1, 1);
         }
@@ -148,6 +168,9 @@ impl Intervals {
             return false;
         }
         self.merge(index);
+        if index == 0 && self.len > 0 {
+            self.restore();
+        }
         true
     }
 
@@ -178,6 +201,20 @@ impl Intervals {
     /// Would the current interval, did it end then, be a short one?
     fn is_short(&self, end: Instant, rtt: Duration) -> bool {
         self.rules.small_packets && end.saturating_since(self.recent[0].at) <= rtt.saturating_mul(2)
+    }
+
+    /// Undoes what the event that was the current one had changed.
+    fn restore(&mut self) {
+        let Some(change) = self.change.take() else {
+            return;
+        };
+        if let Some(forgotten) = change.forgotten {
+            self.recent[self.len] = forgotten;
+            self.len += 1;
+        }
+        for interval in &mut self.recent[1..self.len] {
+            interval.discount = (interval.discount / change.discount).min(1.0);
+        }
     }
 
     /// Removes an event whose packets all came after all, and joins its interval to the one before.
@@ -211,6 +248,7 @@ mod tests {
             average: Average::default(),
             discount_floor: if discounting { 0.25 } else { 1.0 },
             small_packets: false,
+            restores: false,
         }
     }
 
@@ -316,6 +354,24 @@ mod tests {
         let (mut intervals, start) = self::intervals(&[100, 40, 60], false);
         assert!(intervals.take_back(1_040));
         close(intervals.loss_event_rate(now(start)), 2.0 / (100.0 + 100.0));
+    }
+
+    #[test]
+    fn an_event_that_restores_leaves_no_trace_when_it_is_taken_back() {
+        let lengths = [50, 100, 100, 100, 100, 100, 100, 100, 70, 40];
+        for restores in [true, false] {
+            let (mut intervals, start) = intervals(&lengths, true);
+            intervals.rules.restores = restores;
+            let p = |intervals: &Intervals| intervals.loss_event_rate(now(start + 450)).get();
+            let before = p(&intervals);
+            // At I_0 = 401 the others are discounted, and the oldest is forgotten.
+            let at = Instant::from_secs(99);
+            intervals.begin_event(start + 401, at, now(start + 400), || 0.0);
+            intervals.add_losses(1, start + 401);
+            assert!(intervals.take_back(start + 401));
+            let is_same = (p(&intervals) / before - 1.0).abs() < 1e-12;
+            assert_eq!(is_same, restores);
+        }
     }
 
     #[test]
