@@ -2,40 +2,53 @@
 
 /// The correctly rounded square root, bit for bit that of IEEE 754; NaN below zero.
 ///
-/// Integer square root of the significand shifted so far that the result has 54 bits: 53 to keep and
-/// one to round by. A tie cannot occur, because the square of a number of exactly 54 bits has more
-/// significant bits than the argument.
+/// Newton's method on the significand comes within a unit of the last place, and one exact comparison
+/// rounds. A tie cannot occur: the square of a number of exactly 54 bits has more significant bits than
+/// the argument.
 pub(crate) fn sqrt(x: f64) -> f64 {
-    if x == 0.0 || x == f64::INFINITY || x.is_nan() {
-        return x;
-    }
-    if x < 0.0 {
-        return f64::NAN;
-    }
-    // A subnormal is scaled by an even power of two, which its root gives back.
-    if x < f64::MIN_POSITIVE {
-        return sqrt(x * EXP2_108) / EXP2_54;
+    if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
+        return sqrt_of_other(x);
     }
     let bits = x.to_bits();
-    let exponent = (bits >> 52) as i32 - 1_075;
-    let significand = (bits & ((1 << 52) - 1)) | (1 << 52);
-    // x = significand · 2^exponent; an odd exponent lends one bit.
-    let odd = exponent.rem_euclid(2);
-    let root = (u128::from(significand) << (54 + odd)).isqrt() as u64;
-    // The root has 54 bits at scale 2^((exponent - odd)/2 - 27), and `as` rounds it to 53, to nearest.
-    let sticky = (root << 1)
-        | u64::from(u128::from(root) * u128::from(root) != u128::from(significand) << (54 + odd));
-    scale(sticky as f64, (exponent - odd) / 2 - 28)
+    let fraction = bits & (ONE - 1);
+    let exponent = (bits >> 52) as i64 - 1_023;
+    // x = square · 4^half, 1 ≤ square < 4: an odd exponent lends one bit.
+    let (half, odd) = (exponent >> 1, (exponent & 1) as u64);
+    let square = f64::from_bits(fraction | (1_023 + odd) << 52);
+    // Half the exponent and half the fraction is too large by 6 % at most. Each step halves the square
+    // of the relative error, so four leave less than rounding does.
+    let mut root = f64::from_bits((square.to_bits() >> 1) + (1_023 << 51));
+    for _ in 0..4 {
+        root = 0.5 * (root + square / root);
+    }
+    // In units of 2^-52: 2^52 ≤ root ≤ 2^53. What it leaves of the square is below 2^55, so that the low
+    // bits tell it. The nearest root is the one with −root < rest ≤ root.
+    let root = root.to_bits() - (1_022 << 52);
+    let rest = ((fraction | ONE) << (52 + odd)).wrapping_sub(root.wrapping_mul(root)) as i64;
+    let up = u64::from(rest > root as i64);
+    let down = u64::from(rest <= -(root as i64));
+    // At 2^53 the exponent takes the carry.
+    f64::from_bits(root + up - down + ((1_022 + half) << 52) as u64)
 }
 
+/// What is not positive, normal and finite.
+#[cold]
+fn sqrt_of_other(x: f64) -> f64 {
+    if x < 0.0 {
+        f64::NAN
+    } else if x > 0.0 && x < f64::MIN_POSITIVE {
+        // A subnormal is scaled by an even power of two, which its root gives back.
+        sqrt(x * EXP2_108) / EXP2_54
+    } else {
+        x
+    }
+}
+
+/// The leading bit of a significand.
+const ONE: u64 = 1 << 52;
 /// 2^108 and its root.
 const EXP2_108: f64 = f64::from_bits((1_023 + 108) << 52);
 const EXP2_54: f64 = f64::from_bits((1_023 + 54) << 52);
-
-/// `x · 2^power`, where the result is a normal number.
-fn scale(x: f64, power: i32) -> f64 {
-    x * f64::from_bits(((1_023 + power) as u64) << 52)
-}
 
 #[cfg(test)]
 mod tests {
@@ -58,6 +71,15 @@ mod tests {
     }
 
     proptest! {
+        /// Next to a square, where rounding is closest to a tie.
+        #[test]
+        fn roots_beside_squares_are_the_platforms(root in 1u64 << 26..1 << 27, by in -3i64..=3, exponent in 1u64..0x7fe) {
+            let square = (root * root) as f64;
+            let significand = (square.to_bits() as i64 + by) as u64 & ((1 << 52) - 1);
+            let x = f64::from_bits(significand | exponent << 52);
+            prop_assert_eq!(sqrt(x).to_bits(), x.sqrt().to_bits());
+        }
+
         #[test]
         fn every_root_is_the_platforms_bit_for_bit(bits in 0u64..0x7ff0_0000_0000_0000) {
             let x = f64::from_bits(bits);

@@ -1,7 +1,7 @@
 //! Time as a value that is passed in: a monotonic instant with a zero and no `now()`.
 
 use core::fmt;
-use core::ops::{Add, AddAssign, Div, Sub};
+use core::ops::{Add, AddAssign, Div, Mul, Sub};
 pub use core::time::Duration;
 
 /// A point on the caller's monotonic clock, in nanoseconds since that clock's zero.
@@ -88,6 +88,14 @@ impl Nanos {
         if secs.is_nan() || secs <= 0.0 {
             return Self::ZERO;
         }
+        // The product is off by 2^-53 of itself at most: where its fraction is farther than that from a
+        // half, and the whole is exact, rounding is sure.
+        let product = secs * 1e9;
+        let whole = product as i64;
+        let above = product - whole as f64 - 0.5;
+        if product < EXP2_50 && above.abs() > product / EXP2_50 {
+            return Self(whole as u64 + (above > 0.0) as u64);
+        }
         let bits = secs.to_bits();
         let exponent = (bits >> 52) as u32;
         // A nanosecond is above 2⁻³⁰ s, and 2³⁵ s are above 2⁶⁴ ns.
@@ -113,9 +121,26 @@ impl Nanos {
     }
 }
 
+/// 2^50: below it a product of seconds and 10⁹ has at least two binary places.
+const EXP2_50: f64 = (1u64 << 50) as f64;
+
 impl From<Duration> for Nanos {
     fn from(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(nanos: Nanos) -> Self {
+        Self::from_nanos(nanos.0)
+    }
+}
+
+impl Mul<u64> for Nanos {
+    type Output = Self;
+
+    fn mul(self, rhs: u64) -> Self {
+        Self(self.0.saturating_mul(rhs))
     }
 }
 

@@ -34,8 +34,8 @@ impl ReceiveRates {
 
     /// *Update*: adds a rate, and forgets those older than two round trips. The initial ∞ is as old as
     /// the first report.
-    pub(super) fn update(&mut self, rate: Rate, now: Instant, rtt: Duration) {
-        let oldest = now - 2 * rtt;
+    pub(super) fn update(&mut self, rate: Rate, now: Instant, rtt: Nanos) {
+        let oldest = now - rtt * 2;
         let kept = self.set;
         let fresh = kept[..self.len]
             .iter()
@@ -107,8 +107,8 @@ impl DataLimit {
     }
 
     /// The round-trip time from now on.
-    pub(super) fn set_round_trip(&mut self, rtt: Duration) {
-        self.spacing = Nanos::from(rtt) / 4;
+    pub(super) fn set_round_trip(&mut self, rtt: Nanos) {
+        self.spacing = rtt / 4;
         self.next = self.used_up[self.newest].map_or(Instant::ZERO, |at| at + self.spacing);
     }
 
@@ -123,17 +123,15 @@ impl DataLimit {
     }
 
     /// Was the sender data-limited throughout (t_old, t_new], the round trip up to `sent_at`?
-    pub(super) fn covers(&self, sent_at: Instant, rtt: Duration) -> bool {
+    pub(super) fn covers(&self, sent_at: Instant, rtt: Nanos) -> bool {
         // Instants are a quarter of a round trip apart, so the one that stands for the start of the
         // interval may lie as much before it.
-        let oldest = sent_at
-            .checked_since(Instant::ZERO + rtt + rtt / 4)
-            .map(|since| Instant::ZERO + since);
-        !self
-            .used_up
-            .iter()
-            .flatten()
-            .any(|at| oldest.is_none_or(|oldest| *at > oldest) && *at <= sent_at)
+        let start = sent_at.nanos_since(Instant::ZERO + rtt + rtt / 4);
+        let whole = Instant::ZERO + rtt + rtt / 4 <= sent_at;
+        let newest_first = (0..INSTANTS).map(|age| (self.newest + INSTANTS - age) % INSTANTS);
+        !newest_first
+            .filter_map(|index| self.used_up[index])
+            .any(|at| (!whole || at > Instant::ZERO + start) && at <= sent_at)
     }
 }
 
@@ -155,9 +153,9 @@ mod tests {
     fn the_first_two_round_trips_are_not_limited() {
         let mut rates = ReceiveRates::new();
         rates.begin(at(100));
-        rates.update(rate(10.0), at(200), RTT);
+        rates.update(rate(10.0), at(200), RTT.into());
         assert_eq!(rates.max(), Rate::INFINITY);
-        rates.update(rate(20.0), at(301), RTT);
+        rates.update(rate(20.0), at(301), RTT.into());
         assert_eq!(rates.max(), rate(20.0));
     }
 
@@ -165,10 +163,10 @@ mod tests {
     fn update_keeps_three_and_forgets_what_is_two_round_trips_old() {
         let mut rates = ReceiveRates::new();
         for (value, ms) in [(50.0, 1_000), (40.0, 1_050), (30.0, 1_100), (20.0, 1_150)] {
-            rates.update(rate(value), at(ms), RTT);
+            rates.update(rate(value), at(ms), RTT.into());
         }
         assert_eq!(rates.max(), rate(40.0));
-        rates.update(rate(10.0), at(1_301), RTT);
+        rates.update(rate(10.0), at(1_301), RTT.into());
         assert_eq!(rates.max(), rate(20.0));
     }
 
@@ -179,7 +177,7 @@ mod tests {
         assert_eq!(rates.max(), rate(10.0));
         rates.maximise(rate(5.0), at(900));
         assert_eq!(rates.max(), rate(10.0));
-        rates.update(rate(1.0), at(1_000), RTT);
+        rates.update(rate(1.0), at(1_000), RTT.into());
         assert_eq!(rates.max(), rate(10.0));
         rates.halve();
         assert_eq!(rates.max(), rate(5.0));
@@ -189,9 +187,9 @@ mod tests {
     fn one_instant_of_full_use_makes_an_interval_not_data_limited() {
         let mut limit = DataLimit::new(RTT);
         limit.handle_permission_used(at(950));
-        assert!(!limit.covers(at(1_000), RTT));
-        assert!(limit.covers(at(1_200), RTT));
-        assert!(limit.covers(at(900), RTT));
+        assert!(!limit.covers(at(1_000), RTT.into()));
+        assert!(limit.covers(at(1_200), RTT.into()));
+        assert!(limit.covers(at(900), RTT.into()));
     }
 
     #[test]
@@ -201,7 +199,7 @@ mod tests {
             .step_by(10)
             .for_each(|ms| limit.handle_permission_used(at(ms)));
         for sent_at in [100, 200, 300, 399] {
-            assert!(!limit.covers(at(sent_at), RTT));
+            assert!(!limit.covers(at(sent_at), RTT.into()));
         }
     }
 }

@@ -11,7 +11,7 @@ use core::time::Duration;
 use crate::Standard;
 use crate::equation;
 use crate::pacer::Pacer;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::trace::{Bound, Trace};
 use crate::units::{Bytes, LossEventRate, Rate};
 use limits::{DataLimit, ReceiveRates};
@@ -154,14 +154,13 @@ impl Sender {
             .saturating_sub(feedback.delay)
             .max(MIN_RTT);
         self.rtt.update(sample);
-        let rtt = self.round_trip();
         let p_rose = feedback.loss_event_rate > self.p;
         self.p = feedback.loss_event_rate;
         self.receive_rate = feedback.receive_rate;
         if let Some(packets) = &self.small_packets {
             self.payload_share = packets.payload_share();
         }
-        let covered_data_limited = self.data_limit.covers(feedback.sent_at, rtt);
+        let covered_data_limited = self.data_limit.covers(feedback.sent_at, self.round_trip());
         // A first report, X_recv = 0, tells nothing of the interval (RFC 5348 §4.3).
         let data_limited = covered_data_limited && feedback.receive_rate > Rate::ZERO;
 
@@ -175,7 +174,7 @@ impl Sender {
             allowed_rate: self.allowed_rate(),
             instantaneous_rate: self.instantaneous_rate(),
             bound: self.bound,
-            rtt,
+            rtt: self.round_trip().into(),
             rtt_sample: sample,
             receive_rate: self.receive_rate,
             loss_event_rate: self.p,
@@ -247,7 +246,7 @@ impl Sender {
 
     /// R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3).
     pub fn rtt(&self) -> Option<Duration> {
-        self.rtt.smoothed()
+        self.rtt.smoothed().map(Duration::from)
     }
 
     /// p, the loss event rate as last reported; zero before the first report.
@@ -265,8 +264,11 @@ impl Sender {
         self.config.segment_size
     }
 
-    fn round_trip(&self) -> Duration {
-        self.rtt.smoothed().unwrap_or(FIRST_NOFEEDBACK).max(MIN_RTT)
+    fn round_trip(&self) -> Nanos {
+        match self.rtt.smoothed() {
+            Some(rtt) => rtt.max(MIN_RTT.into()),
+            None => FIRST_NOFEEDBACK.into(),
+        }
     }
 
     /// s / t_mbi.
@@ -276,7 +278,7 @@ impl Sender {
 
     /// X_Bps.
     fn equation_rate(&self) -> Rate {
-        let (segment, rtt) = (self.segment_size(), self.round_trip());
+        let (segment, rtt) = (self.segment_size(), self.round_trip().into());
         let second = Duration::from_secs(1);
         let timeout = match self.config.retransmission_timeout {
             RetransmissionTimeout::FourRoundTrips => {
@@ -344,15 +346,16 @@ impl Sender {
             self.allowed
         };
         let rate = rate * self.payload_share;
-        self.pacer.set_rate(rate, self.rtt.smoothed());
+        self.pacer.set_rate(rate, self.rtt());
         self.data_limit.set_round_trip(self.round_trip());
     }
 
     /// max(4R, 2s/X) (RFC 5348 §4.3 step 3), and the host's own floor.
     fn restart_timer(&mut self, now: Instant) {
-        let interval = (4 * self.rtt.smoothed().unwrap_or(Duration::ZERO))
-            .max(self.segment_size() / (self.allowed / 2.0));
-        self.nofeedback = now + interval.max(self.config.min_nofeedback);
+        let interval = (self.rtt.smoothed().unwrap_or(Nanos::ZERO) * 4)
+            .max(self.segment_size().time_at(self.allowed / 2.0))
+            .max(self.config.min_nofeedback.into());
+        self.nofeedback = now + interval;
         self.sent_since_timer = false;
     }
 }

@@ -1,6 +1,8 @@
 //! How a report, or none, changes X in RFC 3448: no initial window, no X_recv_set, no data-limited
 //! intervals. X_recv is the last one reported, and twice that always limits X.
 
+use core::time::Duration;
+
 use super::Sender;
 use crate::time::Instant;
 use crate::trace::{Bound, Branch};
@@ -13,7 +15,7 @@ impl Sender {
         self.receive_rates.replace(self.received(), now);
         if !self.p.is_zero() {
             self.follow_equation(self.received() * 2.0);
-        } else if first || now.saturating_since(self.doubled) >= self.round_trip() {
+        } else if first || now.nanos_since(self.doubled) >= self.round_trip() {
             self.slow_start(self.received() * 2.0, self.packet_per_round_trip());
             self.doubled = now;
         }
@@ -51,14 +53,12 @@ impl Sender {
 
     /// s / R.
     fn packet_per_round_trip(&self) -> Rate {
-        self.segment_size() / self.round_trip()
+        self.segment_size() / Duration::from(self.round_trip())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
     use crate::trace::Trace;
     use crate::units::{Bytes, LossEventRate};

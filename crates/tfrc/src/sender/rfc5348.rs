@@ -1,5 +1,7 @@
 //! How a report, or none, changes X in RFC 5348.
 
+use core::time::Duration;
+
 use super::Sender;
 use crate::time::Instant;
 use crate::trace::{Bound, Branch};
@@ -27,7 +29,7 @@ impl Sender {
         let limit = self.receive_limit(now, data_limited, p_rose);
         if !self.p.is_zero() {
             self.follow_equation(limit);
-        } else if now.saturating_since(self.doubled) >= self.round_trip() {
+        } else if now.nanos_since(self.doubled) >= self.round_trip() {
             self.slow_start(limit, self.initial_rate());
             self.doubled = now;
         }
@@ -79,7 +81,7 @@ impl Sender {
     /// W_init / R (§4.2, after RFC 3390).
     fn initial_rate(&self) -> Rate {
         let mss = self.config.segment_size.get();
-        Bytes::new((4 * mss).min((2 * mss).max(4_380))) / self.round_trip()
+        Bytes::new((4 * mss).min((2 * mss).max(4_380))) / Duration::from(self.round_trip())
     }
 
     /// recv_limit (§4.3 step 4).

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use crate::float::sqrt;
+use crate::time::Nanos;
 use crate::units::duration_from_secs;
 
 /// q and q2 (RFC 5348 §4.3, §4.5).
@@ -21,6 +22,8 @@ pub(super) struct RoundTrip {
 struct State {
     /// R, seconds.
     smoothed: f64,
+    /// R, rounded.
+    rounded: Nanos,
     /// √R_sample.
     sqrt_sample: f64,
     /// R_sqmean.
@@ -35,9 +38,10 @@ impl RoundTrip {
     pub(super) fn update(&mut self, sample: Duration) {
         let sample = sample.as_secs_f64();
         let sqrt_sample = sqrt(sample);
-        self.state = Some(match self.state {
+        let mut state = match self.state {
             None => State {
                 smoothed: sample,
+                rounded: Nanos::ZERO,
                 sqrt_sample,
                 sqmean: sqrt_sample,
                 srtt: sample,
@@ -45,17 +49,21 @@ impl RoundTrip {
             },
             Some(old) => State {
                 smoothed: Q * old.smoothed + (1.0 - Q) * sample,
+                rounded: Nanos::ZERO,
                 sqrt_sample,
                 sqmean: Q * old.sqmean + (1.0 - Q) * sqrt_sample,
                 srtt: (1.0 - ALPHA) * old.srtt + ALPHA * sample,
                 variation: (1.0 - BETA) * old.variation + BETA * (old.srtt - sample).abs(),
             },
-        });
+        };
+        state.rounded = Nanos::from_secs(state.smoothed);
+        self.state = Some(state);
     }
 
     /// R; `None` before the first sample.
-    pub(super) fn smoothed(&self) -> Option<Duration> {
-        self.state.map(|state| duration_from_secs(state.smoothed))
+    #[inline]
+    pub(super) fn smoothed(&self) -> Option<Nanos> {
+        self.state.map(|state| state.rounded)
     }
 
     /// RTO without its minimum, SRTT + 4·RTTVAR (RFC 6298 §2; our clock's granularity is below any
@@ -91,7 +99,7 @@ mod tests {
             22.0, 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
         ] {
             rtt.update(ms(40));
-            let got = rtt.smoothed().unwrap().as_secs_f64() * 1e3;
+            let got = Duration::from(rtt.smoothed().unwrap()).as_secs_f64() * 1e3;
             assert!((got - expected).abs() < 0.001, "{got}, not {expected}");
         }
     }
