@@ -1,6 +1,6 @@
 //! One run in real time: the interface system on a socket between two implementations.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use evenkeel_conform::{Interposer, Log, Rfc, Run};
 use evenkeel_net::{Clock, Driver, Socket};
@@ -52,7 +52,7 @@ pub(super) fn carry_out(run: &Run, parties: &Parties, stop: &Stop) -> Result<Opt
     let between = Driver::spawn(clock, socket, interposer).map_err(Failure::runtime)?;
     let _sender = match parties.sender {
         Some(_) => None,
-        None => Some(Process::sender(parties.rfc, run, between.local_address())?),
+        None => Some(Process::sender(parties.rfc, run, near(between.local_address()))?),
     };
     let started = clock.now();
     loop {
@@ -80,6 +80,16 @@ pub(super) fn carry_out(run: &Run, parties: &Parties, stop: &Stop) -> Result<Opt
         .map_err(Failure::runtime)?;
     let interposer = between.stop().map_err(Failure::runtime)?;
     Ok((!stop.is_asked()).then(|| interposer.into_log()))
+}
+
+/// The address by which a process on this machine reaches a socket: one that listens everywhere answers
+/// from where it was reached.
+fn near(bound: SocketAddr) -> SocketAddr {
+    if bound.ip().is_unspecified() {
+        SocketAddr::new(Ipv4Addr::LOCALHOST.into(), bound.port())
+    } else {
+        bound
+    }
 }
 
 fn wait(clock: &Clock, time: Duration, stop: &Stop) {
