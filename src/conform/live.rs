@@ -52,7 +52,11 @@ pub(super) fn carry_out(run: &Run, parties: &Parties, stop: &Stop) -> Result<Opt
     let between = Driver::spawn(clock, socket, interposer).map_err(Failure::runtime)?;
     let _sender = match parties.sender {
         Some(_) => None,
-        None => Some(Process::sender(parties.rfc, run, near(between.local_address()))?),
+        None => Some(Process::sender(
+            parties.rfc,
+            run,
+            near(between.local_address()),
+        )?),
     };
     let started = clock.now();
     loop {

@@ -22,10 +22,9 @@ pub(crate) struct Judged {
 /// Runs that take longer than this wait for a silent sender: they need no processor, and run beside the
 /// others.
 const LONG: Duration = Duration::from_secs(60);
-/// How often the runs of a check are carried out before it counts as failed. Once more than once: on a
-/// busy host a process may lose the processor at the wrong moment. An implementation that is wrong is
+/// How often the runs of a check are carried out before it counts as failed: on a busy host a process may lose the processor at the wrong moment. An implementation that is wrong is
 /// wrong again.
-const ATTEMPTS: u32 = 2;
+const ATTEMPTS: u32 = 3;
 
 /// The logs of runs, by their name.
 type Logs = BTreeMap<&'static str, Log>;

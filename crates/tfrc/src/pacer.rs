@@ -40,9 +40,13 @@ pub struct Pacer {
     forgotten: Instant,
 }
 
+/// Credit before any round-trip time is known: what is late is caught up with, or one packet a second
+/// would drift past the nofeedback timer of two seconds, and no packet is added.
+const CREDIT_BEFORE_ANY: Duration = Duration::from_millis(10);
+
 impl Pacer {
-    /// A pacer that has sent nothing; `burst` bounds the credit below one round trip. There is no
-    /// credit while the round-trip time is not known.
+    /// A pacer that has sent nothing; `burst` bounds the credit below one round trip, and below 10 ms
+    /// while the round-trip time is not known.
     pub fn new(burst: Duration, rate: Rate, rtt: Option<Duration>) -> Self {
         let mut pacer = Self {
             burst: burst.into(),
@@ -66,7 +70,7 @@ impl Pacer {
     pub fn set_rate(&mut self, rate: Rate, rtt: Option<Duration>) {
         self.rate = rate;
         self.round_trip = rtt.map_or(Nanos::ZERO, Nanos::from);
-        self.credit = self.burst.min(self.round_trip);
+        self.credit = self.burst.min(rtt.unwrap_or(CREDIT_BEFORE_ANY).into());
         if let Some(size) = self.size {
             self.spacing = size.time_at(rate);
             self.due = self.nominal + self.spacing;
@@ -167,6 +171,18 @@ mod tests {
         assert_eq!(drain(&mut pacer, at(14)), 1);
         // Nominal is 10 ms, not 14: the third is due at 20.
         assert_eq!(pacer.next_departure(at(14)), at(20));
+    }
+
+    #[test]
+    fn before_any_round_trip_time_lateness_does_not_add_up() {
+        let slow = Rate::from_bytes_per_sec(1_000.0);
+        let mut pacer = Pacer::new(RTT, slow, None);
+        pacer.handle_sent(at(0), SIZE);
+        pacer.handle_sent(at(1_003), SIZE);
+        assert_eq!(pacer.next_departure(at(1_003)), at(2_000));
+        // A minute of silence adds no packet.
+        pacer.handle_sent(at(60_000), SIZE);
+        assert_eq!(pacer.next_departure(at(60_000)), at(60_990));
     }
 
     #[test]

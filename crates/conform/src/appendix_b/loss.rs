@@ -142,15 +142,15 @@ pub(super) const CHECKS: &[Check] = &[
 const ROUND_TRIP: Duration = ms(400);
 const RATE: f64 = 25e3;
 /// The data packet, from 0, that is the first *i*: some round trips after the rate has settled.
-const FIRST: usize = 45;
-/// The *i* of a second loss event, six round trips later. The interval between the two is known to the
+const FIRST: usize = 30;
+/// The *i* of a second loss event, five round trips later. The interval between the two is known to the
 /// packet; the one before the first is synthetic.
-const SECOND: usize = 105;
+const SECOND: usize = 80;
 
 static DROP_ONE: Run = Run {
     name: "drop-one",
     setup: packets_of(1_000),
-    lasts: ms(3_500),
+    lasts: ms(4_000),
     script: || {
         on_data(|index| {
             if index == FIRST {
@@ -165,7 +165,7 @@ static DROP_ONE: Run = Run {
 static TWO_OVERTAKEN: Run = Run {
     name: "overtaken-by-one",
     setup: packets_of(1_000),
-    lasts: ms(3_500),
+    lasts: ms(4_000),
     script: || {
         on_data(|index| match index.wrapping_sub(FIRST) {
             0 => Fate::After(ms(93)),
@@ -178,7 +178,7 @@ static TWO_OVERTAKEN: Run = Run {
 static THREE_OVERTAKEN: Run = Run {
     name: "overtaken-by-three",
     setup: packets_of(1_000),
-    lasts: ms(3_500),
+    lasts: ms(4_000),
     script: || {
         on_data(|index| match index.wrapping_sub(FIRST) {
             0 => Fate::After(ms(150)),

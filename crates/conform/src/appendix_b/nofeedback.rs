@@ -126,15 +126,16 @@ fn halvings(log: &Log, count: u32) -> Vec<f64> {
     rates.iter().map(|rate| rate / rates[0]).collect()
 }
 
-/// The last gap between packets, if none was much shorter than the one before it.
+/// The last gap between packets, if none was shorter than the one before it.
 fn longest_gap(e: &Evidence<'_>) -> Outcome {
     let data = e.log().data_between(at_ms(5_000), Instant::MAX);
     let gaps: Vec<f64> = data
         .windows(2)
         .map(|pair| pair[1].at.saturating_since(pair[0].at).as_secs_f64())
         .collect();
-    let slack = e.pick(1e-6, 0.1);
-    let grows = gaps.windows(2).all(|pair| pair[1] >= pair[0] - slack);
+    // A packet that left late is followed by the next sooner.
+    let least = e.pick(1.0 - 1e-6, 0.75);
+    let grows = gaps.windows(2).all(|pair| pair[1] >= pair[0] * least);
     within(
         gaps.last().copied().filter(|_| grows),
         64.0,

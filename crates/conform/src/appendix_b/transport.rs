@@ -100,7 +100,8 @@ pub(super) const CHECKS: &[Check] = &[
         judge: |e| {
             let got = e.log().reports_to_sender().first().map(|(at, _)| *at);
             let rtt = got.and_then(|at| e.log().rtt_after(at));
-            within(rtt.map(|r| r.as_secs_f64() * 1e3), 20.0, e.pick(0.002, 5.0))
+            let latest = e.pick(20.002, 200.0);
+            between(rtt.map(|r| r.as_secs_f64() * 1e3), 19.99, latest)
         },
     },
     Check {

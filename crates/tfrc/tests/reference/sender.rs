@@ -188,7 +188,9 @@ impl Sender {
             },
             Some(last) => {
                 let t_ipi = last.size / x_inst;
-                let nominal = (last.nominal + t_ipi).max(now - self.config.max_credit.min(r));
+                // Before any R is known, 10 ms: what is late is caught up with.
+                let bound = self.round_trip.map_or(Duration::from_millis(10), |_| r);
+                let nominal = (last.nominal + t_ipi).max(now - self.config.max_credit.min(bound));
                 let took_away = nominal > last.nominal + t_ipi;
                 let forfeited = if took_away { now } else { last.forfeited };
                 // What the configuration took away is forgotten after a round trip (deviation 2).
