@@ -13,6 +13,7 @@ mod path;
 mod rate;
 mod reports;
 mod silence;
+mod start;
 
 use crate::check::Check;
 
@@ -26,6 +27,7 @@ pub fn checks() -> Vec<&'static Check> {
         rate::CHECKS,
         limits::CHECKS,
         silence::CHECKS,
+        start::CHECKS,
     ]
     .into_iter()
     .flatten()

@@ -37,7 +37,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a receiver that is late",
         who: Faulty::Receiver(|| honest_receiver().outgoing(Box::new(|_| Some(ms(5))))),
-        noticed_by: &[1, 4, 19, 22, 36, 45],
+        noticed_by: &[1, 4, 19, 22, 36, 45, 84],
     },
     Fault {
         what: "a receiver that begins a loss event at every loss",
@@ -76,7 +76,7 @@ const FAULTS: &[Fault] = &[
         who: Faulty::Receiver(|| {
             honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::new(0.01)))
         }),
-        noticed_by: &[9, 10, 11, 20],
+        noticed_by: &[9, 10, 11, 20, 85, 86],
     },
     Fault {
         what: "a receiver that never takes a loss back",
