@@ -430,6 +430,56 @@ mod tests {
         assert_eq!(check(|c| c.file[0] = Bytes::ZERO), tcp);
     }
 
+    /// A server with its first file of one packet on the way, and that packet.
+    fn serving() -> (WebSender, Packet<Body>) {
+        let config = WebConfig {
+            file: [Bytes::new(1); 2],
+            ..WebConfig::default()
+        };
+        let mut web = WebSender::new(config, Random::new(1, 0)).unwrap();
+        web.handle_timeout(Instant::ZERO);
+        let packet = web.poll_transmit(Instant::ZERO).unwrap();
+        (web, packet)
+    }
+
+    #[test]
+    fn an_acknowledgement_of_an_earlier_connection_is_not_for_the_present_one() {
+        let (mut web, packet) = serving();
+        let mut client = WebReceiver::new(&web.config).unwrap();
+        client.handle_packet(Instant::ZERO, packet);
+        let now = client.poll_timeout().unwrap();
+        client.handle_timeout(now);
+        let ack = client.poll_transmit(now).unwrap();
+        web.handle_packet(now, ack.clone());
+        assert_eq!(web.fetches().finished, 1);
+        // The next file is on its way when the acknowledgement arrives again.
+        let now = web.poll_timeout().unwrap();
+        web.handle_timeout(now);
+        assert!(web.poll_transmit(now).is_some());
+        web.handle_packet(now, ack);
+        assert_eq!((web.fetches().started, web.fetches().finished), (2, 1));
+    }
+
+    #[test]
+    fn a_packet_of_an_earlier_connection_does_not_disturb_the_present_one() {
+        let (web, packet) = serving();
+        let mut client = WebReceiver::new(&web.config).unwrap();
+        let mut arrive = |generation| {
+            let mut packet = packet.clone();
+            if let Body::TcpSegment(segment) = &mut packet.body {
+                segment.connection.generation = generation;
+            }
+            client.handle_packet(Instant::ZERO, packet);
+            client.slots[0].0
+        };
+        assert_eq!([5, 4, 5, 6].map(&mut arrive), [5, 5, 5, 6]);
+        // Numbers go round.
+        assert_eq!(
+            [0x8000, 0xFFFF, 0, 0xFFFF].map(&mut arrive),
+            [0x8000, 0xFFFF, 0, 0]
+        );
+    }
+
     #[test]
     fn connections_that_never_end_are_bounded() {
         let config = WebConfig {

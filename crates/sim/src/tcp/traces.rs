@@ -153,6 +153,17 @@ fn newreno_sends_the_second_loss_again_at_a_partial_acknowledgement() {
 }
 
 #[test]
+fn newreno_ends_recovery_with_a_window_that_causes_no_burst() {
+    let mut script = Script::with_8_sent(Variant::NewReno);
+    for _ in 0..3 {
+        script.ack(0);
+    }
+    // The other duplicates are lost: nothing is in flight, and a window of 4 would leave at once.
+    assert_eq!(script.ack(8), [8, 9]);
+    assert_eq!(script.windows(), (2.0, 4.0));
+}
+
+#[test]
 fn newreno_restarts_the_timer_at_the_first_partial_acknowledgement_only() {
     let mut script = Script::with_8_sent(Variant::NewReno);
     for _ in 0..3 {
@@ -233,6 +244,20 @@ fn sack_recovers_three_losses_of_a_window_in_one_round_trip() {
 }
 
 #[test]
+fn what_is_sent_again_leaves_the_pipe_when_it_arrives() {
+    let mut script = Script::new(&config(Variant::Sack, 10));
+    script.sent();
+    // Packets 0 and 2 are lost.
+    assert_eq!(script.sack(0, &[3..5, 1..2]), [0]);
+    assert_eq!(script.sack(0, &[3..6, 1..2]), []);
+    assert_eq!(script.sack(0, &[3..7, 1..2]), [2]);
+    assert_eq!(script.sack(0, &[3..8, 1..2]), [10]);
+    // In the pipe: 0 again, 2 again, 8, 9 and 10. Then 2 arrives, while 0 is lost once more.
+    assert_eq!(script.sender.in_flight(), 5);
+    assert_eq!(script.sack(0, &[1..8]), [11]);
+}
+
+#[test]
 fn sack_tells_a_loss_by_three_packets_above_it_though_acknowledgements_are_lost() {
     let mut script = Script::with_8_sent(Variant::Sack);
     assert_eq!(script.sack(0, &[1..3]), []);
@@ -306,6 +331,64 @@ fn after_a_timeout_sack_does_not_send_again_what_has_arrived() {
     assert_eq!(script.sack(1, &[2..4]), [1, 4]);
     assert_eq!(script.sack(4, &[]), [5, 6]);
     assert_eq!(script.sender.in_flight(), 3);
+}
+
+#[test]
+fn after_a_timeout_sack_sends_again_what_no_later_packet_tells_of() {
+    let mut script = Script::with_8_sent(Variant::Sack);
+    assert_eq!(script.sack(0, &[2..4]), []);
+    assert_eq!(script.timeout(), (1_000, vec![0]));
+    // Packet 4 was late. Packet 5 and those after it are lost all the same.
+    assert_eq!(script.sack(1, &[2..5]), [1, 5]);
+}
+
+#[test]
+fn after_a_timeout_new_losses_wait_until_the_old_ones_are_over() {
+    let mut script = Script::with_8_sent(Variant::Sack);
+    assert_eq!(script.timeout(), (1_000, vec![0]));
+    assert_eq!(script.ack(1), [1, 2]);
+    assert_eq!(script.ack(3), [3, 4, 5]);
+    assert_eq!(script.ack(6), [6, 7, 8, 9]);
+    // Packet 6 is lost again, and 8, which is new, too.
+    assert_eq!(script.sack(6, &[7..8]), [10]);
+    assert_eq!(script.sack(6, &[9..11, 7..8]), [11, 12]);
+    assert_eq!(script.sack(6, &[9..13, 7..8]), [13, 14, 15]);
+    assert_eq!(script.sender.counters().fast_retransmits, 0);
+    // Packet 6 arrives late: what had been sent before the timeout is done with.
+    assert_eq!(script.sack(8, &[9..13]), [8]);
+    assert_eq!(script.sender.counters().fast_retransmits, 1);
+}
+
+#[test]
+fn a_packet_sent_again_is_not_timed() {
+    let mut script = Script::with_8_sent(Variant::NewReno);
+    for _ in 0..3 {
+        script.ack(0);
+    }
+    script.now = Instant::from_millis(300);
+    script.ack(8);
+    assert_eq!(script.sender.srtt(), None);
+}
+
+#[test]
+fn a_packet_sent_during_fast_recovery_is_not_timed() {
+    let mut script = Script::with_8_sent(Variant::NewReno);
+    let sent: Vec<u64> = (0..5).flat_map(|_| script.ack(0)).collect();
+    assert_eq!(sent, [0, 8]);
+    // Its acknowledgement waits for packet 0.
+    script.now = Instant::from_millis(300);
+    script.ack(9);
+    assert_eq!(script.sender.srtt(), None);
+}
+
+#[test]
+fn what_is_acknowledged_before_it_is_sent_again_is_not_sent_again() {
+    let mut script = Script::with_8_sent(Variant::NewReno);
+    for next in [0, 0, 0, 8] {
+        script.sender.handle_ack(script.now, Ack::new(next));
+    }
+    assert_eq!(script.sent(), [8, 9]);
+    assert_eq!(script.sender.counters().resent, 0);
 }
 
 #[test]
