@@ -291,10 +291,31 @@ mod tests {
         }
     }
 
+    /// What owns nothing has no state but its own size, however long it has run.
     #[test]
-    fn the_state_is_less_than_four_kilobytes() {
+    fn the_state_is_less_than_four_kilobytes_and_owns_nothing() {
         let size = size_of::<Receiver>();
         assert!(size <= 4_096, "{size}");
+        assert!(!core::mem::needs_drop::<Receiver>());
+    }
+
+    #[test]
+    fn the_end_of_an_hour_at_a_million_packets_a_second_is_like_its_start() {
+        let hour = 3_600 * 1_000_000;
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        let mut last = None;
+        for seq in hour - 250_000..hour {
+            let now = Instant::from_micros(seq);
+            receiver.handle_data(&Arrival {
+                at: now,
+                ..packet(seq, 0)
+            });
+            last = receiver.poll_report(now).or(last);
+        }
+        let report = last.unwrap();
+        assert!(report.loss_event_rate.is_zero());
+        assert_eq!(report.receive_rate, Rate::from_bytes_per_sec(1e9));
+        assert_eq!(receiver.counters().received, 250_000);
     }
 
     #[test]
