@@ -95,7 +95,7 @@ pub(super) const CHECKS: &[Check] = &[
                 report.seen.receive_rate.bytes_per_sec() * ROUND_TRIP.as_secs_f64()
                     / f64::from(SIZE)
             });
-            between(packets, 0.999, e.pick(1.001, 2.1))
+            between(packets, e.pick(0.999, 0.9), e.pick(1.001, 2.1))
         },
     },
     Check {
