@@ -1,7 +1,7 @@
 //! A bottleneck that TCP and TFRC flows share, as the papers' simulations have it: what experiments
 //! say of it, and what they measure of it.
 
-use evenkeel_link::{LinkConfig, QueueLimit, Random};
+use evenkeel_link::{Change, LinkConfig, Loss, QueueLimit, Random};
 use evenkeel_sim::tcp::{self, Variant};
 use evenkeel_sim::{
     Access, Body, End, FlowId, LinkId, Observer, Outcome, Packet, Shape, Simulation, TcpReceiver,
@@ -25,19 +25,26 @@ pub enum Queue {
         /// Packets that it holds.
         packets: u32,
     },
+    /// The same, counted in bytes.
+    DropTailBytes {
+        /// Bytes that it holds.
+        size: Size,
+    },
 }
 
 impl Queue {
     /// In names of metrics.
     pub(crate) fn key(self) -> &'static str {
         match self {
-            Self::DropTail { .. } => "droptail",
+            Self::DropTail { .. } | Self::DropTailBytes { .. } => "droptail",
         }
     }
 
     pub(crate) fn verify(self) -> Result<(), Impossible> {
         match self {
             Self::DropTail { packets } => require(packets > 0, "packets", "at least 1"),
+            // Anything that a `Size` can be; less than a packet drops whatever has to wait.
+            Self::DropTailBytes { .. } => Ok(()),
         }
     }
 
@@ -48,12 +55,16 @@ impl Queue {
             Self::DropTail { packets } => Self::DropTail {
                 packets: times(packets),
             },
+            Self::DropTailBytes { size } => Self::DropTailBytes {
+                size: Size(Bytes::new((size.0.as_f64() * factor).round() as u64)),
+            },
         }
     }
 
     fn apply(self, config: &mut LinkConfig) {
         match self {
             Self::DropTail { packets } => config.queue = QueueLimit::Packets(packets.into()),
+            Self::DropTailBytes { size } => config.queue = QueueLimit::Bytes(size.0),
         }
     }
 }
@@ -142,10 +153,63 @@ impl Flows {
 }
 
 /// Which protocol a flow speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Protocol {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP, as [`Tcp`] says.
     Tcp,
+    /// TFRC.
     Tfrc,
+}
+
+/// The shared link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bottleneck {
+    pub(crate) rate: Rate,
+    pub(crate) queue: Queue,
+    /// What it loses besides, along the data.
+    pub(crate) loss: Loss,
+}
+
+impl Bottleneck {
+    /// One that only its queue makes drop.
+    pub(crate) fn new(rate: BitRate, queue: Queue) -> Self {
+        Self {
+            rate: rate.0,
+            queue,
+            loss: Loss::None,
+        }
+    }
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) protocol: Protocol,
+    /// Round-trip time with empty queues.
+    pub(crate) rtt: Duration,
+    pub(crate) start: Instant,
+    pub(crate) stop: Instant,
+}
+
+impl Flows {
+    /// Flows that never end, their round trips and starts drawn from the seed, a stream each.
+    pub(crate) fn draw(&self, protocols: &[Protocol], seed: u64) -> Vec<Member> {
+        let members = protocols.iter().enumerate().map(|(index, protocol)| {
+            let mut random = Random::new(seed, 1 + index as u64);
+            let [rtt, start] = [self.rtt, self.start].map(|[least, most]| {
+                let span = most.secs() - least.secs();
+                duration_from_secs(least.secs() + span * random.unit())
+            });
+            Member {
+                protocol: *protocol,
+                rtt,
+                start: Instant::ZERO + start,
+                stop: Instant::MAX,
+            }
+        });
+        members.collect()
+    }
 }
 
 /// One simulation: a dumbbell with flows, and what was seen of it.
@@ -197,60 +261,33 @@ const BIN: Duration = Duration::from_millis(50);
 const SLICE: Duration = Duration::from_secs(1);
 
 impl Run {
-    /// A bottleneck of this rate and queue with these flows, whose round trips and starts are drawn
-    /// from the job's seed, a stream each. What happens in `[from, to)` is measured.
+    /// A bottleneck with these flows. What happens in `[from, to)` is measured.
     pub(crate) fn new(
-        (rate, queue): (BitRate, Queue),
-        flows: &Flows,
-        protocols: &[Protocol],
+        bottleneck: &Bottleneck,
+        (packet, tcp): (Size, &Tcp),
+        members: &[Member],
         [from, to]: [Instant; 2],
         seed: u64,
     ) -> Result<Self, RunError> {
-        let broken = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-        let draw = |flow: usize| {
-            let mut random = Random::new(seed, 1 + flow as u64);
-            [flows.rtt, flows.start].map(|[least, most]| {
-                let span = most.secs() - least.secs();
-                duration_from_secs(least.secs() + span * random.unit())
-            })
-        };
-        let drawn: Vec<[Duration; 2]> = (0..protocols.len()).map(draw).collect();
         // A quarter of the least round trip each way on the shared link, the rest before and after it.
-        let shared = flows.rtt[0].0 / 4;
-        let mut forward = link(rate.0, shared);
-        queue.apply(&mut forward);
-        let accesses = drawn.iter().map(|[rtt, _]| {
-            let each = (*rtt - 2 * shared) / 4;
-            Access::even(link(rate.0 * ACCESS_SPEED, each))
+        let least = members.iter().map(|member| member.rtt).min();
+        let shared = least.unwrap_or(Duration::ZERO) / 4;
+        let mut forward = link(bottleneck.rate, shared);
+        forward.loss = bottleneck.loss;
+        bottleneck.queue.apply(&mut forward);
+        let accesses = members.iter().map(|member| {
+            let each = (member.rtt - 2 * shared) / 4;
+            Access::even(link(bottleneck.rate * ACCESS_SPEED, each))
         });
-        let shape = Shape::dumbbell([forward, link(rate.0, shared)], accesses)
+        let shape = Shape::dumbbell([forward, link(bottleneck.rate, shared)], accesses)
             .map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
-        for ((place, protocol), [_, start]) in shape.places.iter().zip(protocols).zip(&drawn) {
-            let start = Instant::ZERO + *start;
-            let [sender, receiver] = match protocol {
-                Protocol::Tcp => {
-                    let config = flows.tcp.config(flows.packet.0);
-                    let sender = TcpSender::new(&config, start, Instant::MAX);
-                    let receiver = TcpReceiver::new(&config);
-                    [
-                        Traffic::TcpSender(sender.map_err(|error| broken(&error))?),
-                        Traffic::TcpReceiver(receiver.map_err(|error| broken(&error))?),
-                    ]
-                }
-                Protocol::Tfrc => [
-                    Traffic::TfrcSender(TfrcSender::new(TfrcConfig {
-                        start,
-                        packet_size: flows.packet.0,
-                        tfrc: SenderConfig::default(),
-                        ..TfrcConfig::default()
-                    })),
-                    Traffic::TfrcReceiver(TfrcReceiver::new(ReceiverConfig::default())),
-                ],
-            };
+        let config = tcp.config(packet.0);
+        for (place, member) in shape.places.iter().zip(members) {
+            let [sender, receiver] = member.ends(packet.0, &config)?;
             sim.add_flow(&place.forward, &place.reverse, sender, receiver);
         }
-        let empty = vec![Throughput::new(from, to, BIN); protocols.len()];
+        let empty = vec![Throughput::new(from, to, BIN); members.len()];
         Ok(Self {
             sim,
             bottleneck: shape.bottlenecks[0][0],
@@ -259,6 +296,24 @@ impl Run {
                 received: empty,
             },
         })
+    }
+
+    /// Runs it until then and gives its bottleneck another rate.
+    pub(crate) fn change_rate(
+        &mut self,
+        at: Instant,
+        rate: Rate,
+        job: Job<'_>,
+    ) -> Result<(), RunError> {
+        advance(&mut self.sim, at, job, &mut self.record)?;
+        let change = Change {
+            at: at - Instant::ZERO,
+            rate: Some(rate),
+            delay: None,
+            loss: None,
+        };
+        self.sim.change_link(self.bottleneck, &change);
+        Ok(())
     }
 
     /// Runs it to its end, while `observer` looks on from its beginning.
@@ -288,6 +343,35 @@ impl Run {
             dropped: after.dropped.packets - before.dropped.packets,
             carried: after.delivered.bytes - before.delivered.bytes,
         })
+    }
+}
+
+fn broken(error: &dyn std::fmt::Display) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+impl Member {
+    fn ends(self, packet: Bytes, tcp: &tcp::Config) -> Result<[Traffic; 2], RunError> {
+        match self.protocol {
+            Protocol::Tcp => {
+                let sender = TcpSender::new(tcp, self.start, self.stop);
+                let receiver = TcpReceiver::new(tcp);
+                Ok([
+                    Traffic::TcpSender(sender.map_err(|error| broken(&error))?),
+                    Traffic::TcpReceiver(receiver.map_err(|error| broken(&error))?),
+                ])
+            }
+            Protocol::Tfrc => Ok([
+                Traffic::TfrcSender(TfrcSender::new(TfrcConfig {
+                    start: self.start,
+                    stop: Some(self.stop),
+                    packet_size: packet,
+                    tfrc: SenderConfig::default(),
+                    ..TfrcConfig::default()
+                })),
+                Traffic::TfrcReceiver(TfrcReceiver::new(ReceiverConfig::default())),
+            ]),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Throughput, cov, drop_rate, mean, utilisation};
-use crate::network::{Flows, Measured, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -64,8 +64,10 @@ impl Scenario for FairShare {
             .flat_map(|_| [Protocol::Tcp, Protocol::Tfrc])
             .collect();
         let factor = case.rate.0 / self.queues_at.0;
-        let bottleneck = (case.rate, case.queue.scaled(factor));
-        let run = Run::new(bottleneck, &self.flows, &protocols, window, job.seed)?;
+        let bottleneck = Bottleneck::new(case.rate, case.queue.scaled(factor));
+        let members = self.flows.draw(&protocols, job.seed);
+        let packets = (self.flows.packet, &self.flows.tcp);
+        let run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
         Ok(self.sample(case, &measured, job.seed))
     }

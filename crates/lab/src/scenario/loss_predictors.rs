@@ -9,7 +9,7 @@ use tfrc::{Arrival, ReceiverConfig};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::mean;
-use crate::network::{Flows, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Protocol, Queue, Run};
 use crate::units::{BitRate, Time};
 
 /// Parameters. Every combination of a rate, a queue and a number of flows is a condition: a cell.
@@ -75,15 +75,12 @@ impl Scenario for LossPredictors {
         let tcp = self.tcp_flows[tcp];
         let mut protocols = vec![Protocol::Tfrc];
         protocols.resize(1 + tcp, Protocol::Tcp);
-        let bottleneck = (self.rates[rate], self.queues[queue]);
+        let bottleneck = Bottleneck::new(self.rates[rate], self.queues[queue]);
         let until = Instant::ZERO + self.until.0;
-        let run = Run::new(
-            bottleneck,
-            &self.flows,
-            &protocols,
-            [Instant::ZERO; 2],
-            job.seed,
-        )?;
+        let members = self.flows.draw(&protocols, job.seed);
+        let packets = (self.flows.packet, &self.flows.tcp);
+        let nothing = [Instant::ZERO; 2];
+        let run = Run::new(&bottleneck, packets, &members, nothing, job.seed)?;
         let mut trial = Trial::new(self.predictors());
         run.watch(until, job, &mut trial)?;
         let condition = job.cell;

@@ -11,6 +11,7 @@ mod loss_predictors;
 mod persistent_congestion;
 mod smoothness;
 mod stepped_loss;
+mod timeline;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,8 @@ pub enum Kind {
     Smoothness(smoothness::Smoothness),
     /// TCP and TFRC flows on one bottleneck, over rates and numbers of flows.
     FairShare(fair_share::FairShare),
+    /// Flows that come and go on a bottleneck, case by case.
+    Timeline(timeline::Timeline),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -144,6 +147,7 @@ impl Kind {
             Self::LossPredictors(scenario) => scenario,
             Self::Smoothness(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
+            Self::Timeline(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

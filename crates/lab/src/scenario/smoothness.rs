@@ -9,7 +9,7 @@ use crate::findings::{Findings, Sample};
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
 };
-use crate::network::{Flows, Measured, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -82,8 +82,10 @@ impl Scenario for Smoothness {
                 }
             })
             .collect();
-        let bottleneck = (self.rate, queue);
-        let run = Run::new(bottleneck, &self.flows, &protocols, window, job.seed)?;
+        let bottleneck = Bottleneck::new(self.rate, queue);
+        let members = self.flows.draw(&protocols, job.seed);
+        let packets = (self.flows.packet, &self.flows.tcp);
+        let run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
         Ok(self.sample(queue, &measured, job.seed))
     }

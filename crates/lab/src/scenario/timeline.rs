@@ -1,0 +1,297 @@
+//! Flows that come and go on a bottleneck, in several cases: their rates over time, how they share it,
+//! how smooth they are, and how soon they settle after a change. (`thesis` §5.2.)
+
+use evenkeel_link::Loss;
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::duration_from_secs;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::Sample;
+use crate::metrics::{
+    TIMESCALES, Throughput, cov, drop_rate, mean, quantile, throughput_ratios, utilisation,
+};
+use crate::network::{Bottleneck, Measured, Member, Protocol, Queue, Run, Tcp};
+use crate::units::{BitRate, Share, Size, Time};
+use evenkeel_link::Random;
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timeline {
+    /// Of every data packet, on the wire.
+    packet: Size,
+    /// The TCP flows.
+    tcp: Tcp,
+    /// Who takes part.
+    group: Vec<Group>,
+    /// One cell each.
+    case: Vec<Case>,
+    /// Each flow starts later than its group by a random time up to this.
+    start_spread: Time,
+    /// From and to when rates are drawn; the run ends then.
+    shown: [Time; 2],
+    /// From and to when shares and smoothness are measured.
+    measured: [Time; 2],
+    /// The timescale of the rates that are drawn.
+    drawn: Time,
+    /// Timescales of the throughput ratio.
+    ratio_timescales: Vec<Time>,
+    /// A change of the bottleneck.
+    rate_change: Option<RateChange>,
+    /// When and to what the first flow has to settle.
+    settle: Option<Settle>,
+}
+
+/// Flows of a kind.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    /// In the legend, and in names of metrics.
+    name: String,
+    protocol: Protocol,
+    /// How many, unless a case says otherwise.
+    count: usize,
+    start: Time,
+    /// The end of the run, unless given.
+    stop: Option<Time>,
+}
+
+/// A network.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// In the legend, and in names of metrics.
+    name: String,
+    /// With empty queues.
+    rtt: Time,
+    rate: BitRate,
+    queue: Queue,
+    /// Packets lost at random besides.
+    loss: Option<Share>,
+    /// How many flows of each group, in place of their own counts.
+    counts: Option<Vec<usize>>,
+}
+
+/// The bottleneck's rate from an instant on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RateChange {
+    at: Time,
+    rate: BitRate,
+}
+
+/// The first flow has settled when its throughput is between two multiples of its fair share.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settle {
+    /// From then on.
+    after: Time,
+    /// Averaged over so long.
+    over: Time,
+    low: f64,
+    high: f64,
+}
+
+/// All timescales are multiples of it.
+const BIN: Duration = Duration::from_millis(50);
+/// Steps of the distribution of throughput ratios, and where it ends.
+const RATIO_STEP: f64 = 0.02;
+const RATIO_STEPS: u32 = 100;
+
+impl Scenario for Timeline {
+    fn verify(&self) -> Result<(), Impossible> {
+        let size = tfrc::units::Bytes::new;
+        let packet = (size(41)..=size(65_000)).contains(&self.packet.0);
+        require(packet, "packet", "from 41B to 65kB")?;
+        require(!self.group.is_empty(), "group", "one or more")?;
+        require(!self.case.is_empty(), "case", "one or more")?;
+        for case in &self.case {
+            case.queue.verify()?;
+            require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
+            let counts = case.counts.as_ref();
+            let fits = counts.is_none_or(|counts| counts.len() == self.group.len());
+            require(fits, "counts", "one number a group")?;
+            let first = counts.map_or(self.group[0].count, |counts| counts[0]);
+            require(first > 0, "count", "at least 1 in the first group")?;
+        }
+        let ordered = |range: [Time; 2]| range[0] < range[1];
+        require(ordered(self.shown), "shown", "[from, to]")?;
+        let inside = self.shown[0] <= self.measured[0] && self.measured[1] <= self.shown[1];
+        require(
+            ordered(self.measured) && inside,
+            "measured",
+            "[from, to] within shown",
+        )?;
+        let fits =
+            |time: &Time| !time.0.is_zero() && time.0.as_nanos().is_multiple_of(BIN.as_nanos());
+        require(fits(&self.drawn), "drawn", "a multiple of 50ms")?;
+        let all = self.ratio_timescales.iter().all(fits);
+        require(all, "ratio_timescales", "multiples of 50ms")?;
+        let before = self
+            .rate_change
+            .is_none_or(|change| change.at <= self.measured[0]);
+        require(before, "rate_change", "not later than what is measured")?;
+        let settle = self.settle.is_none_or(|settle| fits(&settle.over));
+        require(settle, "over", "a multiple of 50ms")
+    }
+
+    fn cells(&self) -> usize {
+        self.case.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let case = &self.case[job.cell];
+        let bottleneck = Bottleneck {
+            loss: case
+                .loss
+                .map_or(Loss::None, |share| Loss::Bernoulli(share.0)),
+            ..Bottleneck::new(case.rate, case.queue)
+        };
+        let window = self.shown.map(|time| Instant::ZERO + time.0);
+        let members = self.members(case, job.seed);
+        let packets = (self.packet, &self.tcp);
+        let mut run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
+        if let Some(change) = self.rate_change {
+            run.change_rate(Instant::ZERO + change.at.0, change.rate.0, job)?;
+        }
+        let measured = run.measure(self.measured.map(|time| Instant::ZERO + time.0), job)?;
+        Ok(self.sample(case, &measured))
+    }
+}
+
+impl Timeline {
+    fn counts(&self, case: &Case) -> Vec<usize> {
+        let usual = || self.group.iter().map(|group| group.count).collect();
+        case.counts.clone().unwrap_or_else(usual)
+    }
+
+    fn members(&self, case: &Case, seed: u64) -> Vec<Member> {
+        let mut members = Vec::new();
+        for (group, count) in self.group.iter().zip(self.counts(case)) {
+            for _ in 0..count {
+                let mut random = Random::new(seed, 1 + members.len() as u64);
+                let late = duration_from_secs(self.start_spread.secs() * random.unit());
+                members.push(Member {
+                    protocol: group.protocol,
+                    rtt: case.rtt.0,
+                    start: Instant::ZERO + group.start.0 + late,
+                    stop: group
+                        .stop
+                        .map_or(Instant::MAX, |stop| Instant::ZERO + stop.0),
+                });
+            }
+        }
+        members
+    }
+
+    fn sample(&self, case: &Case, measured: &Measured) -> Sample {
+        let mut sample = Sample::default();
+        let name = &case.name;
+        let rate = self.rate_change.map_or(case.rate, |change| change.rate).0;
+        let window = self.measured[1].0 - self.measured[0].0;
+        sample.metric(
+            format!("utilisation_{name}"),
+            utilisation(measured.carried, rate, window),
+        );
+        sample.metric(
+            format!("drop_rate_{name}"),
+            drop_rate(measured.dropped, measured.arrived),
+        );
+        let mut flows = measured.received.iter();
+        let groups: Vec<(&Group, Vec<&Throughput>)> = self
+            .group
+            .iter()
+            .zip(self.counts(case))
+            .map(|(group, count)| (group, flows.by_ref().take(count).collect()))
+            .collect();
+        let fair = rate.bytes_per_sec() / measured.received.len() as f64;
+        for (group, flows) in groups.iter().filter(|(_, flows)| !flows.is_empty()) {
+            self.of_group(&mut sample, case, group, flows, fair);
+        }
+        if let Some((_, flows)) = groups.first() {
+            self.settling(&mut sample, case, flows[0], fair);
+        }
+        sample
+    }
+
+    fn of_group(
+        &self,
+        sample: &mut Sample,
+        case: &Case,
+        group: &Group,
+        flows: &[&Throughput],
+        fair: f64,
+    ) {
+        let (case, group) = (&case.name, &group.name);
+        let key = format!("{}_{case}", group.to_lowercase());
+        let curve = |more: &str| format!("{case}: {group}{more}");
+        let shares = flows
+            .iter()
+            .map(|flow| mean(&self.within(flow, BIN)) / fair);
+        let share = mean(&shares.collect::<Vec<f64>>());
+        sample.metric(format!("share_{key}_over_fair"), share);
+        for timescale in TIMESCALES {
+            let covs = flows.iter().map(|flow| cov(&self.within(flow, timescale)));
+            let value = mean(&covs.collect::<Vec<f64>>());
+            let delta = timescale.as_secs_f64();
+            sample.metric(format!("cov_{delta}s_{key}"), value);
+            sample.curve("cov", curve(""), [(delta, value)]);
+        }
+        for timescale in &self.ratio_timescales {
+            let ratios = throughput_ratios(&self.within(flows[0], timescale.0));
+            let delta = timescale.secs();
+            sample.metric(
+                format!("ratio_median_{delta}s_{key}"),
+                quantile(&ratios, 0.5),
+            );
+            let spread = quantile(&ratios, 0.95) - quantile(&ratios, 0.05);
+            sample.metric(format!("ratio_spread_{delta}s_{key}"), spread);
+            let upto = |x: f64| {
+                let below = ratios.iter().filter(|ratio| **ratio <= x).count();
+                below as f64 / ratios.len() as f64
+            };
+            let steps = (0..=RATIO_STEPS).map(|i| f64::from(i) * RATIO_STEP);
+            let points: Vec<(f64, f64)> = steps.map(|x| (x, upto(x))).collect();
+            sample.curve(format!("ratios_{delta}s"), curve(""), points);
+        }
+        let times = flows[0].times(self.drawn.0);
+        let rates = flows[0].rates(self.drawn.0).into_iter();
+        let kilobits = rates.map(|bytes| bytes * 8.0 / 1e3);
+        let points: Vec<(f64, f64)> = times.into_iter().zip(kilobits).collect();
+        sample.curve(
+            format!("rates_{case}"),
+            group.as_str(),
+            points.iter().copied(),
+        );
+        sample.curve(
+            format!("rates_{}", group.to_lowercase()),
+            case.as_str(),
+            points,
+        );
+    }
+
+    /// How long after the change the flow first keeps its share.
+    fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
+        let Some(settle) = self.settle else { return };
+        let rates = flow.rates(settle.over.0).into_iter();
+        let times = flow.times(settle.over.0).into_iter();
+        let mut later = times.zip(rates).filter(|(t, _)| *t >= settle.after.secs());
+        let settled = later.find(|(_, rate)| (settle.low..=settle.high).contains(&(rate / fair)));
+        let seconds = settled.map_or(f64::NAN, |(t, _)| t - settle.after.secs());
+        sample.metric(format!("settles_s_{}", case.name), seconds);
+    }
+
+    /// Rates on a timescale, of the time that is measured.
+    fn within(&self, flow: &Throughput, timescale: Duration) -> Vec<f64> {
+        let [from, to] = self.measured.map(Time::secs);
+        let times = flow.times(timescale).into_iter();
+        let rates = times.zip(flow.rates(timescale));
+        let inside = rates.filter(|(t, _)| (from..to).contains(t));
+        inside.map(|(_, rate)| rate).collect()
+    }
+}
