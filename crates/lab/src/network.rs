@@ -1,7 +1,7 @@
 //! A bottleneck that TCP and TFRC flows share, as the papers' simulations have it: what experiments
 //! say of it, and what they measure of it.
 
-use evenkeel_link::{Change, LinkConfig, Loss, QueueLimit, Random};
+use evenkeel_link::{Change, Jitter, LinkConfig, Loss, QueueLimit, Random};
 use evenkeel_sim::tcp::{self, Variant};
 use evenkeel_sim::{
     Access, Body, End, FlowId, LinkId, Observer, Outcome, Packet, Shape, Simulation, TcpReceiver,
@@ -169,6 +169,10 @@ pub(crate) struct Bottleneck {
     pub(crate) queue: Queue,
     /// What it loses besides, along the data.
     pub(crate) loss: Loss,
+    /// Each sender's packets are late by a random time up to so many packet times of the bottleneck.
+    /// Without it, who is dropped at a full queue is a matter of phase, not of rates (Floyd and
+    /// Jacobson, 1992).
+    pub(crate) jitter: f64,
 }
 
 impl Bottleneck {
@@ -178,6 +182,18 @@ impl Bottleneck {
             rate: rate.0,
             queue,
             loss: Loss::None,
+            jitter: 0.0,
+        }
+    }
+}
+
+impl Bottleneck {
+    fn jitter(&self, packet: Bytes) -> Jitter {
+        let most = (packet / self.rate).as_secs_f64() * self.jitter;
+        if most > 0.0 {
+            Jitter::Uniform(duration_from_secs(most))
+        } else {
+            Jitter::None
         }
     }
 }
@@ -277,7 +293,15 @@ impl Run {
         bottleneck.queue.apply(&mut forward);
         let accesses = members.iter().map(|member| {
             let each = (member.rtt - 2 * shared) / 4;
-            Access::even(link(bottleneck.rate * ACCESS_SPEED, each))
+            let plain = link(bottleneck.rate * ACCESS_SPEED, each);
+            let late = LinkConfig {
+                jitter: bottleneck.jitter(packet.0),
+                ..plain
+            };
+            Access {
+                sender: [late, plain],
+                receiver: [plain; 2],
+            }
         });
         let shape = Shape::dumbbell([forward, link(bottleneck.rate, shared)], accesses)
             .map_err(|error| broken(&error))?;

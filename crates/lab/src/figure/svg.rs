@@ -136,10 +136,8 @@ impl Sketch<'_> {
                 .x_range
                 .is_none_or(|[a, b]| a <= point.x && point.x <= b)
         });
-        let ys = shown.flat_map(|point| {
-            let (low, high) = point.y.interval().unwrap_or((point.y.mean, point.y.mean));
-            [low, high]
-        });
+        // Means set the range: the interval of two seeds can be many times as wide.
+        let ys = shown.map(|point| point.y.mean);
         let y = Axis::new(panel.y_range, ys, panel.log.y(), true, up);
         (x, y)
     }

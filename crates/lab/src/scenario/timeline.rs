@@ -27,6 +27,9 @@ pub struct Timeline {
     group: Vec<Group>,
     /// One cell each.
     case: Vec<Case>,
+    /// Packets are late at their sender by a random time up to so many packet times of the bottleneck,
+    /// against phase effects.
+    jitter: f64,
     /// Each flow starts later than its group by a random time up to this.
     start_spread: Time,
     /// From and to when rates are drawn; the run ends then.
@@ -104,6 +107,8 @@ impl Scenario for Timeline {
         let size = tfrc::units::Bytes::new;
         let packet = (size(41)..=size(65_000)).contains(&self.packet.0);
         require(packet, "packet", "from 41B to 65kB")?;
+        let jitter = (0.0..=100.0).contains(&self.jitter);
+        require(jitter, "jitter", "from 0 to 100 packet times")?;
         require(!self.group.is_empty(), "group", "one or more")?;
         require(!self.case.is_empty(), "case", "one or more")?;
         for case in &self.case {
@@ -150,6 +155,7 @@ impl Scenario for Timeline {
             loss: case
                 .loss
                 .map_or(Loss::None, |share| Loss::Bernoulli(share.0)),
+            jitter: self.jitter,
             ..Bottleneck::new(case.rate, case.queue)
         };
         let window = self.shown.map(|time| Instant::ZERO + time.0);
