@@ -83,6 +83,18 @@ pub struct Tcp {
     pub delayed_ack: bool,
 }
 
+/// What `docs/METHOD.md` states: SACK, a timer of at least 200 ms, every packet acknowledged.
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            variant: TcpVariant::Sack,
+            min_rto: Time(Duration::from_millis(200)),
+            clock: Time(Duration::ZERO),
+            delayed_ack: false,
+        }
+    }
+}
+
 /// [`Variant`] as experiments name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -206,6 +218,8 @@ pub(crate) struct Member {
     pub(crate) rtt: Duration,
     pub(crate) start: Instant,
     pub(crate) stop: Instant,
+    /// TFRC spaces its packets by √R against oscillation (RFC 5348 §4.5).
+    pub(crate) spacing: bool,
 }
 
 impl Flows {
@@ -222,6 +236,7 @@ impl Flows {
                 rtt,
                 start: Instant::ZERO + start,
                 stop: Instant::MAX,
+                spacing: true,
             }
         });
         members.collect()
@@ -390,7 +405,10 @@ impl Member {
                     start: self.start,
                     stop: Some(self.stop),
                     packet_size: packet,
-                    tfrc: SenderConfig::default(),
+                    tfrc: SenderConfig {
+                        oscillation_reduction: self.spacing,
+                        ..SenderConfig::default()
+                    },
                     ..TfrcConfig::default()
                 })),
                 Traffic::TfrcReceiver(TfrcReceiver::new(ReceiverConfig::default())),

@@ -8,6 +8,7 @@ mod end_of_congestion;
 mod fair_share;
 mod loss_event_fraction;
 mod loss_predictors;
+mod oscillation;
 mod persistent_congestion;
 mod smoothness;
 mod stepped_loss;
@@ -40,6 +41,8 @@ pub enum Kind {
     FairShare(fair_share::FairShare),
     /// Flows that come and go on a bottleneck, case by case.
     Timeline(timeline::Timeline),
+    /// One flow and buffers of several sizes, without and with the spacing by √R.
+    Oscillation(oscillation::Oscillation),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -148,6 +151,7 @@ impl Kind {
             Self::Smoothness(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
+            Self::Oscillation(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

@@ -189,6 +189,7 @@ impl Timeline {
                     stop: group
                         .stop
                         .map_or(Instant::MAX, |stop| Instant::ZERO + stop.0),
+                    spacing: true,
                 });
             }
         }
@@ -281,14 +282,16 @@ impl Timeline {
         );
     }
 
-    /// How long after the change the flow first keeps its share.
+    /// How long after the change the flow first keeps its share; the rest of the run if it never does.
     fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
         let Some(settle) = self.settle else { return };
         let rates = flow.rates(settle.over.0).into_iter();
         let times = flow.times(settle.over.0).into_iter();
         let mut later = times.zip(rates).filter(|(t, _)| *t >= settle.after.secs());
         let settled = later.find(|(_, rate)| (settle.low..=settle.high).contains(&(rate / fair)));
-        let seconds = settled.map_or(f64::NAN, |(t, _)| t - settle.after.secs());
+        // Not in the run: at least as long as that still took.
+        let end = settled.map_or(self.shown[1].secs(), |(t, _)| t);
+        let seconds = end - settle.after.secs();
         sample.metric(format!("settles_s_{}", case.name), seconds);
     }
 

@@ -1,0 +1,98 @@
+//! One TFRC flow fills a buffer of several sizes: does its rate oscillate with the round-trip time,
+//! without and with the spacing by √R? (`sigcomm` §3.4, figures 3 and 4; RFC 5348 §4.5.)
+
+use serde::Deserialize;
+use tfrc::time::Instant;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::{Findings, Sample};
+use crate::metrics::{cov, utilisation};
+use crate::network::{Bottleneck, Member, Protocol, Queue, Run, Tcp};
+use crate::units::{BitRate, Size, Time};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Oscillation {
+    /// Of the bottleneck.
+    rate: BitRate,
+    /// With an empty queue.
+    rtt: Time,
+    /// Of every packet.
+    packet: Size,
+    /// Buffer sizes in packets. Two cells each: without and with the spacing.
+    buffers: Vec<u32>,
+    /// From and to when it is measured.
+    measured: [Time; 2],
+    /// The timescale of the coefficient of variation.
+    timescale: Time,
+    /// The timescale of the rates that are drawn.
+    drawn: Time,
+}
+
+/// Cells of a buffer: the spacing, and its name.
+const SPACINGS: [(bool, &str); 2] = [(false, "without"), (true, "with")];
+
+impl Scenario for Oscillation {
+    fn verify(&self) -> Result<(), Impossible> {
+        let some = !self.buffers.is_empty() && self.buffers.iter().all(|packets| *packets > 0);
+        require(some, "buffers", "one or more numbers of at least 1")?;
+        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
+        let ordered = self.measured[0] < self.measured[1];
+        require(ordered, "measured", "[from, to]")?;
+        let fits = |time: Time| time.0.as_millis() > 0 && time.0.as_millis().is_multiple_of(50);
+        let scales = fits(self.timescale) && fits(self.drawn);
+        require(scales, "timescale", "a multiple of 50ms, as drawn must be")
+    }
+
+    fn cells(&self) -> usize {
+        self.buffers.len() * SPACINGS.len()
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let packets = self.buffers[job.cell / SPACINGS.len()];
+        let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
+        let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
+        let flow = Member {
+            protocol: Protocol::Tfrc,
+            rtt: self.rtt.0,
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+            spacing,
+        };
+        let window = self.measured.map(|time| Instant::ZERO + time.0);
+        // No TCP takes part.
+        let tcp = Tcp::default();
+        let run = Run::new(&bottleneck, (self.packet, &tcp), &[flow], window, job.seed)?;
+        let measured = run.measure(window, job)?;
+        let sent = &measured.sent[0];
+        let value = cov(&sent.rates(self.timescale.0));
+        let time = self.measured[1].0 - self.measured[0].0;
+
+        let mut sample = Sample::default();
+        sample.metric(format!("cov_{name}_{packets}"), value);
+        let used = utilisation(measured.carried, self.rate.0, time);
+        sample.metric(format!("utilisation_{name}_{packets}"), used);
+        sample.curve(
+            "cov",
+            format!("{name} the spacing"),
+            [(f64::from(packets), value)],
+        );
+        let kilobytes = sent.rates(self.drawn.0).into_iter().map(|rate| rate / 1e3);
+        let points = sent.times(self.drawn.0).into_iter().zip(kilobytes);
+        sample.curve(
+            format!("rates_{name}"),
+            format!("{packets} packets"),
+            points,
+        );
+        Ok(sample)
+    }
+
+    /// The oscillation is one of large buffers: the largest is what is compared.
+    fn derive(&self, findings: &mut Findings) {
+        let largest = self.buffers.iter().max().copied().unwrap_or(0);
+        let of = |name: &str| findings.value(&format!("cov_{name}_{largest}"));
+        let ratio = of("with") / of("without");
+        findings.derive("cov_with_over_without_largest", ratio);
+    }
+}
