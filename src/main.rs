@@ -38,11 +38,11 @@ fn main() -> ExitCode {
         {
             asked.exit();
         }
-        // clap's first line says what is wrong with which option; the rest repeats the usage.
+        // clap's first paragraph says what is wrong with which option; the rest repeats the usage.
         Err(wrong) => Err(Failure::usage(
             wrong
                 .to_string()
-                .lines()
+                .split("\n\n")
                 .next()
                 .unwrap_or_default()
                 .trim_start_matches("error: "),

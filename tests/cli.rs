@@ -102,6 +102,44 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn what_the_conformance_suite_cannot_do_is_named() {
+    refuses(&["conform", "--only", "B.9"], &["--only", "B.9", "--list"]);
+    refuses(
+        &["conform", "--receiver", "nowhere"],
+        &["nowhere", "HOST:PORT"],
+    );
+    refuses(&["conform", "--rfc", "793"], &["--rfc", "793"]);
+    refuses(&["conform", "--packet-size", "800"], &["--sender"]);
+    refuses(&["conform", "--role", "sender"], &["--peer"]);
+}
+
+/// What the first report says owes nothing to how late any timer is.
+#[test]
+fn a_check_passes_between_two_processes() {
+    let output = run(&["conform", "--only", "B.2.1-5", "--json"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "it said: {said}");
+    let result: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let check = &result["checks"][0];
+    assert_eq!(check["id"], "B.2.1-5");
+    assert_eq!(
+        (&check["pass"], &check["value"]),
+        (&true.into(), &0.0.into())
+    );
+}
+
+#[test]
+fn the_list_of_checks_has_the_57_of_the_thesis() {
+    let output = run(&["conform", "--list"]);
+    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        list.lines().filter(|line| line.starts_with("B.")).count(),
+        57
+    );
+}
+
+#[test]
 fn a_file_that_is_no_video_is_refused() {
     let path = std::env::temp_dir().join(format!("evenkeel-cli-{}.y4m", std::process::id()));
     std::fs::write(&path, "this is no video").expect("write a file");
