@@ -166,17 +166,12 @@ impl Estimate for Weights {
 
     fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
         let Self(weights) = self;
-        let (mut without, mut without_weight) = (0.0, 0.0);
-        for (interval, weight) in view.closed.iter().zip(*weights) {
-            let weight = weight * interval.discount;
-            without += interval.counted() * weight;
-            without_weight += weight;
-        }
-        let without = without_weight / without;
+        let closed = self.sum(view.closed);
+        let without = closed.weight / closed.total;
         let Some(current) = view.current else {
             return LossEventRate::new(without);
         };
-        let discount = self.discount(view, discount_floor);
+        let discount = closed.discount(current, discount_floor);
         let (mut with, mut with_weight) = (current * weights[0], weights[0]);
         // The oldest has no part: n intervals, or as many as are closed, the current one among them.
         let newer = &view.closed[..view.closed.len() - 1];
@@ -189,15 +184,43 @@ impl Estimate for Weights {
     }
 
     fn discount(&self, view: &View<'_>, floor: f64) -> f64 {
-        let Some(current) = view.current else {
-            return 1.0;
+        view.current.map_or(1.0, |current| {
+            self.sum(view.closed).discount(current, floor)
+        })
+    }
+}
+
+impl Weights {
+    fn sum(&self, closed: &[Interval]) -> Closed {
+        let mut sum = Closed {
+            total: 0.0,
+            discounted: 0.0,
+            weight: 0.0,
         };
-        let (mut total, mut weights) = (0.0, 0.0);
-        for (interval, weight) in view.closed.iter().zip(self.0) {
-            weights += weight * interval.discount;
-            total += interval.counted() * weight * interval.discount;
+        for (interval, weight) in closed.iter().zip(self.0) {
+            let (length, weighted) = (interval.counted(), weight * interval.discount);
+            sum.total += length * weighted;
+            sum.discounted += length * weight * interval.discount;
+            sum.weight += weighted;
         }
-        let mean = total / weights;
+        sum
+    }
+}
+
+/// What the closed intervals come to with their weights and discounts.
+struct Closed {
+    /// I_tot1 (RFC 5348 §5.4).
+    total: f64,
+    /// The same, multiplied in the order of §5.5: rounding tells them apart.
+    discounted: f64,
+    /// W_tot.
+    weight: f64,
+}
+
+impl Closed {
+    /// DF: §5.5 steps 1 and 2.
+    fn discount(&self, current: f64, floor: f64) -> f64 {
+        let mean = self.discounted / self.weight;
         if current > 2.0 * mean {
             (2.0 * mean / current).max(floor)
         } else {
