@@ -320,5 +320,6 @@ fn probability(loss: Loss) -> f64 {
         Loss::None | Loss::Periodic(0) => 0.0,
         Loss::Bernoulli(share) => share,
         Loss::Periodic(every) => 1.0 / every as f64,
+        Loss::GilbertElliott(model) => model.mean_loss().unwrap_or(0.0),
     }
 }

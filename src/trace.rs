@@ -197,10 +197,12 @@ pub(crate) fn link(event: &LinkEvent) -> (Instant, (&'static str, Value)) {
                 json!({ "size": size.get(), "waited_ms": millis(*waited) }),
             ),
         ),
+        LinkEvent::Marked { at, size } => (*at, ("link_marked", json!({ "size": size.get() }))),
         LinkEvent::Dropped { at, size, reason } => {
             let reason = match reason {
                 DropReason::Loss => "loss",
                 DropReason::QueueFull => "queue_full",
+                DropReason::Early => "early",
                 DropReason::Capacity => "capacity",
             };
             (

@@ -1,7 +1,7 @@
 //! One TFRC flow over a fixed path, in virtual time: the product's sender and receiver, and nothing
 //! beside them.
 
-use evenkeel_link::{Link, LinkConfig, Loss};
+use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use tfrc::loss::Arrived;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
@@ -53,7 +53,7 @@ pub(crate) struct Flow {
     sender: Sender,
     receiver: Receiver,
     forward: Link<Data>,
-    back: Link<Feedback>,
+    back: Link<Report>,
     next_seq: u64,
     /// When the last packet that arrived had been sent.
     latest_sent_at: Instant,
@@ -65,6 +65,12 @@ struct Data {
     sent_at: Instant,
     rtt: Option<Duration>,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Report(Feedback);
+
+impl Packet for Data {}
+impl Packet for Report {}
 
 /// RTCP compounds are about this long; on a link without a limit it does not matter.
 const REPORT_SIZE: Bytes = Bytes::new(100);
@@ -152,9 +158,9 @@ impl Flow {
                 receive_rate: report.receive_rate,
                 loss_event_rate: p,
             };
-            self.back.handle_packet(now, feedback, REPORT_SIZE);
+            self.back.handle_packet(now, Report(feedback), REPORT_SIZE);
         }
-        while let Some(feedback) = self.back.poll_output(now) {
+        while let Some(Report(feedback)) = self.back.poll_output(now) {
             if let Trace::Feedback {
                 allowed_rate: allowed,
                 rtt,

@@ -396,12 +396,12 @@ impl Member {
                 let sender = TcpSender::new(tcp, self.start, self.stop);
                 let receiver = TcpReceiver::new(tcp);
                 Ok([
-                    Traffic::TcpSender(sender.map_err(|error| broken(&error))?),
-                    Traffic::TcpReceiver(receiver.map_err(|error| broken(&error))?),
+                    Traffic::from(sender.map_err(|error| broken(&error))?),
+                    Traffic::from(receiver.map_err(|error| broken(&error))?),
                 ])
             }
             Protocol::Tfrc => Ok([
-                Traffic::TfrcSender(TfrcSender::new(TfrcConfig {
+                Traffic::from(TfrcSender::new(TfrcConfig {
                     start: self.start,
                     stop: Some(self.stop),
                     packet_size: packet,
@@ -411,7 +411,7 @@ impl Member {
                     },
                     ..TfrcConfig::default()
                 })),
-                Traffic::TfrcReceiver(TfrcReceiver::new(ReceiverConfig::default())),
+                Traffic::from(TfrcReceiver::new(ReceiverConfig::default())),
             ]),
         }
     }

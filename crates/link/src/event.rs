@@ -25,9 +25,16 @@ pub enum Event {
         /// How long it waited before its first bit left.
         waited: Duration,
     },
+    /// A packet was marked with CE instead of dropped.
+    Marked {
+        /// When.
+        at: Instant,
+        /// Its size on the wire.
+        size: Bytes,
+    },
     /// A packet is gone.
     Dropped {
-        /// When it arrived.
+        /// When it arrived, or was dropped from the queue.
         at: Instant,
         /// Its size on the wire.
         size: Bytes,
@@ -50,27 +57,21 @@ pub enum DropReason {
     Loss,
     /// The queue was at its limit: [`QueueLimit`](crate::QueueLimit).
     QueueFull,
+    /// The queue's discipline chose it: [`Discipline`](crate::Discipline).
+    Early,
     /// The link holds as much as it may hold at all, whatever its configuration.
     Capacity,
 }
 
-/// A bounded list of events, once somebody wants them: who does not read loses the oldest.
+/// A bounded list of events: who does not read loses the oldest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventLog {
-    wanted: bool,
     events: VecDeque<Event>,
     overwritten: u64,
 }
 
 impl EventLog {
-    pub(crate) fn keep(&mut self) {
-        self.wanted = true;
-    }
-
     pub(crate) fn push(&mut self, event: Event) {
-        if !self.wanted {
-            return;
-        }
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
             self.overwritten += 1;
@@ -97,12 +98,6 @@ mod tests {
     #[test]
     fn a_log_that_nobody_reads_keeps_the_newest() {
         let mut log = EventLog::default();
-        log.push(Event::RateChanged {
-            at: Instant::ZERO,
-            rate: Rate::ZERO,
-        });
-        assert_eq!(log.pop(), None);
-        log.keep();
         for nanos in 0..MAX_EVENTS as u64 + 3 {
             log.push(Event::RateChanged {
                 at: Instant::from_nanos(nanos),

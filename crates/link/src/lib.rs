@@ -23,8 +23,12 @@
 #![forbid(unsafe_code)]
 
 mod event;
+mod impairment;
+mod ledger;
+mod line;
 mod link;
 mod loss;
+mod packet;
 mod queue;
 mod random;
 mod rate;
@@ -32,9 +36,14 @@ mod schedule;
 mod trace_file;
 
 pub use event::{DropReason, Event};
-pub use link::{Count, Counters, Jitter, Link, LinkConfig};
-pub use loss::Loss;
-pub use queue::QueueLimit;
+pub use impairment::{Jitter, Reordering};
+pub use ledger::{Count, Counters};
+pub use link::{Link, LinkConfig};
+pub use loss::{GilbertElliott, Loss};
+pub use packet::Packet;
+pub use queue::{
+    CoDelConfig, Discipline, FqCoDelConfig, PieConfig, QueueLimit, RedConfig, RedUnit,
+};
 pub use random::Random;
 pub use schedule::{Change, Field, Schedule, ScheduleError};
 pub use trace_file::{DeliveryTrace, DeliveryTraceError};

@@ -1,16 +1,18 @@
 //! The hop: loss, then the queue, then the wire, then the propagation delay.
 
-use crate::event::{DropReason, Event, EventLog};
-use crate::loss::{Loss, LossProcess};
-use crate::queue::{Queue, QueueLimit, Waiting};
-use crate::random::{Random, stream};
+use crate::event::{DropReason, Event};
+use crate::impairment::{Fate, Impairments, Jitter, Reordering};
+use crate::ledger::{Counters, Ledger};
+use crate::line::{Line, Travelling};
+use crate::loss::Loss;
+use crate::packet::Packet;
+use crate::queue::{Discipline, Queue, QueueLimit, Waiting};
 use crate::rate::Wire;
 use crate::trace_file::DeliveryTrace;
-use std::collections::VecDeque;
 use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate, duration_from_secs};
+use tfrc::units::{Bytes, Rate};
 
-/// What a link is like when it starts. Everything but the jitter may change while it runs.
+/// What a link is like when it starts. Rate, delay, queue limit and loss may change while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// How fast the wire is. Zero holds every packet back; [`Rate::INFINITY`] takes no time.
@@ -20,8 +22,14 @@ pub struct LinkConfig {
     pub delay: Duration,
     /// What is added to the delay, packet by packet.
     pub jitter: Jitter,
+    /// Which packets fall behind others.
+    pub reordering: Reordering,
+    /// How likely a packet is to arrive twice. Clamped to [0, 1]; NaN is 0.
+    pub duplication: f64,
     /// How much may wait for the wire.
     pub queue: QueueLimit,
+    /// What else decides which packets wait, and in which order they leave.
+    pub discipline: Discipline,
     /// What the path loses besides.
     pub loss: Loss,
 }
@@ -33,57 +41,13 @@ impl Default for LinkConfig {
             rate: Rate::INFINITY,
             delay: Duration::ZERO,
             jitter: Jitter::None,
+            reordering: Reordering::default(),
+            duplication: 0.0,
             queue: QueueLimit::Bytes(MAX_HELD_BYTES),
+            discipline: Discipline::DropTail,
             loss: Loss::None,
         }
     }
-}
-
-/// Delay variation. It never reorders: a packet that would overtake another leaves together with
-/// it, as RFC 8868 §4.5.2 has it for a queue further down the path (whose rate is not modelled).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Jitter {
-    /// The delay is constant.
-    #[default]
-    None,
-    /// |N(0, σ²)| clipped at 3σ, with this σ (RFC 8868 §4.5.3, which recommends 5 ms).
-    Normal(Duration),
-    /// Uniform between zero and this.
-    Uniform(Duration),
-}
-
-/// Packets and the bytes in them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// How many packets.
-    pub packets: u64,
-    /// Their sizes on the wire, added up.
-    pub bytes: Bytes,
-}
-
-impl Count {
-    fn add(&mut self, size: Bytes) {
-        self.packets += 1;
-        self.bytes += size;
-    }
-}
-
-/// What became of the packets since the link was made:
-/// `received = delivered + lost + dropped + held`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Handed to [`Link::handle_packet`].
-    pub received: Count,
-    /// Given out by [`Link::poll_output`].
-    pub delivered: Count,
-    /// Lost by the [`Loss`] model.
-    pub lost: Count,
-    /// Refused by the queue, or by the bound on what the link holds.
-    pub dropped: Count,
-    /// In the queue, on the wire or on their way at this moment.
-    pub held: Count,
-    /// Events that were overwritten because nobody read them.
-    pub events_overwritten: u64,
 }
 
 /// One direction of one hop, for packets of any type `P`.
@@ -100,93 +64,84 @@ pub struct Counters {
 /// Sizes are sizes on the wire: for a UDP datagram over IPv4, its payload and 28 bytes.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    queue: Queue<P>,
     wire: Wire,
-    /// The packet whose bits the wire is sending.
-    on_wire: Option<OnWire<P>>,
-    /// Off the wire, in the order in which they come out.
-    travelling: VecDeque<Travelling<P>>,
+    /// How long the packet on the wire waited for it.
+    waited: Duration,
+    /// Off the wire, in the order in which they come out; the last is still on it if it is busy. A
+    /// packet that finds the wire idle is written here and nowhere else.
+    line: Line<P>,
     delay: Duration,
-    jitter: Jitter,
-    jitter_random: Random,
-    loss: LossProcess,
-    /// The last rate above zero, which a time-limited queue is measured in.
-    queue_rate: Rate,
     /// The latest arrival or change: nothing happens before it.
     latest: Instant,
+    /// When the last packet that did not fall behind comes out.
     last_output: Instant,
-    counters: Counters,
-    events: EventLog,
+    /// Apart, as most links of a simulation have none.
+    impairments: Option<Box<Impairments>>,
+    ledger: Ledger,
+    queue: Queue<P>,
+    /// The last rate above zero, which a time-limited queue is measured in.
+    queue_rate: Rate,
+    seed: u64,
 }
 
-#[derive(Clone, Debug)]
-struct OnWire<P> {
-    packet: P,
-    size: Bytes,
-    waited: Duration,
-    /// Drawn already, so that it is known when the packet will come out.
-    jitter: Duration,
-}
-
-#[derive(Clone, Debug)]
-struct Travelling<P> {
-    packet: P,
-    size: Bytes,
-    due: Instant,
-}
-
-impl<P> Link<P> {
-    /// An empty link. `seed` fixes every loss and every jitter to come.
+impl<P: Packet> Link<P> {
+    /// An empty link. `seed` fixes all that it will draw.
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         let wire = Wire::new(config.rate);
+        let is_plain = config.jitter == Jitter::None
+            && config.loss == Loss::None
+            && config.reordering == Reordering::default()
+            && config.duplication == 0.0;
+        let impairments = || {
+            let LinkConfig { loss, jitter, .. } = config;
+            Box::new(Impairments::new(
+                loss,
+                jitter,
+                config.reordering,
+                config.duplication,
+                seed,
+            ))
+        };
         Self {
-            queue: Queue::new(config.queue),
+            queue: Queue::new(config.queue, config.discipline, seed),
             queue_rate: wire.rate(),
             wire,
-            on_wire: None,
-            travelling: VecDeque::new(),
+            waited: Duration::ZERO,
+            line: Line::new(),
             delay: config.delay,
-            jitter: config.jitter,
-            jitter_random: Random::new(seed, stream::JITTER),
-            loss: LossProcess::new(config.loss, seed),
             latest: Instant::ZERO,
             last_output: Instant::ZERO,
-            counters: Counters::default(),
-            events: EventLog::default(),
+            ledger: Ledger::default(),
+            impairments: (!is_plain).then(impairments),
+            seed,
         }
     }
 
     /// A packet of `size` bytes on the wire arrives at `now`.
     pub fn handle_packet(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.settle(now);
-        self.counters.received.add(size);
-        if self.loss.loses_next() {
-            self.counters.lost.add(size);
-            return self.drop_event(at, size, DropReason::Loss);
+        self.ledger.received(size);
+        let impairments = self.impairments.as_mut();
+        if impairments.is_some_and(|impairments| impairments.loses_next()) {
+            return self.ledger.lost(at, size);
         }
-        let refusal = if self.is_at_capacity(size) {
-            Some(DropReason::Capacity)
-        } else if self.on_wire.is_some() && !self.queue.admits(size, self.queue_rate) {
-            Some(DropReason::QueueFull)
-        } else {
-            None
-        };
-        if let Some(reason) = refusal {
-            self.counters.dropped.add(size);
-            return self.drop_event(at, size, reason);
+        if self.is_at_capacity(size) {
+            return self.ledger.refused(at, size, DropReason::Capacity);
         }
-        self.counters.held.add(size);
-        self.queue.push(Waiting {
+        let waiting = Waiting {
             packet,
             size,
             arrival: at,
-        });
-        self.events.push(Event::Enqueued {
-            at,
-            size,
-            backlog: self.queue.bytes(),
-        });
-        self.start_next(at);
+        };
+        let is_idle = self.wire.is_idle();
+        if is_idle && self.queue.is_transparent() {
+            self.ledger.admitted(at, size, size);
+            self.begin(at, waiting);
+        } else {
+            let rate = self.queue_rate;
+            self.queue.push(waiting, rate, is_idle, &mut self.ledger);
+            self.start_next(at);
+        }
         // A packet may take no time at all.
         self.advance(at);
     }
@@ -194,23 +149,28 @@ impl<P> Link<P> {
     /// The next packet that has come out by `now`, in order.
     pub fn poll_output(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
-        if self.travelling.front()?.due > now {
+        let due = self.line.first_due()?;
+        if due > now || due == Instant::MAX {
             return None;
         }
-        let Travelling { packet, size, .. } = self.travelling.pop_front()?;
-        self.counters.held.packets -= 1;
-        self.counters.held.bytes -= size;
-        self.counters.delivered.add(size);
+        let Travelling { packet, size, .. } = self.line.pop_first()?;
+        self.ledger.delivered(size);
         Some(packet)
     }
 
-    /// When the next packet comes out, if nothing changes; `None` if none will.
+    /// When the next packet comes out, if nothing changes; `None` if none will. Where packets fall
+    /// behind, perhaps earlier: when the wire is free, as what it takes next may come out before others.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match (self.travelling.front(), &self.on_wire) {
-            (Some(next), _) => Some(next.due),
-            (None, Some(on_wire)) => Some(self.output_time(self.wire.end()?, on_wire.jitter)),
-            (None, None) => None,
-        }
+        let first = self.line.first_due()?;
+        let impairments = self.impairments.as_ref();
+        let reorders = impairments.is_some_and(|impairments| impairments.reorders());
+        let on_wire = self.wire.end().map(|end| match reorders {
+            true => end,
+            false => self.output_time(end),
+        });
+        let next = on_wire.map_or(first, |at| at.min(first));
+        (next < Instant::MAX).then_some(next)
     }
 
     /// Changes the rate, also for the rest of the packet on the wire.
@@ -244,17 +204,31 @@ impl<P> Link<P> {
     /// Changes the loss of the packets to come.
     pub fn set_loss(&mut self, now: Instant, loss: Loss) {
         self.settle(now);
-        self.loss.set_model(loss);
+        let seed = self.seed;
+        self.impairments
+            .get_or_insert_with(|| Box::new(Impairments::none(seed)))
+            .loss
+            .set_model(loss);
+    }
+
+    /// Loses the packets of these numbers, counted from zero from now on, besides what the model
+    /// loses.
+    pub fn lose(&mut self, now: Instant, numbers: impl IntoIterator<Item = u64>) {
+        self.settle(now);
+        let seed = self.seed;
+        self.impairments
+            .get_or_insert_with(|| Box::new(Impairments::none(seed)))
+            .set_script(numbers.into_iter().collect());
     }
 
     /// Keeps events from now on, for [`Link::poll_event`]: a link does not unless it is told to.
     pub fn keep_events(&mut self) {
-        self.events.keep();
+        self.ledger.keep_events();
     }
 
     /// The next event, oldest first. At most a few thousand are kept.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop()
+        self.ledger.poll_event()
     }
 
     /// The rate, or the mean rate of the trace that the link follows.
@@ -274,7 +248,8 @@ impl<P> Link<P> {
 
     /// The loss model.
     pub fn loss(&self) -> Loss {
-        self.loss.model()
+        let impairments = self.impairments.as_ref();
+        impairments.map_or(Loss::None, |impairments| impairments.loss.model())
     }
 
     /// What waits for the wire, without the packet on it.
@@ -292,10 +267,7 @@ impl<P> Link<P> {
 
     /// What became of the packets so far.
     pub fn counters(&self) -> Counters {
-        Counters {
-            events_overwritten: self.events.overwritten(),
-            ..self.counters
-        }
+        self.ledger.counters()
     }
 
     /// Brings the link to `now`, which is not let back before the last arrival or change.
@@ -306,69 +278,81 @@ impl<P> Link<P> {
     }
 
     /// Completes every packet that is through by `now`, each at its own instant.
+    #[inline]
     fn advance(&mut self, now: Instant) {
         while let Some(end) = self.wire.complete(now) {
-            if let Some(on_wire) = self.on_wire.take() {
-                let due = self.output_time(end, on_wire.jitter);
-                self.last_output = due;
-                let OnWire { packet, size, .. } = on_wire;
-                self.travelling.push_back(Travelling { packet, size, due });
-                self.events.push(Event::Transmitted {
-                    at: end,
-                    size,
-                    waited: on_wire.waited,
-                });
-            }
+            self.come_off(end);
             self.start_next(end);
         }
     }
 
-    /// Puts the head of the queue on the wire, if that is idle.
-    fn start_next(&mut self, at: Instant) {
-        if !self.wire.is_idle() {
+    /// The packet on the wire is through.
+    #[inline]
+    fn come_off(&mut self, end: Instant) {
+        let due = self.output_time(end);
+        let fate = self.fate();
+        let is_full = self.is_at_capacity(Bytes::ZERO);
+        let Some(through) = self.line.last_mut() else {
             return;
+        };
+        through.due = due;
+        let size = through.size;
+        if fate.behind.is_none() {
+            self.last_output = due;
         }
-        if let Some(Waiting {
-            packet,
-            size,
-            arrival,
-        }) = self.queue.pop()
+        let copy = (fate.is_duplicated && !is_full).then(|| through.clone());
+        self.ledger.transmitted(end, size, self.waited);
+        if self.impairments.is_some() {
+            self.line.sort_last();
+        }
+        if let Some(copy) = copy {
+            self.ledger.duplicated(size);
+            self.line.push(copy);
+            self.line.sort_last();
+        }
+    }
+
+    /// Puts the next packet of the queue on the wire, if that is idle.
+    fn start_next(&mut self, at: Instant) {
+        if self.wire.is_idle()
+            && let Some(waiting) = self.queue.pop(at, &mut self.ledger)
         {
-            let begun = self.wire.begin(at, size);
-            self.on_wire = Some(OnWire {
-                packet,
-                size,
-                waited: begun.saturating_since(arrival),
-                jitter: self.draw_jitter(),
-            });
+            self.begin(at, waiting);
         }
     }
 
-    /// When a packet comes out that leaves the wire at `end`: in order, whatever the delay does.
-    fn output_time(&self, end: Instant, jitter: Duration) -> Instant {
-        (end + self.delay + jitter).max(self.last_output)
+    /// Puts a packet on the idle wire.
+    fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
+        let begun = self.wire.begin(at, waiting.size);
+        self.waited = begun.saturating_since(waiting.arrival);
+        if let Some(impairments) = &mut self.impairments {
+            impairments.draw();
+        }
+        self.line.push(Travelling {
+            packet: waiting.packet,
+            size: waiting.size,
+            due: Instant::MAX,
+        });
     }
 
-    fn draw_jitter(&mut self) -> Duration {
-        match self.jitter {
-            Jitter::None => Duration::ZERO,
-            Jitter::Normal(sigma) => {
-                let z = self.jitter_random.normal().abs().min(NORMAL_CLIP);
-                duration_from_secs(sigma.as_secs_f64() * z)
-            }
-            Jitter::Uniform(most) => {
-                duration_from_secs(most.as_secs_f64() * self.jitter_random.unit())
-            }
-        }
+    /// When the packet comes out that leaves the wire at `end`: in order, unless it falls behind.
+    #[inline]
+    fn output_time(&self, end: Instant) -> Instant {
+        let fate = self.fate();
+        let in_order = (end + self.delay + fate.jitter).max(self.last_output);
+        in_order + fate.behind.unwrap_or(Duration::ZERO)
+    }
+
+    /// What happens to the packet on the wire.
+    #[inline]
+    fn fate(&self) -> Fate {
+        let impairments = self.impairments.as_ref();
+        impairments.map_or(Fate::default(), |impairments| impairments.fate)
     }
 
     fn is_at_capacity(&self, size: Bytes) -> bool {
-        let held = self.counters.held;
+        let held = self.ledger.held();
         held.packets >= MAX_HELD_PACKETS || held.bytes + size > MAX_HELD_BYTES
-    }
-
-    fn drop_event(&mut self, at: Instant, size: Bytes, reason: DropReason) {
-        self.events.push(Event::Dropped { at, size, reason });
     }
 
     fn rate_changed(&mut self, at: Instant) {
@@ -376,14 +360,11 @@ impl<P> Link<P> {
         if rate > Rate::ZERO {
             self.queue_rate = rate;
         }
-        self.events.push(Event::RateChanged { at, rate });
+        self.ledger.note(|| Event::RateChanged { at, rate });
         // The rest of the packet on the wire may take no time now.
         self.advance(at);
     }
 }
-
-/// N_STD of RFC 8868 §4.5.3.
-const NORMAL_CLIP: f64 = 3.0;
 
 /// The most that a link holds, queue and propagation together, so that no configuration exhausts
 /// the memory: two seconds at 1 Gb/s.

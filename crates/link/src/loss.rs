@@ -12,6 +12,36 @@ pub enum Loss {
     Bernoulli(f64),
     /// Every n-th packet is lost: the n-th, the 2n-th and so on. Zero loses none.
     Periodic(u64),
+    /// Two states, each with its own probability of loss, between which every packet may change
+    /// (E. N. Gilbert, 1960; E. O. Elliott, 1963). It begins in the good one.
+    GilbertElliott(GilbertElliott),
+}
+
+/// The probabilities of a [`Loss::GilbertElliott`]. Each is clamped to [0, 1]; NaN is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GilbertElliott {
+    /// That the good state turns bad before a packet.
+    pub to_bad: f64,
+    /// That the bad state turns good before a packet: bursts last `1 / to_good` packets on average.
+    pub to_good: f64,
+    /// That a packet is lost in the good state.
+    pub good_loss: f64,
+    /// That a packet is lost in the bad state.
+    pub bad_loss: f64,
+}
+
+impl GilbertElliott {
+    /// The share of packets that is lost in the long run; `None` if the states never change.
+    pub fn mean_loss(&self) -> Option<f64> {
+        let [to_bad, to_good, good_loss, bad_loss] =
+            [self.to_bad, self.to_good, self.good_loss, self.bad_loss].map(probability);
+        let changes = to_bad + to_good;
+        (changes > 0.0).then(|| (to_bad * bad_loss + to_good * good_loss) / changes)
+    }
+}
+
+fn probability(p: f64) -> f64 {
+    if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) }
 }
 
 /// Decides each packet's fate in order of arrival.
@@ -20,6 +50,7 @@ pub(crate) struct LossProcess {
     model: Loss,
     random: Random,
     since_last: u64,
+    is_bad: bool,
 }
 
 impl LossProcess {
@@ -28,6 +59,7 @@ impl LossProcess {
             model,
             random: Random::new(seed, stream::LOSS),
             since_last: 0,
+            is_bad: false,
         }
     }
 
@@ -35,10 +67,11 @@ impl LossProcess {
         self.model
     }
 
-    /// Changes the model; the random stream goes on and the period starts anew.
+    /// Changes the model; the random stream goes on, the period starts anew, in the good state.
     pub(crate) fn set_model(&mut self, model: Loss) {
         self.model = model;
         self.since_last = 0;
+        self.is_bad = false;
     }
 
     /// True if the next packet is lost.
@@ -54,6 +87,20 @@ impl LossProcess {
                     self.since_last = 0;
                 }
                 lost
+            }
+            Loss::GilbertElliott(model) => {
+                let change = if self.is_bad {
+                    model.to_good
+                } else {
+                    model.to_bad
+                };
+                self.is_bad ^= self.random.unit() < change;
+                let loss = if self.is_bad {
+                    model.bad_loss
+                } else {
+                    model.good_loss
+                };
+                self.random.unit() < loss
             }
         }
     }
@@ -86,5 +133,27 @@ mod tests {
         // Four standard deviations of a binomial around 2000.
         let count = lost(Loss::Bernoulli(0.02), 100_000);
         assert!((1_823..=2_177).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn two_states_lose_in_bursts_of_the_mean_length() {
+        let model = GilbertElliott {
+            to_bad: 0.01,
+            to_good: 0.2,
+            good_loss: 0.0,
+            bad_loss: 1.0,
+        };
+        let mut process = LossProcess::new(Loss::GilbertElliott(model), 1);
+        let fates: Vec<bool> = (0..500_000).map(|_| process.loses_next()).collect();
+        let bursts = fates.chunk_by(|a, b| a == b).filter(|chunk| chunk[0]);
+        let lengths: Vec<usize> = bursts.map(<[bool]>::len).collect();
+        let lost: usize = lengths.iter().sum();
+        let share = lost as f64 / fates.len() as f64;
+        let expected = 0.01 / 0.21;
+        assert!((model.mean_loss().unwrap() - expected).abs() < 1e-12);
+        assert!((share / expected - 1.0).abs() < 0.1, "{share}");
+        let mean = lost as f64 / lengths.len() as f64;
+        assert!((mean - 5.0).abs() < 0.3, "{mean}");
+        assert_eq!(GilbertElliott::default().mean_loss(), None);
     }
 }

@@ -53,6 +53,9 @@ impl Random {
 pub(crate) mod stream {
     pub(crate) const LOSS: u64 = 1;
     pub(crate) const JITTER: u64 = 2;
+    pub(crate) const REORDERING: u64 = 3;
+    pub(crate) const DUPLICATION: u64 = 4;
+    pub(crate) const QUEUE: u64 = 5;
 }
 
 /// Odd, so that two streams of one seed never start alike; the digits of the square root of 3.

@@ -5,10 +5,11 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 /// Work is counted in 10^-12 bits, so that a rate in thousandths of a bit per second is a whole
-/// number of units per nanosecond and no division ever rounds.
-const UNITS_PER_BYTE: u128 = 8_000_000_000_000;
+/// number of units per nanosecond and no division ever rounds. 64 bits hold a packet of 2.3 MB, far
+/// above any datagram; a larger one counts as that.
+const UNITS_PER_BYTE: u64 = 8_000_000_000_000;
 
-const UNITS_PER_OPPORTUNITY: u128 = DeliveryTrace::OPPORTUNITY.get() as u128 * UNITS_PER_BYTE;
+const UNITS_PER_OPPORTUNITY: u64 = DeliveryTrace::OPPORTUNITY.get() * UNITS_PER_BYTE;
 
 /// Sends one packet at a time, in exact integer arithmetic.
 ///
@@ -23,7 +24,7 @@ pub(crate) struct Wire {
     last_end: Instant,
     /// The units left over in the last nanosecond of it (at a constant rate) or in its last delivery
     /// opportunity (of a trace).
-    spare: u128,
+    spare: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -32,21 +33,15 @@ enum Service {
     /// Units per nanosecond.
     Constant(u64),
     Unlimited,
-    Trace {
-        trace: DeliveryTrace,
-        start: Instant,
-        /// The first opportunity that no packet has used.
-        next: u64,
-    },
+    Trace(Box<Following>),
 }
 
-/// The end of a packet.
-#[derive(Clone, Copy, Debug)]
-struct End {
-    at: Instant,
-    /// What could have gone besides, by then.
-    spare: u128,
-    /// For a trace, the first opportunity after it.
+/// A trace that began at `start`.
+#[derive(Clone, Debug)]
+struct Following {
+    trace: DeliveryTrace,
+    start: Instant,
+    /// The first opportunity that no packet has used.
     next: u64,
 }
 
@@ -54,7 +49,11 @@ struct End {
 #[derive(Clone, Copy, Debug)]
 struct Job {
     since: Instant,
-    remaining: u128,
+    remaining: u64,
+    /// When it is through at the present rate; [`Instant::MAX`] for never.
+    end: Instant,
+    /// What could have gone besides, by then.
+    spare: u64,
 }
 
 impl Wire {
@@ -73,36 +72,39 @@ impl Wire {
 
     /// Puts a packet on the idle wire at `at`, or when the last one left if that is later. Says when.
     pub(crate) fn begin(&mut self, at: Instant, size: Bytes) -> Instant {
-        let at = at.max(self.last_end);
-        let spare = if at == self.last_end { self.spare } else { 0 };
-        self.job = Some(Job {
-            since: at,
-            remaining: work(size).saturating_sub(spare),
-        });
+        let since = at.max(self.last_end);
+        let spare = if since == self.last_end {
+            self.spare
+        } else {
+            0
+        };
+        let work = work(size);
         // A packet that the spare units cover whole leaves the rest of them to the next.
-        self.spare = spare.saturating_sub(work(size));
-        at
+        self.spare = spare.saturating_sub(work);
+        self.job = Some(self.service.job(since, work.saturating_sub(spare)));
+        since
     }
 
     /// When the packet on the wire will be through at the present rate, if ever.
     pub(crate) fn end(&self) -> Option<Instant> {
-        let job = self.job?;
-        Some(self.service.end(job)?.at)
+        let end = self.job?.end;
+        (end < Instant::MAX).then_some(end)
     }
 
     /// Takes the packet off the wire, if it is through by `now`, and says when it was.
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
-        let job = self.job?;
-        let end = self.service.end(job).filter(|end| end.at <= now)?;
+        let job = self
+            .job
+            .filter(|job| job.end <= now && job.end < Instant::MAX)?;
         if job.remaining > 0 {
-            self.spare = end.spare;
+            self.spare = job.spare;
         }
-        if let Service::Trace { next, .. } = &mut self.service {
-            *next = end.next;
+        if let Service::Trace(following) = &mut self.service {
+            following.use_up(job);
         }
-        self.last_end = end.at;
+        self.last_end = job.end;
         self.job = None;
-        Some(end.at)
+        Some(job.end)
     }
 
     /// Changes the rate for the bits that have not left at `now`.
@@ -113,15 +115,19 @@ impl Wire {
     /// Follows a trace whose time zero is `now`.
     pub(crate) fn set_trace(&mut self, now: Instant, trace: DeliveryTrace) {
         let (start, next) = (now, 0);
-        self.change(now, Service::Trace { trace, start, next });
+        self.change(
+            now,
+            Service::Trace(Box::new(Following { trace, start, next })),
+        );
     }
 
     fn change(&mut self, now: Instant, service: Service) {
-        if let Some(job) = &mut self.job
-            && job.since < now
-        {
-            job.remaining -= self.service.sent(*job, now).min(job.remaining);
-            job.since = now;
+        if let Some(job) = &mut self.job {
+            if job.since < now {
+                job.remaining -= self.service.sent(*job, now);
+                job.since = now;
+            }
+            *job = service.job(job.since, job.remaining);
         }
         self.spare = 0;
         self.service = service;
@@ -133,22 +139,30 @@ impl Wire {
             Service::Stalled => Rate::ZERO,
             Service::Constant(rate) => Rate::from_bits_per_sec(*rate as f64 / 1e3),
             Service::Unlimited => Rate::INFINITY,
-            Service::Trace { trace, .. } => trace.mean_rate(),
+            Service::Trace(following) => following.trace.mean_rate(),
         }
     }
 
     /// How long until the packet on the wire and `backlog` behind it are through;
     /// [`Duration::MAX`] if never.
     pub(crate) fn drain_time(&self, now: Instant, backlog: Bytes) -> Duration {
-        let mut job = self.job.unwrap_or(Job {
-            since: now,
-            remaining: 0,
-        });
-        job.remaining += work(backlog);
-        match self.service.end(job) {
-            Some(end) => end.at.saturating_since(now),
-            None => Duration::MAX,
-        }
+        let (since, remaining) = self.job.map_or((now, 0), |job| (job.since, job.remaining));
+        let work = u128::from(remaining) + u128::from(backlog.get()) * u128::from(UNITS_PER_BYTE);
+        let end = match &self.service {
+            _ if work == 0 => Some(since),
+            Service::Stalled => None,
+            Service::Unlimited => Some(since),
+            Service::Constant(rate) => u64::try_from(work.div_ceil(u128::from(*rate)))
+                .ok()
+                .map(|nanos| since + Duration::from_nanos(nanos)),
+            Service::Trace(following) => {
+                u64::try_from(work.div_ceil(u128::from(UNITS_PER_OPPORTUNITY)))
+                    .ok()
+                    .and_then(|needed| following.first(since).checked_add(needed))
+                    .map(|next| following.at(next - 1))
+            }
+        };
+        end.map_or(Duration::MAX, |end| end.saturating_since(now))
     }
 }
 
@@ -164,62 +178,71 @@ impl Service {
         }
     }
 
-    /// When `job` is through, if ever.
-    fn end(&self, job: Job) -> Option<End> {
-        let (at, work) = (job.since, job.remaining);
-        let at_once = End {
-            at,
-            spare: 0,
-            next: match self {
-                Self::Trace { next, .. } => *next,
-                _ => 0,
-            },
-        };
-        if work == 0 {
-            return Some(at_once);
-        }
-        match self {
-            Self::Stalled => None,
-            Self::Unlimited => Some(at_once),
+    /// The packet of which `remaining` is left at `since`.
+    fn job(&self, since: Instant, remaining: u64) -> Job {
+        let (end, spare) = match self {
+            _ if remaining == 0 => (since, 0),
+            Self::Stalled => (Instant::MAX, 0),
+            Self::Unlimited => (since, 0),
             Self::Constant(rate) => {
-                let rate = u128::from(*rate);
-                let nanos = work.div_ceil(rate);
-                Some(End {
-                    at: at + Duration::from_nanos(u64::try_from(nanos).ok()?),
-                    spare: nanos * rate - work,
-                    next: 0,
-                })
+                let nanos = remaining.div_ceil(*rate);
+                // Less than `rate`, whatever the product wraps to.
+                let spare = nanos.wrapping_mul(*rate).wrapping_sub(remaining);
+                (since + Duration::from_nanos(nanos), spare)
             }
-            Self::Trace { trace, start, next } => {
-                let first = trace.opportunities_before(at - *start).max(*next);
-                let needed = work.div_ceil(UNITS_PER_OPPORTUNITY);
-                let next = first.checked_add(u64::try_from(needed).ok()?)?;
-                Some(End {
-                    at: *start + trace.opportunity(next - 1),
-                    spare: needed * UNITS_PER_OPPORTUNITY - work,
-                    next,
-                })
+            Self::Trace(following) => {
+                let needed = remaining.div_ceil(UNITS_PER_OPPORTUNITY);
+                let spare = (needed * UNITS_PER_OPPORTUNITY).wrapping_sub(remaining);
+                let last = following.first(since).saturating_add(needed - 1);
+                (following.at(last), spare)
             }
+        };
+        Job {
+            since,
+            remaining,
+            end,
+            spare,
         }
     }
 
-    /// How many units of `job` can have gone before `now`.
-    fn sent(&self, job: Job, now: Instant) -> u128 {
-        match self {
+    /// How many units of `job` have gone before `now`.
+    fn sent(&self, job: Job, now: Instant) -> u64 {
+        let sent = match self {
             Self::Stalled => 0,
             Self::Unlimited => u128::MAX,
             Self::Constant(rate) => u128::from(*rate) * (now - job.since).as_nanos(),
-            Self::Trace { trace, start, next } => {
-                let first = trace.opportunities_before(job.since - *start).max(*next);
-                let last = trace.opportunities_before(now - *start);
-                u128::from(last.saturating_sub(first)) * UNITS_PER_OPPORTUNITY
+            Self::Trace(following) => {
+                let last = following.trace.opportunities_before(now - following.start);
+                let used = last.saturating_sub(following.first(job.since));
+                u128::from(used) * u128::from(UNITS_PER_OPPORTUNITY)
             }
+        };
+        u64::try_from(sent).map_or(job.remaining, |sent| sent.min(job.remaining))
+    }
+}
+
+impl Following {
+    /// The first opportunity that a packet which begins at `since` may use.
+    fn first(&self, since: Instant) -> u64 {
+        self.trace
+            .opportunities_before(since - self.start)
+            .max(self.next)
+    }
+
+    fn at(&self, opportunity: u64) -> Instant {
+        self.start + self.trace.opportunity(opportunity)
+    }
+
+    fn use_up(&mut self, job: Job) {
+        let needed = job.remaining.div_ceil(UNITS_PER_OPPORTUNITY);
+        if needed > 0 {
+            self.next = self.first(job.since).saturating_add(needed);
         }
     }
 }
 
-fn work(size: Bytes) -> u128 {
-    u128::from(size.get()) * UNITS_PER_BYTE
+fn work(size: Bytes) -> u64 {
+    size.get().saturating_mul(UNITS_PER_BYTE)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::link::Link;
 use crate::loss::Loss;
+use crate::packet::Packet;
 use core::fmt;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Rate, duration_from_secs};
@@ -21,7 +22,7 @@ pub struct Change {
 
 impl Change {
     /// Makes the change on a link.
-    pub fn apply<P>(&self, now: Instant, link: &mut Link<P>) {
+    pub fn apply<P: Packet>(&self, now: Instant, link: &mut Link<P>) {
         if let Some(rate) = self.rate {
             link.set_rate(now, rate);
         }

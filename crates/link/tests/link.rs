@@ -1,7 +1,8 @@
 //! The link as its users see it: instants worked by hand, and properties of any run.
 
 use evenkeel_link::{
-    DeliveryTrace, DropReason, Event, Jitter, Link, LinkConfig, Loss, QueueLimit, Schedule,
+    CoDelConfig, DeliveryTrace, Discipline, DropReason, Event, FqCoDelConfig, Jitter, Link,
+    LinkConfig, Loss, Packet, PieConfig, QueueLimit, RedConfig, Reordering, Schedule,
 };
 use proptest::prelude::*;
 use tfrc::time::{Duration, Instant};
@@ -23,13 +24,22 @@ fn config() -> LinkConfig {
 }
 
 /// Takes out all that will ever come, with the instant at which it was due.
-fn drain<P>(link: &mut Link<P>) -> Vec<(Instant, P)> {
+fn drain<P: Packet>(link: &mut Link<P>) -> Vec<(Instant, P)> {
     let mut outputs = Vec::new();
     while let Some(due) = link.poll_timeout() {
         if due > Instant::ZERO {
             assert!(link.poll_output(due - Duration::from_nanos(1)).is_none());
         }
         outputs.push((due, link.poll_output(due).expect("it is due")));
+    }
+    outputs
+}
+
+/// The same for a link on which packets fall behind: it also asks to be polled when none comes out.
+fn drain_reordered(link: &mut Link<u64>) -> Vec<(Instant, u64)> {
+    let mut outputs = Vec::new();
+    while let Some(due) = link.poll_timeout() {
+        outputs.extend(link.poll_output(due).map(|packet| (due, packet)));
     }
     outputs
 }
@@ -267,6 +277,48 @@ fn jitter_stays_within_its_bounds_and_reaches_far_into_them() {
     }
 }
 
+#[test]
+fn a_packet_that_falls_behind_is_overtaken_and_a_doubled_one_comes_twice() {
+    let reordering = Reordering {
+        probability: 0.2,
+        delay: Duration::from_millis(100),
+    };
+    let mut link = Link::new(
+        LinkConfig {
+            reordering,
+            ..config()
+        },
+        1,
+    );
+    for number in 0..20_u64 {
+        link.handle_packet(ms(8 * number), number, SIZE);
+    }
+    let mut numbers = packet_numbers(&drain_reordered(&mut link));
+    assert!(!numbers.is_sorted(), "{numbers:?}");
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..20));
+
+    let duplication = LinkConfig {
+        duplication: 1.0,
+        ..config()
+    };
+    let mut link = Link::new(duplication, 1);
+    link.handle_packet(ms(0), 7_u64, SIZE);
+    assert_eq!(drain(&mut link), [(ms(18), 7), (ms(18), 7)]);
+    assert_eq!(link.counters().duplicated.packets, 1);
+}
+
+#[test]
+fn a_listed_packet_is_lost() {
+    let mut link = Link::new(config(), 1);
+    link.lose(ms(0), [1, 3]);
+    for number in 0..5_u64 {
+        link.handle_packet(ms(20 * number), number, SIZE);
+    }
+    assert_eq!(packet_numbers(&drain(&mut link)), [0, 2, 4]);
+    assert_eq!(link.counters().lost.packets, 2);
+}
+
 /// What may happen to a link.
 #[derive(Clone, Debug)]
 enum Step {
@@ -304,6 +356,27 @@ fn jitters() -> impl Strategy<Value = Jitter> {
     ]
 }
 
+fn disciplines() -> impl Strategy<Value = Discipline> {
+    let codel = CoDelConfig::default();
+    prop_oneof![
+        Just(Discipline::DropTail),
+        Just(Discipline::Red(RedConfig {
+            weight: 0.5,
+            ..RedConfig::between(1.0, 3.0)
+        })),
+        Just(Discipline::CoDel(codel)),
+        Just(Discipline::FqCoDel(FqCoDelConfig {
+            codel,
+            queues: 3,
+            ..FqCoDelConfig::default()
+        })),
+        Just(Discipline::Pie(PieConfig {
+            burst: Duration::ZERO,
+            ..PieConfig::default()
+        })),
+    ]
+}
+
 /// Runs the steps, takes the rest out at full speed, and gives what came out and when.
 fn run(config: LinkConfig, seed: u64, steps: &[(i64, Step)]) -> (Vec<(Instant, u64)>, Link<u64>) {
     let mut link = Link::new(config, seed);
@@ -315,8 +388,10 @@ fn run(config: LinkConfig, seed: u64, steps: &[(i64, Step)]) -> (Vec<(Instant, u
             Step::Packet(size) => link.handle_packet(now, number as u64, Bytes::new(*size)),
             Step::Poll => {
                 while let Some(due) = link.poll_timeout().filter(|due| *due <= now) {
-                    let packet = link.poll_output(now).expect("it was said to be due");
-                    outputs.push((due, packet));
+                    match link.poll_output(now) {
+                        Some(packet) => outputs.push((due, packet)),
+                        None => assert!(config.reordering.probability > 0.0, "nothing was due"),
+                    }
                 }
                 assert_eq!(link.poll_output(now), None);
             }
@@ -330,14 +405,14 @@ fn run(config: LinkConfig, seed: u64, steps: &[(i64, Step)]) -> (Vec<(Instant, u
         }
         let counters = link.counters();
         assert_eq!(
-            counters.received.packets,
+            counters.received.packets + counters.duplicated.packets,
             counters.delivered.packets
                 + counters.lost.packets
                 + counters.dropped.packets
                 + counters.held.packets
         );
         assert_eq!(
-            counters.received.bytes,
+            counters.received.bytes + counters.duplicated.bytes,
             counters.delivered.bytes
                 + counters.lost.bytes
                 + counters.dropped.bytes
@@ -345,7 +420,11 @@ fn run(config: LinkConfig, seed: u64, steps: &[(i64, Step)]) -> (Vec<(Instant, u
         );
     }
     link.set_rate(now, Rate::INFINITY);
-    outputs.extend(drain(&mut link));
+    outputs.extend(if config.reordering.probability > 0.0 {
+        drain_reordered(&mut link)
+    } else {
+        drain(&mut link)
+    });
     (outputs, link)
 }
 
@@ -360,6 +439,27 @@ proptest! {
         let config = LinkConfig { jitter, loss: Loss::Bernoulli(p), ..config() };
         let (outputs, link) = run(config, seed, &steps);
         prop_assert!(outputs.is_sorted_by(|a, b| a.0 <= b.0 && a.1 < b.1));
+        let counters = link.counters();
+        prop_assert_eq!(counters.held.packets, 0);
+        prop_assert_eq!(counters.held.bytes, Bytes::ZERO);
+        prop_assert_eq!(link.queue_bytes(), Bytes::ZERO);
+        prop_assert_eq!(counters.delivered.packets, outputs.len() as u64);
+    }
+
+    #[test]
+    fn every_discipline_conserves_packets_and_none_stays_behind(
+        steps in steps(),
+        discipline in disciplines(),
+        behind in 0.0f64..0.5,
+        duplication in 0.0f64..0.5,
+        seed: u64,
+    ) {
+        let reordering = Reordering {
+            probability: behind,
+            delay: Duration::from_millis(20),
+        };
+        let config = LinkConfig { discipline, reordering, duplication, ..config() };
+        let (outputs, link) = run(config, seed, &steps);
         let counters = link.counters();
         prop_assert_eq!(counters.held.packets, 0);
         prop_assert_eq!(counters.held.bytes, Bytes::ZERO);

@@ -44,8 +44,8 @@ fn tfrc(flow: usize) -> [Traffic; 2] {
         ..TfrcConfig::default()
     };
     [
-        Traffic::TfrcSender(TfrcSender::new(config)),
-        Traffic::TfrcReceiver(TfrcReceiver::new(tfrc::ReceiverConfig::default())),
+        Traffic::from(TfrcSender::new(config)),
+        Traffic::from(TfrcReceiver::new(tfrc::ReceiverConfig::default())),
     ]
 }
 
@@ -54,7 +54,7 @@ fn tcp(flow: usize) -> [Traffic; 2] {
     let start = Instant::from_micros(flow as u64 * 997 % 1_000_000);
     let sender = TcpSender::new(&config, start, Instant::MAX).expect("valid");
     let receiver = TcpReceiver::new(&config).expect("valid");
-    [Traffic::TcpSender(sender), Traffic::TcpReceiver(receiver)]
+    [Traffic::from(sender), Traffic::from(receiver)]
 }
 
 fn datagrams(flow: usize) -> [Traffic; 2] {
@@ -64,8 +64,8 @@ fn datagrams(flow: usize) -> [Traffic; 2] {
     };
     let start = Instant::from_micros(flow as u64 * 997 % 1_000_000);
     [
-        Traffic::Source(Source::new(pattern, start, Instant::MAX)),
-        Traffic::Sink(Sink::default()),
+        Traffic::from(Source::new(pattern, start, Instant::MAX)),
+        Traffic::from(Sink::default()),
     ]
 }
 

@@ -21,8 +21,9 @@ pub struct Packet<B> {
 /// gives `None`, then waits for [`poll_timeout`](Agent::poll_timeout). An agent that is to start
 /// later says so by its first `poll_timeout`.
 pub trait Agent {
-    /// What packets carry besides their size. Kept small, as it is moved at every hop.
-    type Body;
+    /// What packets carry besides their size. Kept small, as it is moved at every hop; a path may
+    /// double it.
+    type Body: Clone;
 
     /// A packet arrived from the other end.
     fn handle_packet(&mut self, now: Instant, packet: Packet<Self::Body>);

@@ -24,8 +24,8 @@
 //! sim.add_flow(
 //!     &forward,
 //!     &reverse,
-//!     Traffic::TfrcSender(TfrcSender::new(TfrcConfig::default())),
-//!     Traffic::TfrcReceiver(TfrcReceiver::new(Default::default())),
+//!     Traffic::from(TfrcSender::new(TfrcConfig::default())),
+//!     Traffic::from(TfrcReceiver::new(Default::default())),
 //! );
 //! sim.run_until(Instant::from_secs(30));
 //! let carried = sim.link(there).counters().delivered.bytes / Duration::from_secs(30);

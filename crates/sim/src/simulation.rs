@@ -4,6 +4,7 @@ use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
 use evenkeel_link::{Change, Event, Link, Random};
+use tfrc::Ecn;
 use tfrc::time::Instant;
 
 /// A flow of a [`Simulation`]: two agents and the path each way.
@@ -72,8 +73,24 @@ impl<A: Agent> Observer<A> for () {}
 #[derive(Clone, Debug)]
 pub struct Travelling<B> {
     packet: Packet<B>,
+    /// The agent that sent it.
+    flow: u32,
     /// Where in [`Simulation::stops`] it goes from here.
     next: u32,
+}
+
+impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
+    fn ecn(&self) -> Ecn {
+        self.packet.ecn
+    }
+
+    fn mark(&mut self) {
+        self.packet.ecn = Ecn::Ce;
+    }
+
+    fn flow(&self) -> u64 {
+        self.flow.into()
+    }
 }
 
 /// What a wake-up is for.
@@ -91,16 +108,8 @@ enum Stop {
 }
 
 #[derive(Debug)]
-struct Hop<B> {
-    link: Link<Travelling<B>>,
-    /// When the queue holds a wake-up for it: an event of another time is out of date.
-    wake: Instant,
-}
-
-#[derive(Debug)]
 struct Station<A> {
     agent: A,
-    wake: Instant,
     /// Where its path begins in [`Simulation::stops`].
     path: u32,
 }
@@ -114,8 +123,12 @@ struct Station<A> {
 pub struct Simulation<A: Agent> {
     now: Instant,
     events: EventQueue<Wake>,
-    hops: Vec<Hop<A::Body>>,
+    links: Vec<Link<Travelling<A::Body>>>,
     stations: Vec<Station<A>>,
+    /// When the event queue holds a wake-up for a link or an agent: an event of another time is out of
+    /// date. Apart from what they are for, so that finding that out fetches little memory.
+    link_wakes: Vec<Instant>,
+    agent_wakes: Vec<Instant>,
     /// All paths, one after the other, each ending at an agent.
     stops: Vec<Stop>,
     transmissions: u64,
@@ -126,18 +139,17 @@ pub struct Simulation<A: Agent> {
 impl<A: Agent> Simulation<A> {
     /// A network at time zero. `seed` fixes all that its links draw, a stream each.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let hops = topology.configs().enumerate().map(|(index, config)| {
+        let links = topology.configs().enumerate().map(|(index, config)| {
             let seed = Random::new(seed, index as u64).next_u64();
-            Hop {
-                link: Link::new(*config, seed),
-                wake: Instant::MAX,
-            }
+            Link::new(*config, seed)
         });
         Self {
             now: Instant::ZERO,
             events: EventQueue::new(),
-            hops: hops.collect(),
+            links: links.collect(),
             stations: Vec::new(),
+            link_wakes: vec![Instant::MAX; topology.link_count()],
+            agent_wakes: Vec::new(),
             stops: Vec::new(),
             transmissions: 0,
             standing_still: 0,
@@ -155,11 +167,8 @@ impl<A: Agent> Simulation<A> {
             let begin = self.stops.len() as u32;
             let links = path.links().iter().map(|link| Stop::Link(link.0));
             self.stops.extend(links.chain([Stop::Agent(other)]));
-            self.stations.push(Station {
-                agent,
-                wake: Instant::MAX,
-                path: begin,
-            });
+            self.stations.push(Station { agent, path: begin });
+            self.agent_wakes.push(Instant::MAX);
             self.schedule_agent(self.stations.len() as u32 - 1);
         }
         flow
@@ -212,22 +221,27 @@ impl<A: Agent> Simulation<A> {
 
     /// A link, to be asked for its figures.
     pub fn link(&self, link: LinkId) -> &Link<Travelling<A::Body>> {
-        &self.hops[link.index()].link
+        &self.links[link.index()]
     }
 
     /// Lets a link keep its events from now on, for [`Simulation::poll_link_event`].
     pub fn keep_link_events(&mut self, link: LinkId) {
-        self.hops[link.index()].link.keep_events();
+        self.links[link.index()].keep_events();
     }
 
     /// The oldest event of a link that was not taken yet.
     pub fn poll_link_event(&mut self, link: LinkId) -> Option<Event> {
-        self.hops[link.index()].link.poll_event()
+        self.links[link.index()].poll_event()
+    }
+
+    /// Loses the packets of these numbers that arrive at a link, counted from zero from now on.
+    pub fn lose_packets(&mut self, link: LinkId, numbers: impl IntoIterator<Item = u64>) {
+        self.links[link.index()].lose(self.now, numbers);
     }
 
     /// Changes a link's rate, delay or loss now; when the change says does not matter.
     pub fn change_link(&mut self, link: LinkId, change: &Change) {
-        change.apply(self.now, &mut self.hops[link.index()].link);
+        change.apply(self.now, &mut self.links[link.index()]);
         self.schedule_link(link.0);
     }
 
@@ -237,12 +251,12 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_link(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let hop = &mut self.hops[index as usize];
-        if hop.wake != self.now {
+        let wake = &mut self.link_wakes[index as usize];
+        if *wake != self.now {
             return;
         }
-        hop.wake = Instant::MAX;
-        while let Some(travelling) = self.hops[index as usize].link.poll_output(self.now) {
+        *wake = Instant::MAX;
+        while let Some(travelling) = self.links[index as usize].poll_output(self.now) {
             self.transmissions += 1;
             self.forward(travelling, observer);
         }
@@ -250,12 +264,13 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_agent(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let station = &mut self.stations[index as usize];
-        if station.wake != self.now {
+        let wake = &mut self.agent_wakes[index as usize];
+        if *wake != self.now {
             return;
         }
-        station.wake = Instant::MAX;
-        station.agent.handle_timeout(self.now);
+        *wake = Instant::MAX;
+        let agent = &mut self.stations[index as usize].agent;
+        agent.handle_timeout(self.now);
         self.drain(index, observer);
     }
 
@@ -269,7 +284,9 @@ impl<A: Agent> Simulation<A> {
             };
             let (flow, end) = owner(index);
             observer.sent(self.now, flow, end, &packet);
-            self.forward(Travelling { packet, next }, observer);
+            let flow = index;
+            let travelling = Travelling { packet, flow, next };
+            self.forward(travelling, observer);
         }
         self.schedule_agent(index);
     }
@@ -280,7 +297,7 @@ impl<A: Agent> Simulation<A> {
             Stop::Link(index) => {
                 travelling.next += 1;
                 let size = travelling.packet.size;
-                let link = &mut self.hops[index as usize].link;
+                let link = &mut self.links[index as usize];
                 link.handle_packet(self.now, travelling, size);
                 self.schedule_link(index);
             }
@@ -295,22 +312,20 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn schedule_link(&mut self, index: u32) {
-        let hop = &mut self.hops[index as usize];
-        if let Some(at) = hop.link.poll_timeout()
-            && at < hop.wake
-        {
-            hop.wake = at.max(self.now);
-            self.events.push(hop.wake, Wake::Link(index));
+        let next = self.links[index as usize].poll_timeout();
+        let wake = &mut self.link_wakes[index as usize];
+        if let Some(at) = next.filter(|at| at < wake) {
+            *wake = at.max(self.now);
+            self.events.push(*wake, Wake::Link(index));
         }
     }
 
     fn schedule_agent(&mut self, index: u32) {
-        let station = &mut self.stations[index as usize];
-        if let Some(at) = station.agent.poll_timeout()
-            && at < station.wake
-        {
-            station.wake = at.max(self.now);
-            self.events.push(station.wake, Wake::Agent(index));
+        let next = self.stations[index as usize].agent.poll_timeout();
+        let wake = &mut self.agent_wakes[index as usize];
+        if let Some(at) = next.filter(|at| at < wake) {
+            *wake = at.max(self.now);
+            self.events.push(*wake, Wake::Agent(index));
         }
     }
 }

@@ -51,7 +51,7 @@ impl Dumbbell {
     fn add_tcp(&mut self, config: &Config, start: Instant) -> FlowId {
         let sender = TcpSender::new(config, start, Instant::MAX).unwrap();
         let receiver = TcpReceiver::new(config).unwrap();
-        self.add(Traffic::TcpSender(sender), Traffic::TcpReceiver(receiver))
+        self.add(Traffic::from(sender), Traffic::from(receiver))
     }
 
     fn add_tfrc(&mut self, start: Instant) -> FlowId {
@@ -60,8 +60,8 @@ impl Dumbbell {
             ..TfrcConfig::default()
         };
         self.add(
-            Traffic::TfrcSender(TfrcSender::new(config)),
-            Traffic::TfrcReceiver(TfrcReceiver::new(Default::default())),
+            Traffic::from(TfrcSender::new(config)),
+            Traffic::from(TfrcReceiver::new(Default::default())),
         )
     }
 

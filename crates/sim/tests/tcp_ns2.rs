@@ -37,8 +37,8 @@ fn delivered(variant: Variant, mbps: f64, queue: u64, loss: Loss, secs: u64) -> 
     let flow = sim.add_flow(
         forward,
         reverse,
-        Traffic::TcpSender(TcpSender::new(&config, Instant::ZERO, Instant::MAX).unwrap()),
-        Traffic::TcpReceiver(TcpReceiver::new(&config).unwrap()),
+        Traffic::from(TcpSender::new(&config, Instant::ZERO, Instant::MAX).unwrap()),
+        Traffic::from(TcpReceiver::new(&config).unwrap()),
     );
     sim.run_until(Instant::from_secs(secs));
     match sim.agent(flow, End::Sender) {

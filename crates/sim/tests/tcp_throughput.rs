@@ -27,8 +27,8 @@ fn run(config: &Config, loss: Loss, secs: f64) -> Sender {
     let flow = sim.add_flow(
         &net.route(from, to).unwrap(),
         &net.route(to, from).unwrap(),
-        Traffic::TcpSender(TcpSender::new(config, Instant::ZERO, Instant::MAX).unwrap()),
-        Traffic::TcpReceiver(TcpReceiver::new(config).unwrap()),
+        Traffic::from(TcpSender::new(config, Instant::ZERO, Instant::MAX).unwrap()),
+        Traffic::from(TcpReceiver::new(config).unwrap()),
     );
     sim.run_until(Instant::ZERO + Duration::from_secs_f64(secs));
     match sim.agent(flow, End::Sender) {

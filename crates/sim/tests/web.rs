@@ -27,8 +27,8 @@ fn run(config: &WebConfig, loss: Loss) -> Fetches {
     let flow = sim.add_flow(
         &shape.places[0].forward,
         &shape.places[0].reverse,
-        Traffic::WebSender(WebSender::new(config.clone(), Random::new(1, 0)).unwrap()),
-        Traffic::WebReceiver(WebReceiver::new(config).unwrap()),
+        Traffic::from(WebSender::new(config.clone(), Random::new(1, 0)).unwrap()),
+        Traffic::from(WebReceiver::new(config).unwrap()),
     );
     let outcome = sim.run_until(config.stop + Duration::from_secs(10_000));
     assert!(

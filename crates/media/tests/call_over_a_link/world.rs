@@ -87,10 +87,13 @@ impl Random {
     }
 }
 
+#[derive(Clone)]
 struct Packet {
     bytes: Vec<u8>,
     ecn: Ecn,
 }
+
+impl evenkeel_link::Packet for Packet {}
 
 /// Someone's camera, encoder and display.
 struct Studio {

@@ -43,9 +43,20 @@ struct Path {
     schedule: VecDeque<(Instant, Change)>,
 }
 
+#[derive(Clone)]
 struct Packet {
     payload: Box<[u8]>,
     ecn: Ecn,
+}
+
+impl evenkeel_link::Packet for Packet {
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    fn mark(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
 }
 
 impl Worker {

@@ -1,0 +1,149 @@
+//! What became of a link's packets: counted always, kept as events where somebody wants them.
+
+use crate::event::{DropReason, Event, EventLog};
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Bytes;
+
+/// Packets and the bytes in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many packets.
+    pub packets: u64,
+    /// Their sizes on the wire, added up.
+    pub bytes: Bytes,
+}
+
+impl Count {
+    fn add(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size;
+    }
+
+    fn remove(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size;
+    }
+}
+
+/// What became of the packets since the link was made:
+/// `received + duplicated = delivered + lost + dropped + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Handed to [`Link::handle_packet`](crate::Link::handle_packet).
+    pub received: Count,
+    /// Given out by [`Link::poll_output`](crate::Link::poll_output).
+    pub delivered: Count,
+    /// Lost by the [`Loss`](crate::Loss) model or by [`Link::lose`](crate::Link::lose).
+    pub lost: Count,
+    /// Refused by the queue or dropped from it, or refused by the bound on what the link holds.
+    pub dropped: Count,
+    /// Marked by the queue instead of dropped.
+    pub marked: Count,
+    /// Copies that the path made.
+    pub duplicated: Count,
+    /// In the queue, on the wire or on their way at this moment.
+    pub held: Count,
+    /// Events that were overwritten because nobody read them.
+    pub events_overwritten: u64,
+}
+
+/// The books of a link. Boxes for what most links of a simulation do not have: its speed hangs on
+/// how little memory a packet touches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    received: Count,
+    held: Count,
+    lost: Count,
+    dropped: Count,
+    marked: Count,
+    duplicated: Count,
+    events: Option<Box<EventLog>>,
+}
+
+impl Ledger {
+    pub(crate) fn keep_events(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.events.as_mut()?.pop()
+    }
+
+    pub(crate) fn held(&self) -> Count {
+        self.held
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let mut delivered = self.received;
+        delivered.packets += self.duplicated.packets;
+        delivered.bytes += self.duplicated.bytes;
+        for other in [self.lost, self.dropped, self.held] {
+            delivered.packets -= other.packets;
+            delivered.bytes -= other.bytes;
+        }
+        Counters {
+            received: self.received,
+            delivered,
+            lost: self.lost,
+            dropped: self.dropped,
+            marked: self.marked,
+            duplicated: self.duplicated,
+            held: self.held,
+            events_overwritten: self.events.as_ref().map_or(0, |log| log.overwritten()),
+        }
+    }
+
+    pub(crate) fn received(&mut self, size: Bytes) {
+        self.received.add(size);
+    }
+
+    /// A packet that has arrived is lost by the path.
+    pub(crate) fn lost(&mut self, at: Instant, size: Bytes) {
+        self.lost.add(size);
+        let reason = DropReason::Loss;
+        self.note(|| Event::Dropped { at, size, reason });
+    }
+
+    /// A packet that has arrived is not taken in.
+    pub(crate) fn refused(&mut self, at: Instant, size: Bytes, reason: DropReason) {
+        self.dropped.add(size);
+        self.note(|| Event::Dropped { at, size, reason });
+    }
+
+    /// A packet that has arrived is taken in.
+    pub(crate) fn admitted(&mut self, at: Instant, size: Bytes, backlog: Bytes) {
+        self.held.add(size);
+        self.note(|| Event::Enqueued { at, size, backlog });
+    }
+
+    /// A packet that was taken in is dropped from the queue.
+    pub(crate) fn dropped(&mut self, at: Instant, size: Bytes, reason: DropReason) {
+        self.held.remove(size);
+        self.refused(at, size, reason);
+    }
+
+    pub(crate) fn marked(&mut self, at: Instant, size: Bytes) {
+        self.marked.add(size);
+        self.note(|| Event::Marked { at, size });
+    }
+
+    pub(crate) fn transmitted(&mut self, at: Instant, size: Bytes, waited: Duration) {
+        self.note(|| Event::Transmitted { at, size, waited });
+    }
+
+    pub(crate) fn duplicated(&mut self, size: Bytes) {
+        self.duplicated.add(size);
+        self.held.add(size);
+    }
+
+    pub(crate) fn delivered(&mut self, size: Bytes) {
+        self.held.remove(size);
+    }
+
+    #[inline]
+    pub(crate) fn note(&mut self, event: impl FnOnce() -> Event) {
+        if let Some(events) = &mut self.events {
+            events.push(event());
+        }
+    }
+}

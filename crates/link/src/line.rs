@@ -1,0 +1,98 @@
+//! Packets on the wire and behind it, in the order in which they come out.
+
+use std::collections::VecDeque;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Travelling<P> {
+    pub(crate) packet: P,
+    pub(crate) size: Bytes,
+    /// When it comes out; [`Instant::MAX`] while it is on the wire, and for one that never does.
+    pub(crate) due: Instant,
+}
+
+/// A queue whose first packet lies in the queue itself: most links of a large simulation carry one
+/// packet at a time, and then need no memory elsewhere, whose fetching would cost more than the rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Line<P> {
+    first: Option<Travelling<P>>,
+    rest: VecDeque<Travelling<P>>,
+}
+
+impl<P> Line<P> {
+    pub(crate) const fn new() -> Self {
+        Self {
+            first: None,
+            rest: VecDeque::new(),
+        }
+    }
+
+    /// When the first comes out.
+    #[inline]
+    pub(crate) fn first_due(&self) -> Option<Instant> {
+        self.first.as_ref().map(|first| first.due)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, travelling: Travelling<P>) {
+        if self.first.is_none() {
+            self.first = Some(travelling);
+        } else {
+            self.rest.push_back(travelling);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn pop_first(&mut self) -> Option<Travelling<P>> {
+        let first = self.first.take()?;
+        self.first = self.rest.pop_front();
+        Some(first)
+    }
+
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Travelling<P>> {
+        self.rest.back_mut().or(self.first.as_mut())
+    }
+
+    /// Puts the last where it belongs by the time at which it comes out.
+    pub(crate) fn sort_last(&mut self) {
+        let Some(last) = self.rest.pop_back() else {
+            return;
+        };
+        let is_not_later = |other: &Travelling<P>| other.due <= last.due;
+        if self.first.as_ref().is_some_and(is_not_later) {
+            let place = self.rest.partition_point(is_not_later);
+            self.rest.insert(place, last);
+        } else if let Some(first) = self.first.replace(last) {
+            self.rest.push_front(first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_sorted_in_comes_out_by_its_time_and_equals_as_they_came(dues in prop::collection::vec(0..9u64, 0..12)) {
+            let mut line = Line::new();
+            for (number, due) in dues.iter().enumerate() {
+                line.push(Travelling {
+                    packet: number,
+                    size: Bytes::ZERO,
+                    due: Instant::from_nanos(*due),
+                });
+                line.sort_last();
+            }
+            let mut expected: Vec<(u64, usize)> = dues.iter().copied().zip(0..).collect();
+            expected.sort_unstable();
+            let order: Vec<(u64, usize)> = std::iter::from_fn(|| line.pop_first())
+                .map(|out| (out.due.as_nanos(), out.packet))
+                .collect();
+            prop_assert_eq!(order, expected);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Flow queueing with CoDel: RFC 8290.
+
+use super::codel::{CoDel, CoDelConfig};
+use super::{Fifo, Waiting};
+use crate::event::DropReason;
+use crate::ledger::Ledger;
+use crate::packet::Packet;
+use crate::random::{Random, stream};
+use std::collections::VecDeque;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+/// How FQ-CoDel behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FqCoDelConfig {
+    /// How each flow's queue behaves.
+    pub codel: CoDelConfig,
+    /// What a flow may send in a round: a full packet (RFC 8290 §5.2.4). At least 1 byte.
+    pub quantum: Bytes,
+    /// How many queues the flows are spread over (§5.2.2). At least 1.
+    pub queues: u16,
+}
+
+impl Default for FqCoDelConfig {
+    /// 1,024 queues, 1,514 bytes a round.
+    fn default() -> Self {
+        Self {
+            codel: CoDelConfig::default(),
+            quantum: Bytes::new(1_514),
+            queues: 1_024,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    fifo: Fifo<P>,
+    codel: CoDel,
+    /// Bytes that it may still send in this round; negative after a packet that was larger.
+    credit: i64,
+    is_listed: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct FqCoDel<P> {
+    flows: Vec<Flow<P>>,
+    /// Flows that have just begun to send, and all others that have packets, by number.
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    quantum: i64,
+    /// Keeps two flows from sharing a queue in every run.
+    salt: u64,
+    packets: usize,
+    bytes: Bytes,
+}
+
+impl<P: Packet> FqCoDel<P> {
+    pub(super) fn new(config: FqCoDelConfig, seed: u64) -> Self {
+        let flow = Flow {
+            fifo: Fifo::default(),
+            codel: CoDel::new(config.codel),
+            credit: 0,
+            is_listed: false,
+        };
+        Self {
+            flows: vec![flow; usize::from(config.queues.max(1))],
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            quantum: i64::try_from(config.quantum.get()).map_or(i64::MAX, |quantum| quantum.max(1)),
+            salt: Random::new(seed, stream::QUEUE).next_u64(),
+            packets: 0,
+            bytes: Bytes::ZERO,
+        }
+    }
+
+    pub(super) fn packets(&self) -> usize {
+        self.packets
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// §4.1.
+    pub(super) fn push(&mut self, waiting: Waiting<P>) {
+        let mixed = Random::new(self.salt, waiting.packet.flow()).next_u64();
+        let number = (mixed % self.flows.len() as u64) as usize;
+        self.packets += 1;
+        self.bytes += waiting.size;
+        let flow = &mut self.flows[number];
+        flow.fifo.push(waiting);
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.credit = self.quantum;
+            self.new.push_back(number);
+        }
+    }
+
+    /// Drops the head of the longest queue in bytes (§4.1).
+    pub(super) fn drop_longest(&mut self, now: Instant, ledger: &mut Ledger) {
+        let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes);
+        if let Some(Waiting { size, .. }) = longest.and_then(|flow| flow.fifo.pop()) {
+            self.packets -= 1;
+            self.bytes -= size;
+            ledger.dropped(now, size, DropReason::QueueFull);
+        }
+    }
+
+    /// §4.2.
+    pub(super) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
+        loop {
+            let (list, is_new) = if self.new.is_empty() {
+                (&mut self.old, false)
+            } else {
+                (&mut self.new, true)
+            };
+            let number = list.pop_front()?;
+            let flow = &mut self.flows[number];
+            if flow.credit <= 0 {
+                flow.credit += self.quantum;
+                self.old.push_back(number);
+                continue;
+            }
+            let (packets, bytes) = (flow.fifo.waiting.len(), flow.fifo.bytes);
+            let next = flow.codel.pop(now, &mut flow.fifo, ledger);
+            self.packets -= packets - flow.fifo.waiting.len();
+            self.bytes -= bytes - flow.fifo.bytes;
+            if let Some(waiting) = next {
+                flow.credit -= i64::try_from(waiting.size.get()).unwrap_or(i64::MAX);
+                let list = if is_new { &mut self.new } else { &mut self.old };
+                list.push_front(number);
+                return Some(waiting);
+            }
+            if is_new {
+                // Once through the old ones before it counts as new again.
+                self.old.push_back(number);
+            } else {
+                flow.is_listed = false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Of(u64);
+
+    impl Packet for Of {
+        fn flow(&self) -> u64 {
+            self.0
+        }
+    }
+
+    fn queue() -> FqCoDel<Of> {
+        let config = FqCoDelConfig {
+            quantum: Bytes::new(1_000),
+            ..FqCoDelConfig::default()
+        };
+        FqCoDel::new(config, 1)
+    }
+
+    fn push(queue: &mut FqCoDel<Of>, ledger: &mut Ledger, flow: u64, size: u64) {
+        let size = Bytes::new(size);
+        ledger.received(size);
+        queue.push(Waiting {
+            packet: Of(flow),
+            size,
+            arrival: Instant::ZERO,
+        });
+        ledger.admitted(Instant::ZERO, size, queue.bytes());
+    }
+
+    fn order(queue: &mut FqCoDel<Of>, ledger: &mut Ledger, count: usize) -> Vec<u64> {
+        let out = std::iter::from_fn(|| queue.pop(Instant::ZERO, ledger));
+        out.take(count).map(|waiting| waiting.packet.0).collect()
+    }
+
+    #[test]
+    fn flows_take_turns_by_bytes_and_a_new_one_goes_first() {
+        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        for _ in 0..6 {
+            push(&mut queue, &mut ledger, 1, 1_000);
+        }
+        for _ in 0..12 {
+            push(&mut queue, &mut ledger, 2, 500);
+        }
+        // A thousand bytes each in turn.
+        let turns = order(&mut queue, &mut ledger, 9);
+        assert_eq!(turns, [1, 2, 2, 1, 2, 2, 1, 2, 2]);
+        push(&mut queue, &mut ledger, 3, 100);
+        assert_eq!(order(&mut queue, &mut ledger, 1), [3]);
+        let rest = order(&mut queue, &mut ledger, 100);
+        assert_eq!(rest.len(), 3 + 6);
+        assert_eq!((queue.packets(), queue.bytes()), (0, Bytes::ZERO));
+    }
+
+    #[test]
+    fn the_longest_queue_pays_for_a_full_one() {
+        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        push(&mut queue, &mut ledger, 1, 1_000);
+        for _ in 0..5 {
+            push(&mut queue, &mut ledger, 2, 300);
+        }
+        queue.drop_longest(Instant::ZERO, &mut ledger);
+        queue.drop_longest(Instant::ZERO, &mut ledger);
+        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(600));
+        let mut left = order(&mut queue, &mut ledger, 100);
+        left.sort_unstable();
+        assert_eq!(left, [1, 2, 2, 2]);
+    }
+}

@@ -1,0 +1,287 @@
+//! What waits for the wire.
+
+mod codel;
+mod fq_codel;
+mod pie;
+mod red;
+
+pub use codel::CoDelConfig;
+pub use fq_codel::FqCoDelConfig;
+pub use pie::PieConfig;
+pub use red::{RedConfig, RedUnit};
+
+use codel::CoDel;
+use fq_codel::FqCoDel;
+use pie::Pie;
+use red::{Found, Red};
+
+use crate::event::DropReason;
+use crate::ledger::Ledger;
+use crate::packet::Packet;
+use std::collections::VecDeque;
+use tfrc::Ecn;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+/// How much may wait. The packet on the wire does not count: it has left the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// At most this many bytes.
+    Bytes(Bytes),
+    /// At most this many packets, of any size.
+    Packets(u64),
+    /// At most what the link carries in this time at its current rate: the limit follows the rate.
+    /// While the rate is zero, the last rate above zero counts, so that an outage fills the buffer
+    /// instead of abolishing it.
+    Time(Duration),
+}
+
+/// Which packets wait and in which order they leave, within the [`QueueLimit`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Discipline {
+    /// First in, first out; what does not fit is dropped on arrival.
+    #[default]
+    DropTail,
+    /// Drops at random while the average length is too long, before the queue is full.
+    Red(RedConfig),
+    /// Drops at the head while the delay does not fall below a target.
+    CoDel(CoDelConfig),
+    /// A queue a flow, each with CoDel. When full, the longest is dropped from.
+    FqCoDel(FqCoDelConfig),
+    /// Drops at random, as likely as the delay and its growth make it.
+    Pie(PieConfig),
+}
+
+/// A packet that waits.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting<P> {
+    pub(crate) packet: P,
+    pub(crate) size: Bytes,
+    pub(crate) arrival: Instant,
+}
+
+/// Packets in the order of their arrival, and their bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Fifo<P> {
+    waiting: VecDeque<Waiting<P>>,
+    bytes: Bytes,
+}
+
+impl<P> Default for Fifo<P> {
+    fn default() -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            bytes: Bytes::ZERO,
+        }
+    }
+}
+
+impl<P> Fifo<P> {
+    fn push(&mut self, waiting: Waiting<P>) {
+        self.bytes += waiting.size;
+        self.waiting.push_back(waiting);
+    }
+
+    fn pop(&mut self) -> Option<Waiting<P>> {
+        let waiting = self.waiting.pop_front()?;
+        self.bytes -= waiting.size;
+        Some(waiting)
+    }
+}
+
+/// What a discipline says of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Admit,
+    /// It is to be dropped, or marked if it may be.
+    Congested {
+        may_mark: bool,
+    },
+}
+
+/// What a discipline remembers; boxed, as most links of a simulation have none.
+#[derive(Clone, Debug)]
+enum State<P> {
+    DropTail,
+    Red(Box<Red>),
+    CoDel(Box<CoDel>),
+    FqCoDel(Box<FqCoDel<P>>),
+    Pie(Box<Pie>),
+}
+
+/// The queue of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue<P> {
+    fifo: Fifo<P>,
+    limit: QueueLimit,
+    state: State<P>,
+}
+
+impl<P: Packet> Queue<P> {
+    pub(crate) fn new(limit: QueueLimit, discipline: Discipline, seed: u64) -> Self {
+        let state = match discipline {
+            Discipline::DropTail => State::DropTail,
+            Discipline::Red(config) => State::Red(Box::new(Red::new(config, seed))),
+            Discipline::CoDel(config) => State::CoDel(Box::new(CoDel::new(config))),
+            Discipline::FqCoDel(config) => State::FqCoDel(Box::new(FqCoDel::new(config, seed))),
+            Discipline::Pie(config) => State::Pie(Box::new(Pie::new(config, seed))),
+        };
+        Self {
+            fifo: Fifo::default(),
+            limit,
+            state,
+        }
+    }
+
+    pub(crate) fn limit(&self) -> QueueLimit {
+        self.limit
+    }
+
+    /// Changes the limit. What already waits stays, as in a router.
+    pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
+        self.limit = limit;
+    }
+
+    /// What waits.
+    pub(crate) fn bytes(&self) -> Bytes {
+        match &self.state {
+            State::FqCoDel(flows) => flows.bytes(),
+            _ => self.fifo.bytes,
+        }
+    }
+
+    /// True if a packet that finds the wire idle need not pass through the queue.
+    pub(crate) fn is_transparent(&self) -> bool {
+        matches!(self.state, State::DropTail)
+    }
+
+    /// Takes a packet in or drops it. `rate` is the link's; a packet that finds the wire idle does not
+    /// wait and is therefore within any limit.
+    pub(crate) fn push(
+        &mut self,
+        mut waiting: Waiting<P>,
+        rate: Rate,
+        is_idle: bool,
+        ledger: &mut Ledger,
+    ) {
+        let (at, size) = (waiting.arrival, waiting.size);
+        let verdict = match &mut self.state {
+            State::Red(red) => red.arrive(Found {
+                at,
+                size,
+                waiting: self.fifo.waiting.len(),
+                bytes: self.fifo.bytes,
+                rate,
+            }),
+            State::Pie(pie) => pie.arrive(at, self.fifo.bytes),
+            State::DropTail | State::CoDel(_) | State::FqCoDel(_) => Verdict::Admit,
+        };
+        let is_full = !is_idle && !self.admits(size, rate);
+        if let State::FqCoDel(flows) = &mut self.state {
+            flows.push(waiting);
+            ledger.admitted(at, size, flows.bytes());
+            if is_full {
+                flows.drop_longest(at, ledger);
+            }
+            return;
+        }
+        if is_full {
+            return ledger.refused(at, size, DropReason::QueueFull);
+        }
+        if let Verdict::Congested { may_mark } = verdict
+            && !(may_mark && mark(at, &mut waiting, ledger))
+        {
+            return ledger.refused(at, size, DropReason::Early);
+        }
+        self.fifo.push(waiting);
+        ledger.admitted(at, size, self.fifo.bytes);
+    }
+
+    /// The packet that goes next.
+    pub(crate) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
+        match &mut self.state {
+            State::DropTail => self.fifo.pop(),
+            State::CoDel(codel) => codel.pop(now, &mut self.fifo, ledger),
+            State::FqCoDel(flows) => flows.pop(now, ledger),
+            State::Red(red) => {
+                let next = self.fifo.pop()?;
+                if self.fifo.waiting.is_empty() {
+                    red.emptied(now);
+                }
+                Some(next)
+            }
+            State::Pie(pie) => {
+                let next = self.fifo.pop()?;
+                pie.leave(now, now.saturating_since(next.arrival));
+                Some(next)
+            }
+        }
+    }
+
+    /// True if a packet of `size` may wait while the link runs at `rate`.
+    fn admits(&self, size: Bytes, rate: Rate) -> bool {
+        let packets = match &self.state {
+            State::FqCoDel(flows) => flows.packets(),
+            _ => self.fifo.waiting.len(),
+        };
+        match self.limit {
+            QueueLimit::Bytes(limit) => self.bytes() + size <= limit,
+            QueueLimit::Packets(limit) => (packets as u64) < limit,
+            QueueLimit::Time(limit) => self.bytes() + size <= bytes_in(limit, rate),
+        }
+    }
+}
+
+/// Marks a packet with CE, if its sender understands that.
+fn mark<P: Packet>(now: Instant, waiting: &mut Waiting<P>, ledger: &mut Ledger) -> bool {
+    if waiting.packet.ecn() == Ecn::NotEct {
+        return false;
+    }
+    waiting.packet.mark();
+    ledger.marked(now, waiting.size);
+    true
+}
+
+/// What `rate` carries in `time`: whole nanoseconds keep the product exact for any ordinary rate.
+fn bytes_in(time: Duration, rate: Rate) -> Bytes {
+    Bytes::new((rate.bytes_per_sec() * time.as_nanos() as f64 / 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many packets of `size` bytes a queue takes at 1000 bytes a second.
+    fn fits(limit: QueueLimit, size: u64) -> usize {
+        let rate = Rate::from_bytes_per_sec(1_000.0);
+        let mut queue = Queue::new(limit, Discipline::DropTail, 1);
+        while queue.admits(Bytes::new(size), rate) && queue.fifo.waiting.len() < 1_000 {
+            queue.fifo.push(Waiting {
+                packet: (),
+                size: Bytes::new(size),
+                arrival: Instant::ZERO,
+            });
+        }
+        queue.fifo.waiting.len()
+    }
+
+    #[test]
+    fn each_limit_is_exact() {
+        assert_eq!(fits(QueueLimit::Bytes(Bytes::new(500)), 100), 5);
+        assert_eq!(fits(QueueLimit::Bytes(Bytes::new(499)), 100), 4);
+        assert_eq!(fits(QueueLimit::Packets(7), 100), 7);
+        assert_eq!(fits(QueueLimit::Packets(0), 100), 0);
+        assert_eq!(fits(QueueLimit::Time(Duration::from_millis(500)), 100), 5);
+        assert_eq!(fits(QueueLimit::Time(Duration::from_millis(499)), 100), 4);
+    }
+
+    #[test]
+    fn an_unlimited_rate_admits_to_a_time_limited_queue() {
+        let queue: Queue<()> = Queue::new(
+            QueueLimit::Time(Duration::from_millis(1)),
+            Discipline::DropTail,
+            1,
+        );
+        assert!(queue.admits(Bytes::new(1_500), Rate::INFINITY));
+    }
+}
