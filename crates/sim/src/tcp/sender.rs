@@ -313,17 +313,20 @@ impl Sender {
         self.reduce((self.board.outstanding() as f64).min(self.window.cwnd()));
     }
 
-    fn reduce(&mut self, flight: f64) {
-        self.window.on_congestion(flight);
+    /// Lowers the threshold, and gives what is left of `flight`.
+    fn reduce(&mut self, flight: f64) -> f64 {
         self.cwr = self.config.ecn;
         self.reduced_at = Some(self.board.next());
+        self.window.on_congestion(flight)
     }
 
     fn on_ecn_echo(&mut self) {
         if self.reduced_at.is_none_or(|at| self.board.una() >= at) {
             self.counters.ecn_reductions += 1;
-            self.reduce(self.window.cwnd());
-            self.window.set(self.window.ssthresh());
+            // Down to one packet (RFC 9438 §4.6). RFC 3168 §6.1.2 would have that one wait for the
+            // timer at the next mark, which stacks do not do.
+            let left = self.reduce(self.window.cwnd());
+            self.window.set(left);
         }
     }
 

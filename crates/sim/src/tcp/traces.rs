@@ -472,6 +472,21 @@ fn a_mark_halves_the_window_once_and_is_confirmed() {
 }
 
 #[test]
+fn marks_take_the_window_down_to_one_packet() {
+    for (variant, left) in [(Variant::Sack, 1.0), (Variant::Cubic, 1.4)] {
+        let mut script = Script::new(&Config {
+            ecn: true,
+            ..config(variant, 2)
+        });
+        script.sent();
+        assert_eq!(script.acks(marked(1)), []);
+        assert_eq!(script.windows(), (left, 2.0));
+        assert_eq!(script.acks(marked(2)), [2]);
+        assert_eq!(script.windows(), (1.0, 2.0));
+    }
+}
+
+#[test]
 fn a_sender_without_ecn_ignores_the_echo() {
     let mut script = Script::with_8_sent(Variant::Sack);
     script.acks(marked(1));

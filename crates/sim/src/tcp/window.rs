@@ -61,13 +61,14 @@ impl Window {
     }
 
     /// Congestion, when `flight` packets were in the network: the threshold is what is left of them
-    /// (RFC 5681 equation 4, RFC 9438 §4.6).
-    pub(super) fn on_congestion(&mut self, flight: f64) {
+    /// (RFC 5681 equation 4, RFC 9438 §4.6), and so is what this gives, but for the least threshold.
+    pub(super) fn on_congestion(&mut self, flight: f64) -> f64 {
         let left = match &mut self.growth {
             Growth::Aimd => flight / 2.0,
             Growth::Cubic(cubic) => cubic.on_congestion(self.cwnd, flight),
         };
         self.ssthresh = left.max(2.0);
+        left
     }
 
     /// The retransmission timer expired: slow start from one packet.
