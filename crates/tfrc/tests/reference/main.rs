@@ -186,6 +186,7 @@ fn follow_sender(seed: u64) -> Vec<Decision> {
     let mut fast = tfrc::Sender::new(now, config.clone());
     let mut model = sender::Sender::new(now, config.clone());
     let mut rtt = random.log(1e-4, 20.0);
+    let grid = random::Grid::draw(&mut random, rtt);
     let mut p = 0.0;
     let losses = random.pick(&[0.0, 0.1, 0.5]);
     let reports = random.pick(&[0.0, 0.3, 0.9]);
@@ -194,7 +195,7 @@ fn follow_sender(seed: u64) -> Vec<Decision> {
     let step = rtt * random.log(0.05, 3.0);
     let mut decisions = Vec::new();
     for _ in 0..random.below(5, 60) {
-        now += Duration::from_secs_f64(step * random.log(0.3, 3.0));
+        now += grid.snap(step * random.log(0.3, 3.0));
         if random.chance(0.03) {
             rtt = (rtt * random.log(0.1, 10.0)).clamp(1e-4, 20.0);
         }
@@ -205,9 +206,14 @@ fn follow_sender(seed: u64) -> Vec<Decision> {
                 p *= random.pick(&[1.0, 0.99]);
             }
             let delay = Duration::from_secs_f64(rtt * random.pick(&[0.0, 0.0, 0.1, 1.5]));
+            let jitter = if random.chance(0.5) {
+                1.0
+            } else {
+                random.log(0.8, 1.5)
+            };
             let x = fast.allowed_rate().bytes_per_sec();
             let feedback = Feedback {
-                sent_at: now - Duration::from_secs_f64(rtt * random.log(0.8, 1.5)) - delay,
+                sent_at: now - grid.snap(rtt * jitter) - delay,
                 delay,
                 receive_rate: Rate::from_bytes_per_sec(x * random.pick(&[0.0, 0.2, 0.7, 1.0, 1.1])),
                 loss_event_rate: LossEventRate::new(p),

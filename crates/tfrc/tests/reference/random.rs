@@ -46,6 +46,27 @@ impl Random {
     }
 }
 
+/// What the times of a trace are multiples of: where they are random to the nanosecond nothing falls on a
+/// boundary, such as a loss exactly R after the last.
+pub(crate) struct Grid {
+    nanos: u64,
+}
+
+impl Grid {
+    /// In half of the traces a quarter of this time, and in the others a nanosecond.
+    pub(crate) fn draw(random: &mut Random, secs: f64) -> Self {
+        let coarse = (secs * 1e9) as u64 / 4;
+        let nanos = random.pick(&[1, coarse]).max(1);
+        Self { nanos }
+    }
+
+    /// The nearest multiple, and not zero.
+    pub(crate) fn snap(&self, secs: f64) -> Duration {
+        let multiples = (secs * 1e9 / self.nanos as f64).round() as u64;
+        Duration::from_nanos(multiples.max(1) * self.nanos)
+    }
+}
+
 /// A run of missing packets is at most this long: a longer one may begin more events than the detector
 /// keeps of one gap, which is the only thing that it forgets within so few packets.
 const LONGEST_GAP: usize = 10;
@@ -66,6 +87,7 @@ pub(crate) fn arrivals(random: &mut Random) -> Vec<Arrival> {
     let silence = random.pick(&[0.0, 0.02]);
     let told_from = random.pick(&[0, 0, 0, 3]);
     let first_seq = random.pick(&[0, 1, 65_530, 1 << 40]);
+    let grid = Grid::draw(random, spacing);
     let mut now = random.log(1e-6, 100.0);
     let (mut gap, mut arrivals) = (0, Vec::new());
     for i in 0..packets {
@@ -94,9 +116,9 @@ pub(crate) fn arrivals(random: &mut Random) -> Vec<Arrival> {
         };
         let arrival = Arrival {
             seq: first_seq + i,
-            at: Instant::ZERO + Duration::from_secs_f64(now + late),
+            at: Instant::ZERO + grid.snap(now + late),
             timestamp: random.next() as u32,
-            rtt: (i >= told_from && !random.chance(0.02)).then(|| Duration::from_secs_f64(rtt)),
+            rtt: (i >= told_from && !random.chance(0.02)).then(|| grid.snap(rtt)),
             size: Bytes::new(random.pick(&[1_460, 1_460, 1_460, 40, 9_000])),
             ecn: if random.chance(mark) {
                 Ecn::Ce
@@ -108,7 +130,7 @@ pub(crate) fn arrivals(random: &mut Random) -> Vec<Arrival> {
         if random.chance(repeat) {
             let again = spacing * places * random.unit();
             arrivals.push(Arrival {
-                at: arrival.at + Duration::from_secs_f64(again),
+                at: arrival.at + grid.snap(again),
                 ..arrival
             });
         }
