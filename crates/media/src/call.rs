@@ -80,8 +80,10 @@ impl Call {
     /// end sends nothing.
     pub fn frame_target(&mut self, now: Instant) -> Option<FrameTarget> {
         self.advance(now);
+        let sender = self.sender.as_mut()?;
+        self.session.set_ceiling(sender.policy().ceiling());
         let path = self.session.path()?;
-        let target = self.sender.as_mut()?.target(self.now, &path);
+        let target = sender.target(self.now, &path);
         self.collect_events();
         target
     }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod call;
+mod ceiling;
 pub mod codec;
 pub mod event;
 mod fall;

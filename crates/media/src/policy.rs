@@ -13,8 +13,12 @@
 //! - **Queueing counts whole.** Media fills the queue in its own direction, so what R exceeds its
 //!   minimum by delays the frame in full: `R_min/2 + (R − R_min)` in place of `R/2`.
 //!
-//! 6.4, which throws away work already done, keeps the milder `R/2`. The time that a frame spends in
-//! the encoder and its headers on the wire are measured and taken off too.
+//! 6.4, which throws away work already done, keeps the milder `R/2` and lets a frame that became
+//! larger than its target use up half of t_pbuf. The time that a frame spends in the encoder and its
+//! headers on the wire are measured and taken off too.
+//!
+//! What the deadline leaves may be less than X carries. X would then rise where it is of no use; see
+//! `ceiling.rs`.
 //!
 //! When even an empty buffer leaves no time for a frame worth sending, the thesis's sender falls
 //! silent (§7.2.2). This one says so and stretches the deadline to what the path needs; it returns
@@ -26,7 +30,8 @@ use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-use crate::fall::{Fall, Report};
+use crate::ceiling::{self, Ceiling};
+use crate::fall::{self, Fall};
 use crate::rtt_track::RttTrack;
 
 /// What the policy is told when it starts.
@@ -45,7 +50,7 @@ impl PolicyConfig {
     pub const DEADLINE: Duration = Duration::from_millis(150);
     /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
     /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
-    pub const PLAYOUT: Duration = Duration::from_millis(22);
+    pub const PLAYOUT: Duration = Duration::from_millis(16);
 
     /// The thesis's deadline, for frames that come at this interval.
     pub const fn new(frame_interval: Duration) -> Self {
@@ -85,8 +90,13 @@ pub(crate) struct CodedFrame {
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: PolicyConfig,
+    /// A full packet, as TFRC counts it.
+    packet: Bytes,
     rtt: RttTrack,
     fall: Fall,
+    ceiling: Ceiling,
+    /// The deadline leaves less than X carries from one frame to the next.
+    held_by_deadline: bool,
     /// The rate that the last target comes to.
     aimed: Rate,
     /// The largest X_recv of late.
@@ -105,13 +115,17 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// A policy that has measured nothing yet. `expansion` is a first guess at the bytes that TFRC
+    /// A policy that has measured nothing yet. `packet` is the size of a full packet as TFRC counts it,
+    /// `expansion` is a first guess at the bytes that TFRC
     /// counts for each byte of coded scan.
-    pub fn new(config: PolicyConfig, expansion: f64) -> Self {
+    pub fn new(config: PolicyConfig, packet: Bytes, expansion: f64) -> Self {
         Self {
             config,
+            packet,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
             fall: Fall::new(config.frame_interval),
+            ceiling: Ceiling::new(config.frame_interval, QUEUE_FRAMES),
+            held_by_deadline: false,
             aimed: Rate::ZERO,
             received: Rate::ZERO,
             preparation: Duration::ZERO,
@@ -137,15 +151,32 @@ impl Policy {
             // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
             // pauses between frames, not of the path; and five such round trips are few frames.
             self.fall = Fall::new(interval);
-            return;
+        } else {
+            self.fall.observe(&fall::Report {
+                allowed: path.allowed_rate,
+                aimed: self.aimed,
+                received: path.receive_rate,
+                p: path.loss_event_rate,
+                queue: self.rtt.standing_queue(),
+            });
         }
-        self.fall.observe(&Report {
-            allowed: path.allowed_rate,
-            aimed: self.aimed,
-            received: path.receive_rate,
-            p: path.loss_event_rate,
-            queue: self.rtt.standing_queue(),
-        });
+        self.ceiling.observe(
+            now,
+            &ceiling::Report {
+                allowed: path.allowed_rate,
+                received: path.receive_rate,
+                rtt: path.rtt.unwrap_or_default(),
+                p: path.loss_event_rate,
+                queue: self.rtt.frame_queue(self.wire(path)),
+                held_by_deadline: self.held_by_deadline,
+            },
+        );
+    }
+
+    /// The rate beyond which X would be of no use. It is to be set before a frame's target is asked for:
+    /// lowered while a frame waits, it would make that one late.
+    pub fn ceiling(&self) -> Rate {
+        self.ceiling.rate()
     }
 
     /// The deadline that frames are coded for: γ, or longer while the path cannot meet that.
@@ -180,6 +211,9 @@ impl Policy {
         let carried = self.carried(interval) - ahead;
         let in_time = self.room(path, self.deadline()) - ahead;
         let wire = carried.min(in_time);
+        self.held_by_deadline = !self.is_path_too_slow()
+            && self.room(path, self.config.deadline)
+                < path.allowed_rate * self.config.frame_interval;
         if ahead > Bytes::ZERO && wire < least {
             return None;
         }
@@ -195,7 +229,7 @@ impl Policy {
     /// Equation 6.4: whether a frame of `size` bytes on the wire that begins now can be displayed in
     /// time.
     pub fn is_in_time(&self, now: Instant, captured: Instant, size: Bytes, path: &Path) -> bool {
-        self.delay_if_sent(now, captured, size, path) < self.deadline()
+        self.delay_if_sent(now, captured, size, path) < self.deadline() + self.config.playout / 2
     }
 
     /// From capture to display if the frame begins now: the left side of equation 6.4.
@@ -206,7 +240,8 @@ impl Policy {
         size: Bytes,
         path: &Path,
     ) -> Duration {
-        let half = path.rtt.unwrap_or_default() / 2;
+        // The last packet's own time on the wire is in L/X already.
+        let half = path.rtt.unwrap_or_default().saturating_sub(self.wire(path)) / 2;
         (now.saturating_since(captured))
             .saturating_add(half)
             .saturating_add(size / path.allowed_rate)
@@ -284,7 +319,12 @@ impl Policy {
 
     /// What a frame is delayed by, whatever its size.
     fn fixed_delay(&self, path: &Path) -> Duration {
-        self.preparation + self.rtt.one_way(path) + self.config.playout
+        self.preparation + self.rtt.one_way(path, self.wire(path)) + self.config.playout
+    }
+
+    /// What a full packet takes at X.
+    fn wire(&self, path: &Path) -> Duration {
+        (self.packet / path.allowed_rate).min(LONGEST_DEADLINE)
     }
 
     fn update_deadline(&mut self, now: Instant, path: &Path, least: Bytes) {
@@ -375,7 +415,7 @@ mod tests {
             playout: Duration::from_millis(10),
             ..PolicyConfig::new(interval)
         };
-        Policy::new(config, 1.0)
+        Policy::new(config, Bytes::ZERO, 1.0)
     }
 
     fn at(ms: u64) -> Instant {
@@ -416,9 +456,9 @@ mod tests {
         let policy = policy(INTERVAL);
         let path = path(3_000.0, 60);
         let size = Bytes::new(15_000);
-        // 30 + 40 + 10 ms: 70 ms may have passed.
-        assert!(policy.is_in_time(at(169), at(100), size, &path));
-        assert!(!policy.is_in_time(at(170), at(100), size, &path));
+        // 30 + 40 + 10 ms, of which 5 may be used up: 75 ms may have passed.
+        assert!(policy.is_in_time(at(174), at(100), size, &path));
+        assert!(!policy.is_in_time(at(175), at(100), size, &path));
     }
 
     #[test]

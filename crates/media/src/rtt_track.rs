@@ -58,17 +58,26 @@ impl RttTrack {
         self.minima.iter().flatten().min().copied()
     }
 
-    /// The delay of media on its way: half the least round trip, and all of the queueing.
+    /// The delay of media on its way: half the least round trip, and all of the queueing that the last
+    /// packet of a frame meets. `wire` is the time that a full packet takes at X.
+    pub(crate) fn one_way(&self, path: &Path, wire: Duration) -> Duration {
+        let least = self.least().or(path.rtt).unwrap_or_default();
+        least / 2 + self.frame_queue(wire)
+    }
+
+    /// The queue of late that the last packet of a frame meets. Its own time on the wire is not among
+    /// it, for the size of the frame accounts for that; yet it is in a sample, while the least round
+    /// trip may be that of a packet of a few bytes.
     ///
-    /// The queue is read from the longest sample, for feedback meets a frame anywhere, while the
-    /// frame's last packet meets the queue that the whole frame made.
-    pub(crate) fn one_way(&self, path: &Path) -> Duration {
+    /// It is read from the longest sample: feedback meets a frame anywhere, the last packet meets the
+    /// queue that the whole frame made.
+    pub(crate) fn frame_queue(&self, wire: Duration) -> Duration {
         let longest = self.recent.iter().map(|(_, sample)| *sample).max();
-        let Some(now) = longest.or(path.rtt) else {
-            return Duration::ZERO;
-        };
-        let least = self.least().unwrap_or(now);
-        least / 2 + now.saturating_sub(least)
+        longest
+            .zip(self.least())
+            .map_or(Duration::ZERO, |(longest, least)| {
+                longest.saturating_sub(least).saturating_sub(wire)
+            })
     }
 }
 
@@ -97,16 +106,29 @@ mod tests {
 
     fn observe(track: &mut RttTrack, ms: u64, sample: u64) -> u128 {
         track.observe(Instant::from_millis(ms), Duration::from_millis(sample));
-        track.one_way(&PATH).as_millis()
+        track.one_way(&PATH, Duration::ZERO).as_millis()
     }
 
     #[test]
     fn queueing_counts_whole_and_the_rest_by_half() {
         let mut track = RttTrack::new(Duration::from_millis(160));
-        assert_eq!(track.one_way(&PATH), Duration::from_millis(45));
+        assert_eq!(
+            track.one_way(&PATH, Duration::ZERO),
+            Duration::from_millis(45)
+        );
         assert_eq!(observe(&mut track, 0, 60), 30);
         assert_eq!(observe(&mut track, 10, 80), 50);
         assert_eq!(observe(&mut track, 20, 70), 50);
+    }
+
+    #[test]
+    fn a_packets_own_time_on_the_wire_is_no_queue() {
+        let mut track = RttTrack::new(Duration::from_millis(160));
+        observe(&mut track, 0, 60);
+        observe(&mut track, 10, 74);
+        let queue = |wire| track.frame_queue(Duration::from_millis(wire));
+        assert_eq!(queue(4), Duration::from_millis(10));
+        assert_eq!(queue(20), Duration::ZERO);
     }
 
     #[test]

@@ -57,7 +57,11 @@ impl SendingSide {
         // Main and restart header (RFC 2435 §3.1): a first guess, replaced by what frames cost.
         let data = config.payload_capacity.saturating_sub(12).max(1);
         Self {
-            policy: Policy::new(config.policy, packet as f64 / data as f64),
+            policy: Policy::new(
+                config.policy,
+                Bytes::from(packet),
+                packet as f64 / data as f64,
+            ),
             buffer: SendingBuffer::new(config.packet_overhead),
             packetizer: Packetizer::new(config.payload_capacity),
             target: None,

@@ -50,6 +50,8 @@ pub enum Bound {
     ReceiveRate,
     /// The throughput equation.
     Equation,
+    /// What the application can use ([`Sender::set_ceiling`](crate::Sender::set_ceiling)).
+    Application,
     /// One packet in 64 s.
     Floor,
 }

@@ -250,6 +250,14 @@ impl Session {
         self.outbound.as_ref().map(Outbound::path)
     }
 
+    /// Holds the allowed rate to what the caller can use, until it says otherwise
+    /// ([`tfrc::Sender::set_ceiling`]). A new peer starts without it.
+    pub fn set_ceiling(&mut self, ceiling: Rate) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.set_ceiling(ceiling);
+        }
+    }
+
     /// The instant on *our* clock at which the peer captured what carries `timestamp`, by its last
     /// sender report and on the assumption that both wall clocks agree. `None` before such a report.
     pub fn captured_at(&self, timestamp: u32) -> Option<Instant> {

@@ -235,6 +235,13 @@ impl Outbound {
         }
     }
 
+    /// Holds X to what the caller can use.
+    pub(super) fn set_ceiling(&mut self, ceiling: Rate) {
+        if let Control::Tfrc(sender) = &mut self.control {
+            sender.set_ceiling(ceiling);
+        }
+    }
+
     /// What is known of the path.
     pub(super) fn path(&self) -> Path {
         match &self.control {

@@ -118,6 +118,8 @@ pub struct Sender {
     doubled: Instant,
     nofeedback: Instant,
     sent_since_timer: bool,
+    /// What more would be of no use to the application.
+    ceiling: Rate,
     pacer: Pacer,
     small_packets: Option<SmallPackets>,
 }
@@ -139,6 +141,7 @@ impl Sender {
             doubled: now,
             nofeedback: now + FIRST_NOFEEDBACK,
             sent_since_timer: false,
+            ceiling: MAX_RATE,
             pacer: Pacer::new(config.max_credit, allowed, None),
             small_packets: config.small_packets.then(SmallPackets::default),
             config,
@@ -224,6 +227,17 @@ impl Sender {
         }
         if let Some(packets) = &mut self.small_packets {
             packets.handle_sent(now, size, self.p);
+        }
+    }
+
+    /// Holds X to what the application can use; [`Rate::INFINITY`] takes the bound away. A sender may
+    /// always send less than it is allowed to, and one that says so in advance paces accordingly: its
+    /// data leaves evenly instead of in bursts that only its own queue on the path would smooth.
+    pub fn set_ceiling(&mut self, ceiling: Rate) {
+        self.ceiling = ceiling.min(MAX_RATE).max(self.floor());
+        if self.allowed > self.ceiling {
+            (self.allowed, self.bound) = (self.ceiling, Bound::Application);
+            self.set_pace();
         }
     }
 
@@ -325,8 +339,10 @@ impl Sender {
 
     fn set_rate(&mut self, rate: Rate, bound: Bound) {
         let floor = self.floor();
-        (self.allowed, self.bound) = if rate > floor {
-            (rate.min(MAX_RATE), bound)
+        (self.allowed, self.bound) = if rate > self.ceiling {
+            (self.ceiling, Bound::Application)
+        } else if rate > floor {
+            (rate, bound)
         } else {
             (floor, Bound::Floor)
         };

@@ -516,3 +516,23 @@ fn without_oscillation_reduction_packets_leave_at_the_allowed_rate() {
         assert_eq!(reduced, oscillation_reduction);
     }
 }
+
+#[test]
+fn the_application_may_hold_x_and_let_it_go() {
+    let mut sender = started();
+    let rate = sender.allowed_rate();
+    sender.set_ceiling(rate / 2.0);
+    assert_eq!(
+        (sender.allowed_rate(), sender.bound()),
+        (rate / 2.0, Bound::Application)
+    );
+    saturate(&mut sender, 100, 300);
+    sender.handle_feedback(at(300), &report(at(300), 1e6, 0.0));
+    assert_eq!(sender.allowed_rate(), rate / 2.0);
+    sender.set_ceiling(Rate::INFINITY);
+    sender.handle_feedback(at(500), &report(at(500), 1e6, 0.0));
+    assert_eq!(sender.allowed_rate(), rate);
+    // A ceiling of nothing still leaves a packet in 64 s.
+    sender.set_ceiling(Rate::ZERO);
+    assert!(sender.allowed_rate() > Rate::ZERO);
+}

@@ -1,0 +1,289 @@
+//! Holds X where more would be of no use.
+//!
+//! On a long interval between frames the deadline, not the rate, says how large a frame may be. Media
+//! then stays below the path's capacity, nothing is lost, and RFC 5348 §4.3 lets X rise to twice what
+//! arrives, far above the link. But a frame that leaves faster than the path carries only queues on
+//! it. So X is raised in steps, each watched for as long as it takes to see the queue of its frames: a
+//! step that makes none is kept, one that does is taken back.
+//!
+//! A queue may be that of others, though, who want a part of the path and with whom TFRC must be free to
+//! compete; or jitter may look like one. So if the queue stays when the step is taken back, X is lowered
+//! for a moment to a rate that can make none. If it goes, it was ours; if it stays, X is TFRC's alone.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
+
+/// What a report says of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// X after it.
+    pub(crate) allowed: Rate,
+    /// X_recv.
+    pub(crate) received: Rate,
+    /// R.
+    pub(crate) rtt: Duration,
+    /// p.
+    pub(crate) p: LossEventRate,
+    /// The queue that frames met while the rate was watched.
+    pub(crate) queue: Duration,
+    /// The deadline leaves less than X carries from one frame to the next.
+    pub(crate) held_by_deadline: bool,
+}
+
+/// The bound on X, while there is one.
+#[derive(Clone, Debug)]
+pub(crate) struct Ceiling {
+    /// How long frames are looked at, and the queue that they may make.
+    frames: Duration,
+    harmless: Duration,
+    p: LossEventRate,
+    step: Option<Step>,
+    /// Until when X is free, because the queue is not ours.
+    free_until: Instant,
+}
+
+/// A rate that is being watched.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    phase: Phase,
+    since: Instant,
+    rate: Rate,
+    /// The last that made no queue; at first, what arrived.
+    proven: Rate,
+    /// By how much the next step is larger.
+    growth: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Above what is proven.
+    Raised,
+    /// Back at it.
+    Proven,
+    /// Below it, to see whether the queue is ours.
+    Lowered,
+}
+
+impl Ceiling {
+    /// No bound yet. The queue of `frames` frames is told with each report, `frame_interval` apart.
+    pub(crate) fn new(frame_interval: Duration, frames: u32) -> Self {
+        Self {
+            frames: frame_interval * frames,
+            harmless: frame_interval / HARMLESS,
+            p: LossEventRate::ZERO,
+            step: None,
+            free_until: Instant::ZERO,
+        }
+    }
+
+    /// The bound.
+    pub(crate) fn rate(&self) -> Rate {
+        self.step.map_or(Rate::INFINITY, |step| step.rate)
+    }
+
+    /// A report came.
+    pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
+        let lost = report.p > self.p;
+        self.p = report.p;
+        let watched = |step: Step| now.saturating_since(step.since) >= self.frames + report.rtt;
+        self.step = match self.step {
+            _ if !report.held_by_deadline || now < self.free_until => None,
+            None => Some(self.first_step(now, report)),
+            Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
+            Some(step) if watched(step) && report.queue > self.harmless => self.lowered(now, step),
+            Some(step) if watched(step) => Some(step.raised(now, report.allowed)),
+            step => step,
+        };
+    }
+
+    fn first_step(&self, now: Instant, report: &Report) -> Step {
+        Step {
+            phase: Phase::Raised,
+            since: now,
+            rate: report.allowed,
+            proven: report.received.min(report.allowed),
+            growth: if self.p.is_zero() { MOST } else { FIRST },
+        }
+    }
+
+    /// The rate made a queue, or seems to have.
+    fn lowered(&mut self, now: Instant, step: Step) -> Option<Step> {
+        match step.phase {
+            Phase::Raised => Some(step.taken_back(now)),
+            Phase::Proven => Some(Step {
+                phase: Phase::Lowered,
+                since: now,
+                rate: step.proven * LOWERED,
+                ..step
+            }),
+            Phase::Lowered => {
+                self.free_until = now + FREE;
+                None
+            }
+        }
+    }
+}
+
+impl Step {
+    /// The rate made no queue.
+    fn raised(self, now: Instant, allowed: Rate) -> Self {
+        if self.phase == Phase::Lowered {
+            // The queue was ours: what seemed proven is not.
+            let proven = self.proven * DISPROVED;
+            return Self {
+                phase: Phase::Proven,
+                since: now,
+                rate: proven,
+                proven,
+                ..self
+            };
+        }
+        Self {
+            phase: Phase::Raised,
+            since: now,
+            rate: allowed * (1.0 + self.growth),
+            proven: allowed,
+            growth: (self.growth * 1.25).min(MOST),
+        }
+    }
+
+    /// Back at what is proven; the next step will be smaller.
+    fn taken_back(self, now: Instant) -> Self {
+        Self {
+            phase: Phase::Proven,
+            since: now,
+            rate: self.proven,
+            growth: (self.growth / 4.0).max(LEAST),
+            ..self
+        }
+    }
+}
+
+/// A queue up to this part of a frame interval is harmless: a frame may leave so much faster than it
+/// arrives.
+const HARMLESS: u32 = 14;
+
+/// The first step doubles X, as slow start does, and no step does more; but where packets have been
+/// lost, the limit is nearer.
+const MOST: f64 = 1.0;
+const FIRST: f64 = 0.1;
+
+/// Steps that failed make the next ones smaller, down to this.
+const LEAST: f64 = 0.02;
+
+/// X is lowered to this share of what is proven to see whether a queue goes.
+const LOWERED: f64 = 0.75;
+
+/// What a rate is worth that made a queue after all.
+const DISPROVED: f64 = 0.95;
+
+/// X is free for this long where the queue is not ours, so that the next look costs little.
+const FREE: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A path that carries 100,000 bytes a second: the queue is what leaves faster than that, and a
+    /// report covers the rate of the one before.
+    struct Bench {
+        ceiling: Ceiling,
+        now: Instant,
+        /// X as TFRC has it.
+        tfrc: f64,
+        jitter: Duration,
+        p: f64,
+        rates: Vec<f64>,
+    }
+
+    impl Bench {
+        fn new(tfrc: f64) -> Self {
+            Self {
+                ceiling: Ceiling::new(Duration::from_millis(100), 4),
+                now: Instant::ZERO,
+                tfrc,
+                jitter: Duration::ZERO,
+                p: 0.0,
+                rates: Vec::new(),
+            }
+        }
+
+        /// A report every 100 ms.
+        fn run(&mut self, reports: u32) -> f64 {
+            for _ in 0..reports {
+                self.now += Duration::from_millis(100);
+                let x = self.ceiling.rate().bytes_per_sec().min(self.tfrc);
+                let queue = 0.08 * (1.0 - 1e5 / x).max(0.0);
+                self.ceiling.observe(
+                    self.now,
+                    &Report {
+                        allowed: Rate::from_bytes_per_sec(x),
+                        received: Rate::from_bytes_per_sec((0.75 * x).min(7.5e4)),
+                        rtt: Duration::from_millis(100),
+                        p: LossEventRate::new(self.p),
+                        queue: Duration::from_secs_f64(queue) + self.jitter,
+                        held_by_deadline: true,
+                    },
+                );
+                self.rates
+                    .push(self.ceiling.rate().bytes_per_sec().min(self.tfrc));
+            }
+            self.rates[self.rates.len() - 1]
+        }
+    }
+
+    #[test]
+    fn x_stays_about_where_frames_begin_to_queue() {
+        for found in [2e4, 1.6e5] {
+            let mut bench = Bench::new(found);
+            bench.run(1);
+            bench.tfrc = 1.6e5;
+            bench.run(300);
+            assert!(
+                bench.rates[200..]
+                    .iter()
+                    .all(|x| (0.85e5..1.15e5).contains(x)),
+                "{:?}",
+                bench.rates
+            );
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_not_ours_leaves_x_to_tfrc() {
+        let mut bench = Bench::new(9e4);
+        bench.jitter = Duration::from_millis(30);
+        bench.run(1_000);
+        let free = bench.rates.iter().filter(|x| **x == 9e4).count();
+        assert!(free > 900, "{free}");
+    }
+
+    #[test]
+    fn a_loss_now_and_then_holds_x_where_it_was() {
+        let mut bench = Bench::new(1.6e5);
+        bench.run(100);
+        for _ in 0..10 {
+            bench.p += 0.001;
+            bench.run(100);
+        }
+        let most = bench.rates[100..].iter().copied().fold(0.0, f64::max);
+        assert!(most < 1.2e5, "{most}");
+    }
+
+    #[test]
+    fn where_the_rate_holds_frames_x_is_free() {
+        let mut ceiling = Ceiling::new(Duration::from_millis(40), 4);
+        let report = Report {
+            allowed: Rate::from_bytes_per_sec(1e5),
+            received: Rate::from_bytes_per_sec(1e5),
+            rtt: Duration::from_millis(60),
+            p: LossEventRate::ZERO,
+            queue: Duration::from_millis(50),
+            held_by_deadline: false,
+        };
+        (1..100).for_each(|i| ceiling.observe(Instant::from_millis(i * 60), &report));
+        assert_eq!(ceiling.rate(), Rate::INFINITY);
+    }
+}
