@@ -1,7 +1,7 @@
 //! TCP flows in a network.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evenkeel_link::{Jitter, LinkConfig, QueueLimit};
+use evenkeel_link::{CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit};
 use evenkeel_sim::tcp::{Config, Variant};
 use evenkeel_sim::{
     Access, End, FlowId, LinkId, Place, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
@@ -19,11 +19,12 @@ struct Dumbbell {
 
 impl Dumbbell {
     /// `flows` flows over `rate`, a round trip of 40 ms, and a queue of `packets`.
-    fn new(flows: usize, rate: Rate, packets: u64) -> Self {
+    fn new(flows: usize, rate: Rate, packets: u64, discipline: Discipline) -> Self {
         let bottleneck = LinkConfig {
             rate,
             delay: Duration::from_millis(10),
             queue: QueueLimit::Packets(packets),
+            discipline,
             ..LinkConfig::default()
         };
         let access = LinkConfig {
@@ -78,7 +79,7 @@ impl Dumbbell {
 fn two_sack_and_two_tfrc_flows_fill_a_dumbbell_and_do_so_again() {
     let run = || {
         let rate = Rate::from_bits_per_sec(4e6);
-        let mut net = Dumbbell::new(4, rate, 50);
+        let mut net = Dumbbell::new(4, rate, 50, Discipline::DropTail);
         let flows = [0, 1, 2, 3].map(|flow| {
             let start = Instant::from_millis(700 * flow);
             if flow % 2 == 0 {
@@ -113,7 +114,7 @@ fn two_equal_flows_share_a_bottleneck_within_5_per_cent() {
         Variant::Sack,
         Variant::Cubic,
     ] {
-        let mut net = Dumbbell::new(2, Rate::from_bits_per_sec(4e6), 20);
+        let mut net = Dumbbell::new(2, Rate::from_bits_per_sec(4e6), 20, Discipline::DropTail);
         let config = Config {
             variant,
             ..Config::default()
@@ -127,5 +128,33 @@ fn two_equal_flows_share_a_bottleneck_within_5_per_cent() {
         assert!(total > 0.9 && total < 1.0001, "{variant:?}: {total}");
         let share = first / (first + second);
         assert!((share - 0.5).abs() < 0.025, "{variant:?}: {share}");
+    }
+}
+
+#[test]
+fn where_the_queue_marks_nothing_need_be_sent_again() {
+    for ecn in [false, true] {
+        let rate = Rate::from_bits_per_sec(4e6);
+        let codel = CoDelConfig {
+            ecn: true,
+            ..CoDelConfig::default()
+        };
+        let mut net = Dumbbell::new(2, rate, 1_000, Discipline::CoDel(codel));
+        let config = Config {
+            ecn,
+            ..Config::default()
+        };
+        let flows = [0, 300].map(|start| net.add_tcp(&config, Instant::from_millis(start)));
+        net.sim.run_until(Instant::from_secs(60));
+        let carried = net.sim.link(net.bottleneck).counters().delivered.bytes;
+        assert!((carried / Duration::from_secs(60)) / rate > 0.9);
+        for flow in flows {
+            let Traffic::TcpSender(sender) = net.sim.agent(flow, End::Sender) else {
+                panic!("no sender");
+            };
+            let counters = sender.sender().counters();
+            assert_eq!(counters.resent == 0, ecn, "{counters:?}");
+            assert_eq!(counters.ecn_reductions > 20, ecn, "{counters:?}");
+        }
     }
 }

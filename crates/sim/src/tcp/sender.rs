@@ -260,12 +260,12 @@ impl Sender {
     /// True if a recovery should start.
     fn sees_loss(&self) -> bool {
         let una = self.board.una();
-        if self.config.variant.uses_sack() {
-            let eligible = self.recover.is_none_or(|recover| una >= recover);
-            return eligible && (self.dup_acks >= DUP_THRESH || self.board.first_is_lost());
-        }
-        // Strictly above: what was sent again without need causes duplicates of its own.
-        self.dup_acks == DUP_THRESH && self.recover.is_none_or(|recover| una > recover)
+        let sack = self.config.variant.uses_sack();
+        // Without SACK strictly above: what was sent again without need causes duplicates of its own.
+        let eligible = self
+            .recover
+            .is_none_or(|recover| una > recover || sack && una == recover);
+        eligible && (self.dup_acks >= DUP_THRESH || self.board.first_is_lost())
     }
 
     fn start_recovery(&mut self, now: Instant) {

@@ -79,3 +79,30 @@ impl Window {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_a_timeout_cubic_forgets_the_plateau_before_it() {
+        let mut window = Window::new(8, Variant::Cubic);
+        window.on_congestion(8.0);
+        window.on_timeout();
+        assert_eq!(window.cwnd(), 1.0);
+        assert!((window.ssthresh() - 5.6).abs() < 1e-9);
+        let grow = |window: &mut Window, millis| {
+            window.grow(Instant::from_millis(millis), 1, Duration::ZERO);
+            window.cwnd()
+        };
+        for _ in 0..5 {
+            grow(&mut window, 0);
+        }
+        assert_eq!(window.cwnd(), 6.0);
+        // The stage starts at 6 packets. W_est is ahead at first: 6 + 9/17 / 6.
+        assert!((grow(&mut window, 0) - 6.088_2).abs() < 1e-4);
+        // After a second W_cubic is 6 + 0.4: a 6.0882th of the way there. Towards the plateau of 8 packets
+        // it would be 7.86.
+        assert!((grow(&mut window, 1_000) - 6.139_4).abs() < 1e-4);
+    }
+}

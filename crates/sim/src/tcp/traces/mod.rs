@@ -158,6 +158,26 @@ fn a_mark_halves_the_window_once_and_is_confirmed() {
 }
 
 #[test]
+fn what_is_sent_again_is_not_offered_for_marking_and_new_data_tells_of_the_loss() {
+    for (ecn, offered) in [(true, Ecn::Ect0), (false, Ecn::NotEct)] {
+        let mut script = Script::new(&Config {
+            ecn,
+            ..config(Variant::Sack, 8)
+        });
+        script.sent();
+        let mut after = |block| {
+            let ack = Ack::new(0).with_block(block);
+            script.sender.handle_ack(script.now, ack);
+            let segment = script.sender.poll_transmit(script.now).unwrap();
+            (segment.number, segment.ecn, segment.cwr)
+        };
+        assert_eq!(after(1..4), (0, Ecn::NotEct, false));
+        assert_eq!(after(1..6), (8, offered, ecn));
+        assert_eq!(after(1..7), (9, offered, false));
+    }
+}
+
+#[test]
 fn marks_take_the_window_down_to_one_packet() {
     for (variant, left) in [(Variant::Sack, 1.0), (Variant::Cubic, 1.4)] {
         let mut script = Script::new(&Config {
