@@ -2,7 +2,9 @@
 
 use tfrc::time::Instant;
 
-use crate::check::{BOTH, Check, Evidence, Outcome, Run, at_ms, ms, packets_of, sequence, within};
+use crate::check::{
+    BOTH, Check, Evidence, Outcome, Run, Value, at_ms, ms, packets_of, sequence, within,
+};
 use crate::interposer::{Fate, Side};
 use crate::log::Log;
 use crate::scripts::steer;
@@ -65,11 +67,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "B.3.2-26",
         subject: Side::Sender,
-        title: "packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): last, s",
+        title: "packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): gaps, s",
         section: "RFC 5348 §4.4",
         rfc: BOTH,
         runs: &[&OUTAGE],
-        judge: longest_gap,
+        judge: growing_gaps,
     },
 ];
 
@@ -126,8 +128,8 @@ fn halvings(log: &Log, count: u32) -> Vec<f64> {
     rates.iter().map(|rate| rate / rates[0]).collect()
 }
 
-/// The last gap between packets, if none was shorter than the one before it.
-fn longest_gap(e: &Evidence<'_>) -> Outcome {
+/// The gaps between packets, none shorter than the one before it and the last 64 s.
+fn growing_gaps(e: &Evidence<'_>) -> Outcome {
     let data = e.log().data_between(at_ms(5_000), Instant::MAX);
     let gaps: Vec<f64> = data
         .windows(2)
@@ -136,9 +138,13 @@ fn longest_gap(e: &Evidence<'_>) -> Outcome {
     // A packet that left late is followed by the next sooner.
     let least = e.pick(1.0 - 1e-6, 0.75);
     let grows = gaps.windows(2).all(|pair| pair[1] >= pair[0] * least);
-    within(
-        gaps.last().copied().filter(|_| grows),
-        64.0,
-        e.pick(1e-6, 0.2),
-    )
+    let tolerance = e.pick(1e-6, 0.2);
+    let last_is_longest = gaps
+        .last()
+        .is_some_and(|gap| (gap - 64.0).abs() <= tolerance);
+    Outcome {
+        value: Value::Numbers(gaps),
+        expected: Value::Text("none shorter than the last, and at last 64".to_owned()),
+        pass: grows && last_is_longest,
+    }
 }
