@@ -5,7 +5,7 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use evenkeel_link::{LinkConfig, QueueLimit};
+use evenkeel_link::{LinkConfig, QueueLimit, Random};
 use evenkeel_sim::{
     Access, Outcome, Pattern, Shape, Simulation, Sink, Source, TcpReceiver, TcpSender, TfrcConfig,
     TfrcReceiver, TfrcSender, Traffic, tcp,
@@ -64,7 +64,7 @@ fn datagrams(flow: usize) -> [Traffic; 2] {
     };
     let start = Instant::from_micros(flow as u64 * 997 % 1_000_000);
     [
-        Traffic::from(Source::new(pattern, start, Instant::MAX)),
+        Traffic::from(Source::new(pattern, start, Instant::MAX, Random::new(1, 0)).expect("valid")),
         Traffic::from(Sink::default()),
     ]
 }

@@ -49,10 +49,11 @@ mod traffic;
 mod web;
 
 pub use agent::{Agent, Packet};
+pub use distribution::Law;
 pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
 pub use sink::Sink;
-pub use source::{Pattern, Source};
+pub use source::{LARGEST, Pattern, Source, SourceError};
 pub use tcp_flow::{TcpReceiver, TcpSender};
 pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
 pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
