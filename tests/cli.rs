@@ -128,6 +128,22 @@ fn a_check_passes_between_two_processes() {
     );
 }
 
+/// So that none outlives the suite, however that ends.
+#[test]
+fn an_implementation_ends_when_its_standard_input_does() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(["conform", "--role", "receiver"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("run the program");
+    drop(child.stdin.take());
+    let output = child.wait_with_output().expect("wait for the program");
+    assert_eq!(output.status.code(), Some(0));
+    let address = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(address.starts_with("127.0.0.1:"), "it said {address}");
+}
+
 #[test]
 fn the_list_of_checks_has_the_57_of_the_thesis() {
     let output = run(&["conform", "--list"]);

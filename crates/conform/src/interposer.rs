@@ -344,3 +344,6 @@ impl fmt::Debug for Interposer {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
