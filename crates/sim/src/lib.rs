@@ -37,6 +37,7 @@
 mod agent;
 mod distribution;
 mod event;
+mod session_flow;
 mod shape;
 mod simulation;
 mod sink;
@@ -50,6 +51,7 @@ mod web;
 
 pub use agent::{Agent, Packet};
 pub use distribution::Law;
+pub use session_flow::SessionEnd;
 pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
 pub use sink::Sink;

@@ -3,7 +3,7 @@
 use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
-use evenkeel_link::{Change, Event, Link, Random};
+use evenkeel_link::{Change, Event, Link, Loss, Random};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
@@ -232,6 +232,12 @@ impl<A: Agent> Simulation<A> {
     /// The oldest event of a link that was not taken yet.
     pub fn poll_link_event(&mut self, link: LinkId) -> Option<Event> {
         self.links[link.index()].poll_event()
+    }
+
+    /// Changes what a link loses from now on.
+    pub fn set_loss(&mut self, link: LinkId, loss: Loss) {
+        self.links[link.index()].set_loss(self.now, loss);
+        self.schedule_link(link.0);
     }
 
     /// Loses the packets of these numbers that arrive at a link, counted from zero from now on.

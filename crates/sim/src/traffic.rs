@@ -2,6 +2,7 @@
 //! indirection and a packet needs no memory of its own.
 
 use crate::agent::{Agent, Packet};
+use crate::session_flow::SessionEnd;
 use crate::sink::Sink;
 use crate::source::Source;
 use crate::tcp::{Ack, Segment};
@@ -22,6 +23,8 @@ pub enum Body {
         /// When it left.
         sent: Instant,
     },
+    /// RTP or RTCP, byte by byte.
+    Bytes(Box<[u8]>),
     /// Media under TFRC.
     TfrcData {
         /// Its number, from zero.
@@ -39,7 +42,7 @@ pub enum Body {
 
 /// An end of a flow of any kind. Each lies by itself, so that small ones stay close together in a large
 /// simulation whatever the largest needs.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Traffic {
     /// TFRC, data out.
     TfrcSender(Box<TfrcSender>),
@@ -53,6 +56,8 @@ pub enum Traffic {
     WebSender(Box<WebSender>),
     /// Short TCP connections, acknowledgements out.
     WebReceiver(Box<WebReceiver>),
+    /// An end of an RTP session, with real bytes.
+    SessionEnd(Box<SessionEnd>),
     /// Datagrams whatever the network does.
     Source(Box<Source>),
     /// Counts what arrives.
@@ -76,6 +81,7 @@ kinds!(
     TcpReceiver,
     WebSender,
     WebReceiver,
+    SessionEnd,
     Source,
     Sink
 );
@@ -89,6 +95,7 @@ macro_rules! each {
             Self::TcpReceiver($agent) => $call,
             Self::WebSender($agent) => $call,
             Self::WebReceiver($agent) => $call,
+            Self::SessionEnd($agent) => $call,
             Self::Source($agent) => $call,
             Self::Sink($agent) => $call,
         }
