@@ -1,7 +1,7 @@
 //! TCP flows in a network.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use evenkeel_link::{CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit};
+use evenkeel_link::{CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit, RedConfig};
 use evenkeel_sim::tcp::{Config, Variant};
 use evenkeel_sim::{
     Access, End, FlowId, LinkId, Place, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
@@ -103,6 +103,48 @@ fn two_sack_and_two_tfrc_flows_fill_a_dumbbell_and_do_so_again() {
     let least = received.into_iter().min().unwrap();
     assert!(4 * least > received.iter().sum::<u64>() / 4, "{received:?}");
     assert_eq!(run(), (utilisation, received, transmissions));
+}
+
+/// TFRC's equation is that of a TCP whose every packet is acknowledged (b = 1, RFC 5348 §3.1). Beside
+/// it a TCP with b = 2 has 1/√2 of the window at the same loss.
+#[test]
+fn tcp_keeps_its_share_beside_tfrc_if_every_packet_is_acknowledged() {
+    for (delayed_ack, least, most) in [
+        (None, 0.8, 1.1),
+        (Some(Duration::from_millis(100)), 0.6, 0.8),
+    ] {
+        let rate = Rate::from_bits_per_sec(8e6);
+        let red = Discipline::Red(RedConfig::between(10.0, 50.0));
+        let mut net = Dumbbell::new(16, rate, 100, red);
+        let config = Config {
+            segment: Bytes::new(960),
+            delayed_ack,
+            ..Config::default()
+        };
+        let flows: Vec<FlowId> = (0..16)
+            .map(|flow| {
+                let start = Instant::from_millis(613 * flow);
+                if flow % 2 == 0 {
+                    net.add_tcp(&config, start)
+                } else {
+                    net.add_tfrc(start)
+                }
+            })
+            .collect();
+        let tcp = |net: &Dumbbell| -> Bytes {
+            let flows = flows.iter().step_by(2);
+            flows.map(|&flow| net.received(flow)).sum()
+        };
+        net.sim.run_until(Instant::from_secs(30));
+        let warm = tcp(&net);
+        net.sim.run_until(Instant::from_secs(130));
+        let fair = rate.bytes_per_sec() * 100.0 / 2.0;
+        let normalised = (tcp(&net) - warm).as_f64() / fair;
+        assert!(
+            (least..most).contains(&normalised),
+            "{delayed_ack:?}: {normalised}"
+        );
+    }
 }
 
 #[test]

@@ -63,11 +63,13 @@ pub struct Config {
     /// shrinks.
     pub receive_window: u32,
     /// The longest that an acknowledgement waits for a second packet (RFC 5681 §4.2: 500 ms at most);
-    /// `None` acknowledges every packet at once.
+    /// `None` acknowledges every packet at once, which is what TFRC's equation expects of its peers: with
+    /// a delay TCP has about 3/4 of its share beside TFRC (`tests/tcp.rs`).
     pub delayed_ack: Option<Duration>,
     /// The retransmission timeout before the first round-trip time is known.
     pub initial_rto: Duration,
-    /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux.
+    /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux and ns-2. None is below 1 ms or
+    /// above 60 s.
     pub min_rto: Duration,
     /// The tick of the clock that measures round trips and at which the timer expires; zero for an
     /// exact clock.

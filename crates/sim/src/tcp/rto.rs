@@ -65,7 +65,8 @@ impl Rto {
             }
         };
         self.smoothed = Some((srtt, rttvar));
-        self.base = (srtt + self.granularity.max(rttvar * 4)).max(self.min);
+        let margin = self.granularity.max(rttvar * 4);
+        self.base = srtt.saturating_add(margin).max(self.min);
         self.backoff = 0;
     }
 
@@ -122,6 +123,16 @@ mod tests {
         }
         sample(&mut rto, 10);
         assert_eq!(rto.timeout(), MS(200));
+    }
+
+    #[test]
+    fn settings_without_sense_are_the_longest_timeout() {
+        let mut rto = Rto::new(Duration::MAX, Duration::MAX, Duration::MAX);
+        assert_eq!(rto.timeout(), MAX_RTO);
+        sample(&mut rto, 100);
+        rto.back_off();
+        assert_eq!(rto.timeout(), MAX_RTO);
+        assert_eq!(rto.expiry(Instant::ZERO + MS(1)), Instant::MAX);
     }
 
     #[test]
