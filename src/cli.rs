@@ -305,11 +305,7 @@ pub(crate) struct LabListArgs {
 #[command(after_help = "Example: evenkeel lab run sigcomm-fig19 --set rtt=200ms --out out/slow")]
 pub(crate) struct LabRunArgs {
     /// The experiments, by name
-    #[arg(
-        value_name = "ID",
-        required_unless_present = "all",
-        conflicts_with = "all"
-    )]
+    #[arg(value_name = "ID", conflicts_with = "all")]
     pub(crate) ids: Vec<String>,
     /// Every experiment, and a report of all. What is complete for this commit is not run again
     #[arg(long)]

@@ -65,6 +65,10 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
 fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     let experiments = if args.all {
         all(&args.experiments)?
+    } else if args.ids.is_empty() {
+        return Err(Failure::usage(
+            "lab run: name an experiment, or give --all; `evenkeel lab list` tells the names",
+        ));
     } else {
         let named = args
             .ids
