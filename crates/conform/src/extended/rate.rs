@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tfrc::equation;
+use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
 
 use crate::check::{
@@ -67,7 +68,7 @@ pub(super) const CHECKS: &[Check] = &[
         judge: |e| {
             let windows = e.logs.iter().map(|log| {
                 let rate = log.rate_after_report(0, ms(0)).unwrap_or(0.0);
-                rate * e.pick(ROUND_TRIP, told(log)).as_secs_f64()
+                rate * e.pick(ROUND_TRIP, told(log, at_ms(0))).as_secs_f64()
             });
             let expected = vec![4_000.0, 4_380.0, 6_000.0];
             sequence(windows.collect(), expected, |w| w * e.pick(1e-4, 0.15))
@@ -195,18 +196,21 @@ fn equation_rate(size: u16, rtt: Duration, p: f64) -> f64 {
     rate.bytes_per_sec()
 }
 
-/// The R that the sender told last.
-fn told(log: &Log) -> Duration {
-    let told = log.data.last().and_then(|record| record.seen.rtt());
-    told.unwrap_or(ROUND_TRIP)
+/// The R that the sender told after an instant: the median, for real ones scatter.
+fn told(log: &Log, from: Instant) -> Duration {
+    let after = log.data_between(from, Instant::MAX).iter();
+    let mut told: Vec<_> = after.filter_map(|record| record.seen.rtt()).collect();
+    told.sort();
+    told.get(told.len() / 2).copied().unwrap_or(ROUND_TRIP)
 }
 
 /// X from the sixth report on, over what the equation gives.
 fn follows_equation(e: &Evidence<'_>, rtt: Duration, p: f64) -> Outcome {
     let log = e.log();
     let settled = log.reports_to_sender().get(5).map(|(at, _)| *at);
-    let rate = settled.and_then(|at| log.sending_rate(at, at_ms(u64::MAX)));
-    let expected = equation_rate(SIZE, e.pick(rtt, told(log)), p);
+    let settled = settled.unwrap_or(Instant::MAX);
+    let rate = log.sending_rate(settled, Instant::MAX);
+    let expected = equation_rate(SIZE, e.pick(rtt, told(log, settled)), p);
     // A round trip bounds the credit: of one that is shorter than a timer is late, that is lost.
     let real = if rtt < ms(1) { 0.5 } else { 0.15 };
     close(rate.map(|rate| rate / expected), 1.0, e.pick(1e-4, real))
