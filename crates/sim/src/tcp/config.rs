@@ -76,6 +76,9 @@ pub struct Config {
     pub clock_granularity: Duration,
     /// Offers ECN to the network, and takes a mark for a loss (RFC 3168).
     pub ecn: bool,
+    /// Cuts what congestion leaves of the window to whole packets, as ns-2 does. RFC 5681 counts bytes;
+    /// at windows of ten packets the cut costs some 5 % of the throughput (`tests/tcp_ns2.rs`).
+    pub whole_windows: bool,
     /// Sends a new packet at each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
 }
@@ -96,6 +99,7 @@ impl Default for Config {
             min_rto: Duration::from_secs(1),
             clock_granularity: Duration::ZERO,
             ecn: false,
+            whole_windows: false,
             limited_transmit: true,
         }
     }

@@ -79,10 +79,7 @@ impl Sender {
         Ok(Self {
             config: config.clone(),
             board: Scoreboard::default(),
-            window: Window::new(
-                config.initial_window.packets(config.segment),
-                config.variant,
-            ),
+            window: Window::new(config),
             rto: Rto::new(config.initial_rto, config.min_rto, config.clock_granularity),
             phase: Phase::Open,
             timer: None,

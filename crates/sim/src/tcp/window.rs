@@ -1,6 +1,6 @@
 //! The congestion window: how it grows, and what congestion leaves of it.
 
-use super::config::Variant;
+use super::config::{Config, Variant};
 use super::cubic::Cubic;
 use tfrc::time::{Duration, Instant};
 
@@ -10,6 +10,8 @@ pub(super) struct Window {
     cwnd: f64,
     ssthresh: f64,
     growth: Growth,
+    /// What congestion leaves is cut to whole packets.
+    whole: bool,
 }
 
 /// Congestion avoidance.
@@ -21,11 +23,12 @@ enum Growth {
 }
 
 impl Window {
-    pub(super) fn new(initial: u32, variant: Variant) -> Self {
+    pub(super) fn new(config: &Config) -> Self {
         Self {
-            cwnd: f64::from(initial),
+            cwnd: config.initial_window.packets(config.segment).into(),
             ssthresh: f64::INFINITY,
-            growth: match variant {
+            whole: config.whole_windows,
+            growth: match config.variant {
                 Variant::Cubic => Growth::Cubic(Cubic::default()),
                 _ => Growth::Aimd,
             },
@@ -67,6 +70,7 @@ impl Window {
             Growth::Aimd => flight / 2.0,
             Growth::Cubic(cubic) => cubic.on_congestion(self.cwnd, flight),
         };
+        let left = if self.whole { left.floor() } else { left };
         self.ssthresh = left.max(2.0);
         left
     }
@@ -83,10 +87,15 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::InitialWindow;
 
     #[test]
     fn after_a_timeout_cubic_forgets_the_plateau_before_it() {
-        let mut window = Window::new(8, Variant::Cubic);
+        let mut window = Window::new(&Config {
+            variant: Variant::Cubic,
+            initial_window: InitialWindow::Packets(8),
+            ..Config::default()
+        });
         window.on_congestion(8.0);
         window.on_timeout();
         assert_eq!(window.cwnd(), 1.0);
@@ -104,5 +113,17 @@ mod tests {
         // After a second W_cubic is 6 + 0.4: a 6.0882th of the way there. Towards the plateau of 8 packets
         // it would be 7.86.
         assert!((grow(&mut window, 1_000) - 6.139_4).abs() < 1e-4);
+    }
+
+    #[test]
+    fn half_of_a_window_is_cut_to_whole_packets_on_request() {
+        for (whole_windows, left) in [(false, 4.5), (true, 4.0)] {
+            let mut window = Window::new(&Config {
+                whole_windows,
+                ..Config::default()
+            });
+            assert_eq!(window.on_congestion(9.0), left);
+            assert_eq!(window.ssthresh(), left);
+        }
     }
 }
