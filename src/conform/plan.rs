@@ -1,6 +1,7 @@
 //! Which runs the checks need, in which order they are carried out, and what they show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::slice;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
@@ -22,8 +23,8 @@ pub(crate) struct Judged {
 /// Runs that take longer than this wait for a silent sender: they need no processor, and run beside the
 /// others.
 const LONG: Duration = Duration::from_secs(60);
-/// How often the runs of a check are carried out before it counts as failed: on a busy host a process may lose the processor at the wrong moment. An implementation that is wrong is
-/// wrong again.
+/// How often the runs of a check are carried out before it counts as failed: on a busy host a process may
+/// lose the processor at the wrong moment. An implementation that is wrong is wrong again.
 const ATTEMPTS: u32 = 3;
 
 /// The logs of runs, by their name.
@@ -35,39 +36,45 @@ pub(crate) fn carry_out(
     parties: &Parties,
     stop: &Stop,
 ) -> Result<Option<Vec<Judged>>, Failure> {
-    let runs = runs_of(checks);
-    let progress = Progress::new(runs.len());
-    let (long, short): (Vec<_>, Vec<_>) = runs
-        .into_iter()
-        .partition(|run| run.lasts > LONG && !parties.are_shared());
-    let logs = thread::scope(|scope| {
-        let (progress, mut workers) = (&progress, Vec::new());
-        for run in long {
-            workers.push(scope.spawn(move || series(&[run], parties, stop, progress)));
+    let is_long = |run: &&'static Run| run.lasts > LONG;
+    let is_beside = |run: &&'static Run| is_long(run) && !parties.are_shared();
+    let (long, short): (Vec<_>, Vec<_>) = runs_of(checks).into_iter().partition(is_beside);
+    let (later, sooner): (Vec<_>, Vec<_>) = checks
+        .iter()
+        .partition::<Vec<&Check>, _>(|check| check.runs.iter().any(is_long));
+    let progress = Progress::new(long.len() + short.len());
+    let mut judged = thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for run in &long {
+            let (run, progress) = (slice::from_ref(run), &progress);
+            workers.push(scope.spawn(move || series(run, parties, stop, progress)));
         }
-        let short = short.as_slice();
-        workers.push(scope.spawn(move || series(short, parties, stop, progress)));
-        let mut logs = Logs::new();
+        let mut logs = series(&short, parties, stop, &progress)?;
+        let judged = sooner
+            .iter()
+            .map(|check| judge(check, &logs, parties.rfc, 1));
+        let mut judged: Vec<_> = judged.collect();
+        for attempt in 2..=ATTEMPTS {
+            let failed = judged.iter_mut().filter(|result| !result.outcome.pass);
+            let failed: Vec<_> = failed.collect();
+            let checks: Vec<_> = failed.iter().map(|result| result.check).collect();
+            let again = series(&runs_of(&checks), parties, stop, &progress)?;
+            for result in failed {
+                *result = judge(result.check, &again, parties.rfc, attempt);
+            }
+        }
         for worker in workers {
             let ended = worker.join();
             logs.extend(ended.map_err(|_| Failure::runtime("a run panicked"))??);
         }
-        Ok::<_, Failure>(logs)
+        judged.extend(
+            later
+                .iter()
+                .map(|check| judge(check, &logs, parties.rfc, 1)),
+        );
+        Ok::<_, Failure>(judged)
     })?;
-    let mut judged: Vec<_> = checks
-        .iter()
-        .map(|check| judge(check, &logs, parties.rfc, 1))
-        .collect();
-    for attempt in 2..=ATTEMPTS {
-        for result in judged.iter_mut().filter(|result| !result.outcome.pass) {
-            let mut runs = result.check.runs.iter();
-            if stop.is_asked() || runs.any(|run| run.lasts > LONG) {
-                continue;
-            }
-            let again = series(result.check.runs, parties, stop, &progress)?;
-            *result = judge(result.check, &again, parties.rfc, attempt);
-        }
-    }
+    judged.sort_by_key(|result| checks.iter().position(|check| check.id == result.check.id));
     Ok((!stop.is_asked()).then_some(judged))
 }
 
@@ -125,23 +132,22 @@ fn runs_of(checks: &[&'static Check]) -> Vec<&'static Run> {
 #[derive(Debug)]
 struct Progress {
     total: usize,
-    ended: Mutex<usize>,
+    ended: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Progress {
     fn new(total: usize) -> Self {
         Self {
             total,
-            ended: Mutex::new(0),
+            ended: Mutex::new(BTreeSet::new()),
         }
     }
 
     fn tell(&self, run: &Run) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        *ended += 1;
-        let (ended, total) = (*ended, self.total);
-        if ended <= total {
-            eprintln!("run {ended} of {total}: {} has ended", run.name);
+        if ended.insert(run.name) {
+            let (count, total) = (ended.len(), self.total);
+            eprintln!("run {count} of {total}: {} has ended", run.name);
         } else {
             eprintln!("once more: {} has ended", run.name);
         }

@@ -147,10 +147,6 @@ impl Vector {
     }
 }
 
-const fn us(us: u64) -> Duration {
-    Duration::from_micros(us)
-}
-
 /// The fourth stands under "varying s" in the thesis, yet varies p.
 static VECTORS: [Vector; 9] = [
     Vector::new("equation-1", 1_500, ms(10), 2.250_06e6, || {
@@ -171,7 +167,7 @@ static VECTORS: [Vector; 9] = [
     Vector::new("equation-6", 9_000, ms(10), 1.350_04e7, || {
         equation(ms(10), 0.006)
     }),
-    Vector::new("equation-7", 1_500, us(1_000), 2.250_06e7, || {
+    Vector::new("equation-7", 1_500, ms(1), 2.250_06e7, || {
         equation(ms(1), 0.006)
     }),
     Vector::new("equation-8", 1_500, ms(200), 112_503.0, || {
@@ -212,7 +208,7 @@ static P_CHANGE: Run = Run {
     },
 };
 
-/// X_recv falls from 100 kB/s to 30 kB/s, which W_init/R = 40 kB/s is still below twice of.
+/// X_recv falls from 100 kB/s to 30 kB/s: twice that is still above W_init/R, 40 kB/s.
 static LIMIT: Run = Run {
     name: "receive-limit",
     setup: packets_of(1_000),
