@@ -9,6 +9,9 @@
 //! A queue may be that of others, though, who want a part of the path and with whom TFRC must be free to
 //! compete; or jitter may look like one. So if the queue stays when the step is taken back, X is lowered
 //! for a moment to a rate that can make none. If it goes, it was ours; if it stays, X is TFRC's alone.
+//!
+//! Where TFRC itself takes X far below what is proven, the search begins again: steps that became small
+//! beside the old limit would hold X down for long where the path is back.
 
 use std::time::Duration;
 
@@ -26,8 +29,9 @@ pub(crate) struct Report {
     pub(crate) rtt: Duration,
     /// p.
     pub(crate) p: LossEventRate,
-    /// The queue that frames met while the rate was watched.
+    /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,
+    pub(crate) span: Duration,
     /// The deadline leaves less than X carries from one frame to the next.
     pub(crate) held_by_deadline: bool,
 }
@@ -35,8 +39,7 @@ pub(crate) struct Report {
 /// The bound on X, while there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Ceiling {
-    /// How long frames are looked at, and the queue that they may make.
-    frames: Duration,
+    /// The queue that frames may make.
     harmless: Duration,
     p: LossEventRate,
     step: Option<Step>,
@@ -50,7 +53,7 @@ struct Step {
     phase: Phase,
     since: Instant,
     rate: Rate,
-    /// The last that made no queue; at first, what arrived.
+    /// The last that made no queue; at first, what arrived, or the half of X if that is more.
     proven: Rate,
     /// By how much the next step is larger.
     growth: f64,
@@ -67,10 +70,9 @@ enum Phase {
 }
 
 impl Ceiling {
-    /// No bound yet. The queue of `frames` frames is told with each report, `frame_interval` apart.
-    pub(crate) fn new(frame_interval: Duration, frames: u32) -> Self {
+    /// No bound yet, on frames that come at this interval.
+    pub(crate) fn new(frame_interval: Duration) -> Self {
         Self {
-            frames: frame_interval * frames,
             harmless: frame_interval / HARMLESS,
             p: LossEventRate::ZERO,
             step: None,
@@ -87,10 +89,13 @@ impl Ceiling {
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let lost = report.p > self.p;
         self.p = report.p;
-        let watched = |step: Step| now.saturating_since(step.since) >= self.frames + report.rtt;
+        // What left before the step is seen for a round trip, and read for as long as the queue is.
+        let seen = report.span.saturating_add(report.rtt);
+        let watched = |step: Step| now.saturating_since(step.since) >= seen;
         self.step = match self.step {
             _ if !report.held_by_deadline || now < self.free_until => None,
             None => Some(self.first_step(now, report)),
+            Some(step) if report.allowed < step.proven / 2.0 => Some(self.first_step(now, report)),
             Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
             Some(step) if watched(step) && report.queue > self.harmless => self.lowered(now, step),
             Some(step) if watched(step) => Some(step.raised(now, report.allowed)),
@@ -103,7 +108,12 @@ impl Ceiling {
             phase: Phase::Raised,
             since: now,
             rate: report.allowed,
-            proven: report.received.min(report.allowed),
+            // Where frames were small of late, or in the first report, little arrived. Yet X is no more
+            // than twice what has arrived, or was this half a round trip ago (RFC 5348 §4.3).
+            proven: report
+                .received
+                .max(report.allowed / 2.0)
+                .min(report.allowed),
             growth: if self.p.is_zero() { MOST } else { FIRST },
         }
     }
@@ -187,43 +197,51 @@ mod tests {
     use super::*;
 
     /// A path that carries 100,000 bytes a second: the queue is what leaves faster than that, and a
-    /// report covers the rate of the one before.
+    /// report a round trip later covers the rate of the one before. The queue is the longest of the last
+    /// four reports.
     struct Bench {
         ceiling: Ceiling,
         now: Instant,
+        rtt: Duration,
         /// X as TFRC has it.
         tfrc: f64,
         jitter: Duration,
         p: f64,
+        queues: Vec<f64>,
         rates: Vec<f64>,
     }
 
     impl Bench {
         fn new(tfrc: f64) -> Self {
             Self {
-                ceiling: Ceiling::new(Duration::from_millis(100), 4),
+                ceiling: Ceiling::new(Duration::from_millis(100)),
                 now: Instant::ZERO,
+                rtt: Duration::from_millis(100),
                 tfrc,
                 jitter: Duration::ZERO,
                 p: 0.0,
+                queues: Vec::new(),
                 rates: Vec::new(),
             }
         }
 
-        /// A report every 100 ms.
+        /// A report every round trip.
         fn run(&mut self, reports: u32) -> f64 {
             for _ in 0..reports {
-                self.now += Duration::from_millis(100);
+                self.now += self.rtt;
                 let x = self.ceiling.rate().bytes_per_sec().min(self.tfrc);
-                let queue = 0.08 * (1.0 - 1e5 / x).max(0.0);
+                self.queues.push(0.08 * (1.0 - 1e5 / x).max(0.0));
+                let queues = self.queues.iter().rev().take(4);
+                let queue = queues.copied().fold(0.0, f64::max);
                 self.ceiling.observe(
                     self.now,
                     &Report {
                         allowed: Rate::from_bytes_per_sec(x),
                         received: Rate::from_bytes_per_sec((0.75 * x).min(7.5e4)),
-                        rtt: Duration::from_millis(100),
+                        rtt: self.rtt,
                         p: LossEventRate::new(self.p),
                         queue: Duration::from_secs_f64(queue) + self.jitter,
+                        span: self.rtt * 4,
                         held_by_deadline: true,
                     },
                 );
@@ -236,8 +254,9 @@ mod tests {
 
     #[test]
     fn x_stays_about_where_frames_begin_to_queue() {
-        for found in [2e4, 1.6e5] {
+        for (found, rtt) in [(2e4, 100), (1.6e5, 100), (1.6e5, 150), (1.6e5, 400)] {
             let mut bench = Bench::new(found);
+            bench.rtt = Duration::from_millis(rtt);
             bench.run(1);
             bench.tfrc = 1.6e5;
             bench.run(300);
@@ -273,14 +292,43 @@ mod tests {
     }
 
     #[test]
+    fn a_first_report_of_nothing_received_does_not_starve_the_flow() {
+        let mut ceiling = Ceiling::new(Duration::from_millis(200));
+        for i in 1..=100_u32 {
+            let report = Report {
+                allowed: Rate::from_bytes_per_sec(1e5).min(ceiling.rate()),
+                received: Rate::ZERO,
+                rtt: Duration::from_millis(60),
+                p: LossEventRate::new(0.01 * f64::from(i)),
+                queue: Duration::ZERO,
+                span: Duration::from_millis(800),
+                held_by_deadline: true,
+            };
+            ceiling.observe(Instant::from_millis(u64::from(i) * 60), &report);
+            assert!(ceiling.rate() >= Rate::from_bytes_per_sec(5e4));
+        }
+    }
+
+    #[test]
+    fn after_an_outage_x_returns_by_large_steps() {
+        let mut bench = Bench::new(1.6e5);
+        bench.run(300);
+        bench.tfrc = 1e3;
+        bench.run(1);
+        bench.tfrc = 1.6e5;
+        assert!(bench.run(50) > 0.85e5, "{:?}", bench.rates);
+    }
+
+    #[test]
     fn where_the_rate_holds_frames_x_is_free() {
-        let mut ceiling = Ceiling::new(Duration::from_millis(40), 4);
+        let mut ceiling = Ceiling::new(Duration::from_millis(40));
         let report = Report {
             allowed: Rate::from_bytes_per_sec(1e5),
             received: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
             queue: Duration::from_millis(50),
+            span: Duration::from_millis(240),
             held_by_deadline: false,
         };
         (1..100).for_each(|i| ceiling.observe(Instant::from_millis(i * 60), &report));

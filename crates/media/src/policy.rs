@@ -124,7 +124,7 @@ impl Policy {
             packet,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
             fall: Fall::new(config.frame_interval),
-            ceiling: Ceiling::new(config.frame_interval, QUEUE_FRAMES),
+            ceiling: Ceiling::new(config.frame_interval),
             held_by_deadline: false,
             aimed: Rate::ZERO,
             received: Rate::ZERO,
@@ -168,6 +168,7 @@ impl Policy {
                 rtt: path.rtt.unwrap_or_default(),
                 p: path.loss_event_rate,
                 queue: self.rtt.frame_queue(self.wire(path)),
+                span: self.rtt.span(path.rtt.unwrap_or_default()),
                 held_by_deadline: self.held_by_deadline,
             },
         );

@@ -53,6 +53,11 @@ impl RttTrack {
             .map_or(Duration::ZERO, |(now, least)| now.saturating_sub(least))
     }
 
+    /// How far back the samples reach that the present queue is read from, where they come every `rtt`.
+    pub(crate) fn span(&self, rtt: Duration) -> Duration {
+        self.window.max(rtt.saturating_mul(FEWEST as u32))
+    }
+
     /// The least round-trip time of late: that of the path with an empty queue.
     fn least(&self) -> Option<Duration> {
         self.minima.iter().flatten().min().copied()

@@ -151,10 +151,8 @@ impl Outbound {
             return Err(Ignored::StaleFeedback);
         }
         if let Some((last_sent_at, last)) = self.last_echo {
-            // The delay since one and the same packet only grows.
-            let is_older = sent_at < last_sent_at
-                || (sent_at == last_sent_at && feedback.delay_micros <= last.delay_micros);
-            if is_older {
+            // Packets of a burst may share a send time, and the delays since two of them cannot be compared.
+            if sent_at < last_sent_at || feedback == last {
                 return Err(Ignored::Replayed);
             }
         }

@@ -74,6 +74,19 @@ fn feedback_about_packets_that_were_never_sent_is_stale() {
 }
 
 #[test]
+fn packets_that_left_together_may_each_be_reported_once() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(20));
+    let sent = pair.log.iter().rfind(|sent| sent.is_media).unwrap().at;
+    let reports = [2, 0].map(|delay| forged(&pair, sent, delay));
+    let mut inject = |bytes: &[u8]| pair.inject(End::A, End::B.address(), bytes);
+    assert_eq!(inject(&reports[0]), "control");
+    assert_eq!(inject(&reports[0]), Ignored::Replayed.name());
+    assert_eq!(inject(&reports[1]), "control");
+    assert_eq!(inject(&reports[1]), Ignored::Replayed.name());
+}
+
+#[test]
 fn feedback_played_again_does_not_hold_the_nofeedback_timer() {
     let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
     pair.run(secs(3));
