@@ -8,6 +8,19 @@
 //! Left out, as nothing here depends on it: the handshake (a flow starts with its initial window),
 //! timestamps (one packet a round trip is timed instead), and a reader that falls behind.
 //!
+//! Where the RFCs leave a choice or we depart from them:
+//!
+//! - What is lost beyond the recovery point waits for the next recovery, which RFC 6675's NextSeg would
+//!   send again in this one and then once more in the next.
+//! - After a timeout SACK keeps what it knows: a receiver here never gives up what it acknowledged.
+//! - Tahoe, as NewReno, starts no recovery before all is acknowledged that had been sent at the last one
+//!   (RFC 6582's `recover`), since what it sends again causes duplicates. Reno may recover again at once.
+//! - CUBIC grows by the packets that an acknowledgement covers; the others by acknowledgements.
+//! - A mark at a window of one packet changes nothing: RFC 3168 would have that packet wait for the timer.
+//!
+//! `traces/` has hand-worked cases, `properties.rs` what holds under any loss; `tests/tcp_throughput.rs`
+//! holds it against the throughput equation and `tests/tcp_ns2.rs` against ns-2.
+//!
 //! ```
 //! use evenkeel_sim::tcp::{Config, Receiver, Sender};
 //! use tfrc::time::{Duration, Instant};
