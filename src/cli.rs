@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive what `evenkeel send` sends
     Recv(RecvArgs),
-    /// Check a TFRC implementation, ours or another, by number: the thesis's 57 checks
+    /// Check a TFRC implementation, ours or another, by number: the thesis's 57 checks, and more
     Conform(ConformArgs),
     /// Tell what this machine offers: timestamps, segmentation offload, timers, ffmpeg, cameras
     Doctor(DoctorArgs),

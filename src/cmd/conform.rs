@@ -59,12 +59,11 @@ fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
         .into_iter()
         .filter(|check| check.rfc.contains(&rfc))
         .filter(|check| match (&args.sender, &args.receiver) {
-            (Some(_), _) => {
-                check.subject == Side::Sender && check.runs.iter().all(|run| fits(args, run))
-            }
+            (Some(_), None) => check.subject == Side::Sender,
             (None, Some(_)) => check.subject == Side::Receiver,
-            (None, None) => true,
+            (None, None) | (Some(_), Some(_)) => true,
         })
+        .filter(|check| args.sender.is_none() || check.runs.iter().all(|run| fits(args, run)))
         .filter(|check| {
             args.only
                 .as_deref()
