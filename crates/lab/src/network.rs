@@ -1,11 +1,12 @@
 //! A bottleneck that TCP and TFRC flows share, as the papers' simulations have it: what experiments
 //! say of it, and what they measure of it.
 
-use evenkeel_link::{Change, Jitter, LinkConfig, Loss, QueueLimit, Random};
+use evenkeel_link::{Change, Discipline, Jitter, LinkConfig, Loss, QueueLimit, Random, RedConfig};
 use evenkeel_sim::tcp::{self, Variant};
 use evenkeel_sim::{
-    Access, Body, End, FlowId, LinkId, Observer, Outcome, Packet, Shape, Simulation, TcpReceiver,
-    TcpSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
+    Access, Body, End, FlowId, GapFrom, LinkId, Observer, Outcome, Packet, Shape, Simulation,
+    TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic, WebConfig, WebReceiver,
+    WebSender,
 };
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
@@ -25,7 +26,20 @@ pub enum Queue {
         /// Packets that it holds.
         packets: u32,
     },
-    /// The same, counted in bytes.
+    /// Random early detection (Floyd and Jacobson, 1993), in packets.
+    Red {
+        /// Packets that it holds at most.
+        packets: u32,
+        /// Below this average it drops none.
+        min: u32,
+        /// From this average on it drops all; if gentle, from twice this on.
+        max: u32,
+        /// The probability of dropping at `max`.
+        max_p: f64,
+        /// Lets the probability rise above `max` instead of jumping.
+        gentle: bool,
+    },
+    /// The same as `DropTail`, counted in bytes.
     DropTailBytes {
         /// Bytes that it holds.
         size: Size,
@@ -37,12 +51,24 @@ impl Queue {
     pub(crate) fn key(self) -> &'static str {
         match self {
             Self::DropTail { .. } | Self::DropTailBytes { .. } => "droptail",
+            Self::Red { .. } => "red",
         }
     }
 
     pub(crate) fn verify(self) -> Result<(), Impossible> {
         match self {
             Self::DropTail { packets } => require(packets > 0, "packets", "at least 1"),
+            Self::Red {
+                packets,
+                min,
+                max,
+                max_p,
+                ..
+            } => {
+                require(packets > 0, "packets", "at least 1")?;
+                require(min < max, "max", "above min")?;
+                require((0.0..=1.0).contains(&max_p), "max_p", "from 0 to 1")
+            }
             // Anything that a `Size` can be; less than a packet drops whatever has to wait.
             Self::DropTailBytes { .. } => Ok(()),
         }
@@ -55,6 +81,20 @@ impl Queue {
             Self::DropTail { packets } => Self::DropTail {
                 packets: times(packets),
             },
+            Self::Red {
+                packets,
+                min,
+                max,
+                max_p,
+                gentle,
+            } => Self::Red {
+                packets: times(packets),
+                min: times(min),
+                // Three more packets than the minimum, as no smaller range can control anything.
+                max: times(max).max(times(min) + 3),
+                max_p,
+                gentle,
+            },
             Self::DropTailBytes { size } => Self::DropTailBytes {
                 size: Size(Bytes::new((size.0.as_f64() * factor).round() as u64)),
             },
@@ -64,6 +104,20 @@ impl Queue {
     fn apply(self, config: &mut LinkConfig) {
         match self {
             Self::DropTail { packets } => config.queue = QueueLimit::Packets(packets.into()),
+            Self::Red {
+                packets,
+                min,
+                max,
+                max_p,
+                gentle,
+            } => {
+                config.queue = QueueLimit::Packets(packets.into());
+                config.discipline = Discipline::Red(RedConfig {
+                    max_p,
+                    gentle,
+                    ..RedConfig::between(min.into(), max.into())
+                });
+            }
             Self::DropTailBytes { size } => config.queue = QueueLimit::Bytes(size.0),
         }
     }
@@ -210,16 +264,39 @@ impl Bottleneck {
     }
 }
 
+/// What a flow is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Speaks {
+    /// TCP, with data without end.
+    Tcp,
+    /// TFRC, with data without end.
+    Tfrc {
+        /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
+        spacing: bool,
+    },
+    /// Short TCP connections of 1 to [`WEB_PACKETS`] packets, as a Poisson process of this mean rate.
+    Web(Rate),
+}
+
+impl From<Protocol> for Speaks {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Tcp => Self::Tcp,
+            Protocol::Tfrc => Self::Tfrc { spacing: true },
+        }
+    }
+}
+
 /// One flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
-    pub(crate) protocol: Protocol,
+    pub(crate) speaks: Speaks,
+    /// Its data goes against that of the others.
+    pub(crate) reverse: bool,
     /// Round-trip time with empty queues.
     pub(crate) rtt: Duration,
     pub(crate) start: Instant,
     pub(crate) stop: Instant,
-    /// TFRC spaces its packets by √R against oscillation (RFC 5348 §4.5).
-    pub(crate) spacing: bool,
 }
 
 impl Flows {
@@ -232,11 +309,11 @@ impl Flows {
                 duration_from_secs(least.secs() + span * random.unit())
             });
             Member {
-                protocol: *protocol,
+                speaks: (*protocol).into(),
+                reverse: false,
                 rtt,
                 start: Instant::ZERO + start,
                 stop: Instant::MAX,
-                spacing: true,
             }
         });
         members.collect()
@@ -282,6 +359,8 @@ pub(crate) struct Measured {
     pub(crate) dropped: u64,
     /// Bytes that it carried.
     pub(crate) carried: Bytes,
+    /// Times in seconds, and bytes that waited for it.
+    pub(crate) queue: Vec<(f64, u64)>,
 }
 
 /// Access links are this many times as fast as the bottleneck: they drop and delay nothing.
@@ -290,6 +369,10 @@ const ACCESS_SPEED: f64 = 10.0;
 const BIN: Duration = Duration::from_millis(50);
 /// Between two looks at whether the run is still wanted.
 const SLICE: Duration = Duration::from_secs(1);
+/// The longest of the short connections (`sigcomm` §B: up to twenty packets).
+const WEB_PACKETS: u32 = 20;
+/// Above the streams that round trips and starts are drawn from.
+const WEB_STREAMS: u64 = 1 << 32;
 
 impl Run {
     /// A bottleneck with these flows. What happens in `[from, to)` is measured.
@@ -322,9 +405,15 @@ impl Run {
             .map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
         let config = tcp.config(packet.0);
-        for (place, member) in shape.places.iter().zip(members) {
-            let [sender, receiver] = member.ends(packet.0, &config)?;
-            sim.add_flow(&place.forward, &place.reverse, sender, receiver);
+        for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
+            let random = Random::new(seed, WEB_STREAMS + index as u64);
+            let [sender, receiver] = member.ends(packet.0, &config, random)?;
+            let (there, back) = if member.reverse {
+                (&place.reverse, &place.forward)
+            } else {
+                (&place.forward, &place.reverse)
+            };
+            sim.add_flow(there, back, sender, receiver);
         }
         let empty = vec![Throughput::new(from, to, BIN); members.len()];
         Ok(Self {
@@ -373,7 +462,13 @@ impl Run {
     ) -> Result<Measured, RunError> {
         advance(&mut self.sim, from, job, &mut self.record)?;
         let before = self.sim.link(self.bottleneck).counters();
-        advance(&mut self.sim, to, job, &mut self.record)?;
+        let mut queue = Vec::new();
+        while self.sim.now() < to {
+            let next = to.min(self.sim.now() + BIN);
+            advance(&mut self.sim, next, job, &mut self.record)?;
+            let waiting = self.sim.link(self.bottleneck).queue_bytes();
+            queue.push((next.as_secs_f64(), waiting.get()));
+        }
         let after = self.sim.link(self.bottleneck).counters();
         Ok(Measured {
             sent: self.record.sent,
@@ -381,6 +476,7 @@ impl Run {
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,
             carried: after.delivered.bytes - before.delivered.bytes,
+            queue,
         })
     }
 }
@@ -390,9 +486,14 @@ fn broken(error: &dyn std::fmt::Display) -> RunError {
 }
 
 impl Member {
-    fn ends(self, packet: Bytes, tcp: &tcp::Config) -> Result<[Traffic; 2], RunError> {
-        match self.protocol {
-            Protocol::Tcp => {
+    fn ends(
+        self,
+        packet: Bytes,
+        tcp: &tcp::Config,
+        random: Random,
+    ) -> Result<[Traffic; 2], RunError> {
+        match self.speaks {
+            Speaks::Tcp => {
                 let sender = TcpSender::new(tcp, self.start, self.stop);
                 let receiver = TcpReceiver::new(tcp);
                 Ok([
@@ -400,19 +501,38 @@ impl Member {
                     Traffic::from(receiver.map_err(|error| broken(&error))?),
                 ])
             }
-            Protocol::Tfrc => Ok([
+            Speaks::Tfrc { spacing } => Ok([
                 Traffic::from(TfrcSender::new(TfrcConfig {
                     start: self.start,
                     stop: Some(self.stop),
                     packet_size: packet,
                     tfrc: SenderConfig {
-                        oscillation_reduction: self.spacing,
+                        oscillation_reduction: spacing,
                         ..SenderConfig::default()
                     },
                     ..TfrcConfig::default()
                 })),
                 Traffic::from(TfrcReceiver::new(ReceiverConfig::default())),
             ]),
+            Speaks::Web(rate) => {
+                let mean = packet.as_f64() * f64::from(1 + WEB_PACKETS) / 2.0;
+                let config = WebConfig {
+                    tcp: tcp.clone(),
+                    file: [1, WEB_PACKETS.into()].map(|n| Bytes::new(n * tcp.segment.get())),
+                    gap: duration_from_secs(mean / rate.bytes_per_sec()),
+                    gap_from: GapFrom::Start,
+                    start: self.start,
+                    first_gap: true,
+                    stop: self.stop,
+                    ..WebConfig::default()
+                };
+                let sender = WebSender::new(config.clone(), random);
+                let receiver = WebReceiver::new(&config);
+                Ok([
+                    Traffic::from(sender.map_err(|error| broken(&error))?),
+                    Traffic::from(receiver.map_err(|error| broken(&error))?),
+                ])
+            }
         }
     }
 }

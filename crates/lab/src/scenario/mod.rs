@@ -10,6 +10,7 @@ mod loss_event_fraction;
 mod loss_predictors;
 mod oscillation;
 mod persistent_congestion;
+mod queue_dynamics;
 mod smoothness;
 mod stepped_loss;
 mod timeline;
@@ -43,6 +44,8 @@ pub enum Kind {
     Timeline(timeline::Timeline),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
+    /// Many flows of one protocol: what they make of the queue.
+    QueueDynamics(queue_dynamics::QueueDynamics),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -152,6 +155,7 @@ impl Kind {
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
+            Self::QueueDynamics(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, utilisation};
-use crate::network::{Bottleneck, Member, Protocol, Queue, Run, Tcp};
+use crate::network::{Bottleneck, Member, Queue, Run, Speaks, Tcp};
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.
@@ -54,11 +54,11 @@ impl Scenario for Oscillation {
         let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
         let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
         let flow = Member {
-            protocol: Protocol::Tfrc,
+            speaks: Speaks::Tfrc { spacing },
+            reverse: false,
             rtt: self.rtt.0,
             start: Instant::ZERO,
             stop: Instant::MAX,
-            spacing,
         };
         let window = self.measured.map(|time| Instant::ZERO + time.0);
         // No TCP takes part.

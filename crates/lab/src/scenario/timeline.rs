@@ -183,13 +183,13 @@ impl Timeline {
                 let mut random = Random::new(seed, 1 + members.len() as u64);
                 let late = duration_from_secs(self.start_spread.secs() * random.unit());
                 members.push(Member {
-                    protocol: group.protocol,
+                    speaks: group.protocol.into(),
+                    reverse: false,
                     rtt: case.rtt.0,
                     start: Instant::ZERO + group.start.0 + late,
                     stop: group
                         .stop
                         .map_or(Instant::MAX, |stop| Instant::ZERO + stop.0),
-                    spacing: true,
                 });
             }
         }

@@ -1,0 +1,145 @@
+//! Many long flows of one protocol: what they make of the queue. (`sigcomm` §4.2 and appendix B.)
+
+use evenkeel_link::Random;
+use serde::Deserialize;
+use tfrc::time::Instant;
+use tfrc::units::duration_from_secs;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::Sample;
+use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
+use crate::network::{Bottleneck, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::units::{BitRate, Share, Size, Time};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueDynamics {
+    /// Of every data packet, on the wire.
+    packet: Size,
+    /// Two cells each: TCP and TFRC.
+    case: Vec<Case>,
+    /// Round-trip times with empty queues: each flow's is drawn evenly from between these.
+    rtt: [Time; 2],
+    /// Starts: spread evenly over this time.
+    starts_over: Time,
+    /// Short TCP connections beside them, of the bottleneck's rate.
+    background: Share,
+    /// The same against the data.
+    reverse: Share,
+    /// TCP flows, short and long.
+    tcp: Tcp,
+    /// How far senders are late, in packet times of the bottleneck.
+    jitter: f64,
+    /// From and to when it is measured.
+    measured: [Time; 2],
+}
+
+/// A bottleneck and its long flows.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    flows: usize,
+    rate: BitRate,
+    queue: Queue,
+}
+
+const PROTOCOLS: [(Protocol, &str); 2] = [(Protocol::Tcp, "tcp"), (Protocol::Tfrc, "tfrc")];
+
+impl Scenario for QueueDynamics {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.case.is_empty(), "case", "one or more")?;
+        for case in &self.case {
+            case.queue.verify()?;
+            let flows = (1..=5_000).contains(&case.flows);
+            require(flows, "flows", "from 1 to 5000")?;
+        }
+        let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
+        require(rtt, "rtt", "[least, most], above 0")?;
+        let size = tfrc::units::Bytes::new;
+        let packet = (size(41)..=size(65_000)).contains(&self.packet.0);
+        require(packet, "packet", "from 41B to 65kB")?;
+        let jitter = (0.0..=100.0).contains(&self.jitter);
+        require(jitter, "jitter", "from 0 to 100 packet times")?;
+        let ordered = self.measured[0] < self.measured[1];
+        require(ordered, "measured", "[from, to]")
+    }
+
+    fn cells(&self) -> usize {
+        self.case.len() * PROTOCOLS.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let case = self.case[job.cell / PROTOCOLS.len()];
+        let (protocol, name) = PROTOCOLS[job.cell % PROTOCOLS.len()];
+        let bottleneck = Bottleneck {
+            jitter: self.jitter,
+            ..Bottleneck::new(case.rate, case.queue)
+        };
+        let window = self.measured.map(|time| Instant::ZERO + time.0);
+        let members = self.members(case, protocol, job.seed);
+        let packets = (self.packet, &self.tcp);
+        let run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
+        let measured = run.measure(window, job)?;
+
+        let size = self.packet.0.as_f64();
+        let lengths = measured.queue.iter();
+        let lengths: Vec<(f64, f64)> = lengths.map(|(t, b)| (*t, *b as f64 / size)).collect();
+        let values: Vec<f64> = lengths.iter().map(|(_, length)| *length).collect();
+        let time = self.measured[1].0 - self.measured[0].0;
+        let suffix = format!("{name}_{}_{}", case.queue.key(), case.flows);
+        let mut sample = Sample::default();
+        for (metric, value) in [
+            (
+                "utilisation",
+                utilisation(measured.carried, case.rate.0, time),
+            ),
+            ("drop_rate", drop_rate(measured.dropped, measured.arrived)),
+            ("queue_mean_pkts", mean(&values)),
+            (
+                "queue_amplitude_pkts",
+                quantile(&values, 0.95) - quantile(&values, 0.05),
+            ),
+            ("queue_cov", cov(&values)),
+        ] {
+            sample.metric(format!("{metric}_{suffix}"), value);
+        }
+        // One run is drawn: a mean over seeds would hide the oscillation.
+        if job.seed == 1 {
+            sample.curve(format!("queue_{suffix}"), name.to_uppercase(), lengths);
+        }
+        Ok(sample)
+    }
+}
+
+impl QueueDynamics {
+    fn members(&self, case: Case, protocol: Protocol, seed: u64) -> Vec<Member> {
+        let [least, most] = self.rtt.map(Time::secs);
+        let late = self.starts_over.secs() / case.flows as f64;
+        let long = (0..case.flows).map(|index| {
+            let mut random = Random::new(seed, 1 + index as u64);
+            let rtt = least + (most - least) * random.unit();
+            Member {
+                speaks: protocol.into(),
+                reverse: false,
+                rtt: duration_from_secs(rtt),
+                start: Instant::ZERO + duration_from_secs(late * (index as f64 + random.unit())),
+                stop: Instant::MAX,
+            }
+        });
+        let short = [(self.background, false), (self.reverse, true)];
+        let short = short.into_iter().filter(|(share, _)| share.0 > 0.0);
+        let short = short.map(|(share, reverse)| Member {
+            speaks: Speaks::Web(case.rate.0 * share.0),
+            reverse,
+            rtt: self.rtt[0].0,
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+        });
+        long.chain(short).collect()
+    }
+}
