@@ -567,3 +567,103 @@ fn link(rate: Rate, delay: Duration) -> LinkConfig {
         ..LinkConfig::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::utilisation;
+    use std::sync::atomic::AtomicBool;
+
+    fn secs(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    fn measure(speaks: [Speaks; 2], reverse: bool, jitter: f64) -> Measured {
+        let bottleneck = Bottleneck {
+            rate: Rate::from_bits_per_sec(2e6),
+            queue: Queue::DropTail { packets: 20 },
+            loss: Loss::None,
+            jitter,
+        };
+        let members = speaks.map(|speaks| Member {
+            speaks,
+            reverse,
+            rtt: Duration::from_millis(40),
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+        });
+        let window = [secs(5), secs(15)];
+        let packet = Size(Bytes::new(1_000));
+        let run = Run::new(&bottleneck, (packet, &Tcp::default()), &members, window, 1).unwrap();
+        let stop = AtomicBool::new(false);
+        let job = Job {
+            cell: 0,
+            seed: 1,
+            stop: &stop,
+        };
+        run.measure(window, job).unwrap()
+    }
+
+    #[test]
+    fn two_flows_fill_the_bottleneck_and_no_more() {
+        let measured = measure([Speaks::Tcp, Protocol::Tfrc.into()], false, 1.0);
+        let rate = Rate::from_bits_per_sec(2e6);
+        let used = utilisation(measured.carried, rate, Duration::from_secs(10));
+        assert!((0.9..=1.001).contains(&used), "{used}");
+        let received: Bytes = measured.received.iter().map(Throughput::total).sum();
+        // What is on its way when measuring begins and ends.
+        let apart = received.as_f64() / measured.carried.as_f64();
+        assert!((apart - 1.0).abs() < 0.02, "{apart}");
+        assert!(measured.queue.iter().all(|(_, bytes)| *bytes <= 20_000));
+        assert_eq!(measured.queue.len(), 200);
+    }
+
+    #[test]
+    fn data_against_the_others_leaves_acknowledgements_on_the_bottleneck() {
+        let measured = measure([Speaks::Tcp, Speaks::Tcp], true, 0.0);
+        let packets = measured
+            .received
+            .iter()
+            .map(|flow| flow.total().get())
+            .sum::<u64>()
+            / 1_000;
+        assert!(packets > 2_000, "{packets}");
+        // One acknowledgement of 40 bytes a packet.
+        assert!(
+            measured.carried.get() < 50 * packets,
+            "{}",
+            measured.carried
+        );
+    }
+
+    #[test]
+    fn short_connections_bring_the_load_that_is_asked_for() {
+        let half = Speaks::Web(Rate::from_bits_per_sec(0.5e6));
+        let measured = measure([half, half], false, 0.0);
+        let load = measured.carried.as_f64() * 8.0 / 10.0 / 1e6;
+        // Some 120 connections of 10.5 packets; three standard deviations are a sixth.
+        assert!((0.8..1.2).contains(&load), "{load} Mb/s");
+    }
+
+    #[test]
+    fn queues_grow_with_the_rate() {
+        let red = Queue::Red {
+            packets: 250,
+            min: 25,
+            max: 125,
+            max_p: 0.1,
+            gentle: true,
+        };
+        let Queue::Red {
+            packets, min, max, ..
+        } = red.scaled(2.0)
+        else {
+            panic!("another discipline");
+        };
+        assert_eq!((packets, min, max), (500, 50, 250));
+        let Queue::Red { min, max, .. } = red.scaled(0.01) else {
+            panic!("another discipline");
+        };
+        assert_eq!((min, max), (2, 5));
+    }
+}

@@ -167,3 +167,30 @@ impl FairShare {
         sample
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn cells_are_every_combination_once() {
+        let scenario: FairShare = toml::from_str(
+            r#"rates = ["1Mb/s", "2Mb/s", "4Mb/s"]
+               pairs = [1, 8]
+               queues = [{ drop-tail = { packets = 50 } }, { drop-tail = { packets = 60 } }]
+               queues_at = "2Mb/s"
+               measured = ["1s", "2s"]
+               flows.packet = "1000B"
+               flows.rtt = ["80ms", "120ms"]
+               flows.start = ["0s", "1s"]
+               flows.tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false }"#,
+        )
+        .unwrap();
+        assert!(scenario.verify().is_ok());
+        let cases: BTreeSet<String> = (0..scenario.cells())
+            .map(|cell| format!("{:?}", scenario.case(cell)))
+            .collect();
+        assert_eq!(cases.len(), 12);
+    }
+}

@@ -1,7 +1,7 @@
 //! Flows that come and go on a bottleneck, in several cases: their rates over time, how they share it,
 //! how smooth they are, and how soon they settle after a change. (`thesis` §5.2.)
 
-use evenkeel_link::Loss;
+use evenkeel_link::{Loss, Random};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
@@ -13,7 +13,6 @@ use crate::metrics::{
 };
 use crate::network::{Bottleneck, Measured, Member, Protocol, Queue, Run, Tcp};
 use crate::units::{BitRate, Share, Size, Time};
-use evenkeel_link::Random;
 
 /// Parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -302,5 +301,83 @@ impl Timeline {
         let rates = times.zip(flow.rates(timescale));
         let inside = rates.filter(|(t, _)| (from..to).contains(t));
         inside.map(|(_, rate)| rate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Findings;
+    use tfrc::units::Bytes;
+
+    fn scenario() -> Timeline {
+        toml::from_str(
+            r#"packet = "1000B"
+               tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }
+               start_spread = "1s"
+               jitter = 1.0
+               shown = ["0s", "20s"]
+               measured = ["10s", "20s"]
+               drawn = "1s"
+               ratio_timescales = ["1s"]
+               settle = { after = "10s", over = "2s", low = 0.8, high = 1.2 }
+               group = [
+                 { name = "TFRC", protocol = "tfrc", count = 1, start = "0s" },
+                 { name = "TCP", protocol = "tcp", count = 3, start = "5s", stop = "9s" },
+               ]
+               case = [
+                 { name = "a", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } } },
+                 { name = "b", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } }, counts = [2, 0] },
+               ]"#,
+        )
+        .unwrap()
+    }
+
+    /// 2000 bytes a second until then, and 1000 from then on.
+    fn halved_at(seconds: u64) -> Throughput {
+        let mut flow = Throughput::new(Instant::ZERO, Instant::from_secs(20), BIN);
+        for second in 0..20 {
+            let bytes = if second < seconds { 2_000 } else { 1_000 };
+            flow.add(Instant::from_secs(second), Bytes::new(bytes));
+        }
+        flow
+    }
+
+    fn settles(flow: &Throughput) -> f64 {
+        let scenario = scenario();
+        let mut sample = Sample::default();
+        scenario.settling(&mut sample, &scenario.case[0], flow, 1_000.0);
+        Findings::join(&[vec![sample]]).value("settles_s_a")
+    }
+
+    #[test]
+    fn a_flow_settles_in_the_middle_of_the_first_interval_with_its_share() {
+        assert_eq!(settles(&halved_at(14)), 5.0);
+        // Too early is not after the change.
+        assert_eq!(settles(&halved_at(3)), 1.0);
+    }
+
+    #[test]
+    fn a_flow_that_never_settles_takes_the_rest_of_the_run() {
+        assert_eq!(settles(&halved_at(30)), 10.0);
+    }
+
+    #[test]
+    fn a_case_may_have_other_numbers_of_flows() {
+        let scenario = scenario();
+        assert!(scenario.verify().is_ok());
+        let [a, b] = [0, 1].map(|case| scenario.members(&scenario.case[case], 1));
+        assert_eq!((a.len(), b.len()), (4, 2));
+        let spread = Duration::from_secs(1);
+        assert!(
+            a[1..]
+                .iter()
+                .all(|tcp| tcp.start - Instant::from_secs(5) < spread)
+        );
+        assert!(a[1..].iter().all(|tcp| tcp.stop == Instant::from_secs(9)));
+        assert!(
+            b.iter()
+                .all(|tfrc| matches!(tfrc.speaks, crate::network::Speaks::Tfrc { .. }))
+        );
     }
 }
