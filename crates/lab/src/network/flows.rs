@@ -1,0 +1,232 @@
+//! The flows of a network: what they speak, and when and where they run.
+
+use evenkeel_link::Random;
+use evenkeel_sim::tcp::{self, Variant};
+use evenkeel_sim::{
+    GapFrom, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic, WebConfig,
+    WebReceiver, WebSender,
+};
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate, duration_from_secs};
+use tfrc::{ReceiverConfig, SenderConfig};
+
+use super::broken;
+use crate::scenario::{Impossible, RunError, require};
+use crate::units::{Size, Time};
+
+/// How TCP behaves where the papers leave it to their simulator.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tcp {
+    /// Loss recovery.
+    pub variant: TcpVariant,
+    /// The least retransmission timeout.
+    pub min_rto: Time,
+    /// The tick of the retransmission timer and of measured round trips.
+    pub clock: Time,
+    /// Every second packet is acknowledged, or after 100 ms; else every one at once.
+    pub delayed_ack: bool,
+}
+
+/// What `docs/METHOD.md` states: SACK, a timer of at least 200 ms, every packet acknowledged.
+impl Default for Tcp {
+    fn default() -> Self {
+        Self {
+            variant: TcpVariant::Sack,
+            min_rto: Time(Duration::from_millis(200)),
+            clock: Time(Duration::ZERO),
+            delayed_ack: false,
+        }
+    }
+}
+
+/// [`Variant`] as experiments name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TcpVariant {
+    /// Tahoe.
+    Tahoe,
+    /// Reno.
+    Reno,
+    /// NewReno (RFC 6582).
+    Newreno,
+    /// SACK (RFC 6675).
+    Sack,
+    /// CUBIC (RFC 9438).
+    Cubic,
+}
+
+/// Headers of a TCP packet.
+const TCP_HEADER: Bytes = Bytes::new(40);
+/// The longest that a delayed acknowledgement waits.
+const ACK_DELAY: Duration = Duration::from_millis(100);
+
+impl Tcp {
+    pub(super) fn config(&self, packet: Bytes) -> tcp::Config {
+        tcp::Config {
+            variant: match self.variant {
+                TcpVariant::Tahoe => Variant::Tahoe,
+                TcpVariant::Reno => Variant::Reno,
+                TcpVariant::Newreno => Variant::NewReno,
+                TcpVariant::Sack => Variant::Sack,
+                TcpVariant::Cubic => Variant::Cubic,
+            },
+            segment: packet - TCP_HEADER,
+            header: TCP_HEADER,
+            min_rto: self.min_rto.0,
+            clock_granularity: self.clock.0,
+            delayed_ack: self.delayed_ack.then_some(ACK_DELAY),
+            ..tcp::Config::default()
+        }
+    }
+}
+
+/// The link that all share, and the flows' ways to it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flows {
+    /// Of every data packet, on the wire.
+    pub packet: Size,
+    /// Round-trip times with empty queues: each flow's is drawn evenly from between these.
+    pub rtt: [Time; 2],
+    /// Starts: each flow's is drawn evenly from between these.
+    pub start: [Time; 2],
+    /// The TCP flows.
+    pub tcp: Tcp,
+}
+
+impl Flows {
+    pub(crate) fn verify(&self) -> Result<(), Impossible> {
+        let ordered = |range: [Time; 2]| range[0] <= range[1];
+        require(
+            ordered(self.rtt) && !self.rtt[0].0.is_zero(),
+            "rtt",
+            "[least, most], above 0",
+        )?;
+        require(ordered(self.start), "start", "[earliest, latest]")?;
+        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= Bytes::new(65_000);
+        require(room, "packet", "from 41B to 65kB")
+    }
+}
+
+/// Which protocol a flow speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP, as [`Tcp`] says.
+    Tcp,
+    /// TFRC.
+    Tfrc,
+}
+
+/// The longest of the short connections (`sigcomm` §B: up to twenty packets).
+const WEB_PACKETS: u32 = 20;
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Speaks {
+    /// TCP, with data without end.
+    Tcp,
+    /// TFRC, with data without end.
+    Tfrc {
+        /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
+        spacing: bool,
+    },
+    /// Short TCP connections of 1 to [`WEB_PACKETS`] packets, as a Poisson process of this mean rate.
+    Web(Rate),
+}
+
+impl From<Protocol> for Speaks {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Tcp => Self::Tcp,
+            Protocol::Tfrc => Self::Tfrc { spacing: true },
+        }
+    }
+}
+
+/// One flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) speaks: Speaks,
+    /// Its data goes against that of the others.
+    pub(crate) reverse: bool,
+    /// Round-trip time with empty queues.
+    pub(crate) rtt: Duration,
+    pub(crate) start: Instant,
+    pub(crate) stop: Instant,
+}
+
+impl Flows {
+    /// Flows that never end, their round trips and starts drawn from the seed, a stream each.
+    pub(crate) fn draw(&self, protocols: &[Protocol], seed: u64) -> Vec<Member> {
+        let members = protocols.iter().enumerate().map(|(index, protocol)| {
+            let mut random = Random::new(seed, 1 + index as u64);
+            let [rtt, start] = [self.rtt, self.start].map(|[least, most]| {
+                let span = most.secs() - least.secs();
+                duration_from_secs(least.secs() + span * random.unit())
+            });
+            Member {
+                speaks: (*protocol).into(),
+                reverse: false,
+                rtt,
+                start: Instant::ZERO + start,
+                stop: Instant::MAX,
+            }
+        });
+        members.collect()
+    }
+}
+
+impl Member {
+    pub(super) fn ends(
+        self,
+        packet: Bytes,
+        tcp: &tcp::Config,
+        random: Random,
+    ) -> Result<[Traffic; 2], RunError> {
+        match self.speaks {
+            Speaks::Tcp => {
+                let sender = TcpSender::new(tcp, self.start, self.stop);
+                let receiver = TcpReceiver::new(tcp);
+                Ok([
+                    Traffic::from(sender.map_err(|error| broken(&error))?),
+                    Traffic::from(receiver.map_err(|error| broken(&error))?),
+                ])
+            }
+            Speaks::Tfrc { spacing } => Ok([
+                Traffic::from(TfrcSender::new(TfrcConfig {
+                    start: self.start,
+                    stop: Some(self.stop),
+                    packet_size: packet,
+                    tfrc: SenderConfig {
+                        oscillation_reduction: spacing,
+                        ..SenderConfig::default()
+                    },
+                    ..TfrcConfig::default()
+                })),
+                Traffic::from(TfrcReceiver::new(ReceiverConfig::default())),
+            ]),
+            Speaks::Web(rate) => {
+                let mean = packet.as_f64() * f64::from(1 + WEB_PACKETS) / 2.0;
+                let config = WebConfig {
+                    tcp: tcp.clone(),
+                    file: [1, WEB_PACKETS.into()].map(|n| Bytes::new(n * tcp.segment.get())),
+                    gap: duration_from_secs(mean / rate.bytes_per_sec()),
+                    gap_from: GapFrom::Start,
+                    start: self.start,
+                    first_gap: true,
+                    stop: self.stop,
+                    ..WebConfig::default()
+                };
+                let sender = WebSender::new(config.clone(), random);
+                let receiver = WebReceiver::new(&config);
+                Ok([
+                    Traffic::from(sender.map_err(|error| broken(&error))?),
+                    Traffic::from(receiver.map_err(|error| broken(&error))?),
+                ])
+            }
+        }
+    }
+}
