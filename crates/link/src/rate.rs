@@ -66,6 +66,7 @@ impl Wire {
         }
     }
 
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.job.is_none()
     }
@@ -86,16 +87,20 @@ impl Wire {
     }
 
     /// When the packet on the wire will be through at the present rate, if ever.
+    #[inline]
     pub(crate) fn end(&self) -> Option<Instant> {
         let end = self.job?.end;
         (end < Instant::MAX).then_some(end)
     }
 
     /// Takes the packet off the wire, if it is through by `now`, and says when it was.
+    #[inline]
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
-        let job = self
-            .job
-            .filter(|job| job.end <= now && job.end < Instant::MAX)?;
+        let job = self.job.as_ref()?;
+        if job.end > now || job.end == Instant::MAX {
+            return None;
+        }
+        let job = *job;
         if job.remaining > 0 {
             self.spare = job.spare;
         }

@@ -80,6 +80,11 @@ impl<E: Copy> EventQueue<E> {
         self.present.clear();
         self.next = 0;
         self.occupied &= self.occupied - 1;
+        if let [(_, event)] = self.future[lowest][..] {
+            self.future[lowest].clear();
+            self.present.push(event);
+            return true;
+        }
         // The bucket keeps its memory; nothing returns to it, for all of it is now nearer.
         let mut moving = core::mem::take(&mut self.future[lowest]);
         for (at, event) in moving.drain(..) {

@@ -262,11 +262,16 @@ impl<A: Agent> Simulation<A> {
             return;
         }
         *wake = Instant::MAX;
-        while let Some(travelling) = self.links[index as usize].poll_output(self.now) {
-            self.transmissions += 1;
-            self.forward(travelling, observer);
+        loop {
+            if let Some(travelling) = self.links[index as usize].poll_output(self.now) {
+                self.transmissions += 1;
+                self.forward(travelling, observer);
+            }
+            let next = self.links[index as usize].poll_timeout();
+            if next.is_none_or(|at| at > self.now) {
+                return self.wake_link(index, next);
+            }
         }
-        self.schedule_link(index);
     }
 
     fn serve_agent(&mut self, index: u32, observer: &mut impl Observer<A>) {
@@ -317,8 +322,14 @@ impl<A: Agent> Simulation<A> {
         }
     }
 
+    #[inline]
     fn schedule_link(&mut self, index: u32) {
         let next = self.links[index as usize].poll_timeout();
+        self.wake_link(index, next);
+    }
+
+    #[inline]
+    fn wake_link(&mut self, index: u32, next: Option<Instant>) {
         let wake = &mut self.link_wakes[index as usize];
         if let Some(at) = next.filter(|at| at < wake) {
             *wake = at.max(self.now);
