@@ -261,7 +261,7 @@ impl Flow {
         let after = self.receiver.loss_event_rate();
         if arrived.duplicate {
             assert_eq!(after, before);
-        } else if self.rises_with_events_only && !arrived.new_event && !arrived.merged {
+        } else if self.rises_with_events_only && arrived.new_events == 0 && !arrived.merged {
             assert!(
                 after <= before,
                 "p rises without a loss event: {before:?} to {after:?}"

@@ -123,7 +123,7 @@ impl LossEventFraction {
                     ecn: Ecn::NotEct,
                 };
                 let arrived = estimator.handle_arrival(&arrival, || 1.0);
-                events += u64::from(arrived.new_event);
+                events += arrived.new_events;
             }
         }
         events as f64 / self.packets as f64

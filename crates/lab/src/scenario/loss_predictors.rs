@@ -206,7 +206,7 @@ impl Trial {
         for predictor in &mut self.predictors {
             // The synthetic first interval is out of every history when the first event is foretold.
             let arrived = predictor.estimator.handle_arrival(arrival, || 1.0);
-            new_event = arrived.new_event;
+            new_event = arrived.new_events > 0;
         }
         if !new_event {
             return;

@@ -107,7 +107,7 @@ impl<'a> Watch<'a> {
         match seen {
             Seen::Arrival { seq, arrived } => {
                 self.highest = seq;
-                if arrived.new_event {
+                if arrived.new_events > 0 {
                     // Three later packets tell of a loss, and losses here are single.
                     self.events.push(seq.saturating_sub(3));
                 }

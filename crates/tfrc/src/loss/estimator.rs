@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::average::Now;
+use super::average::{MAX_INTERVALS, Now};
 use super::history::{History, Hole, Recorded};
 use super::interval::{Intervals, Rules};
 use super::reordering::Reordering;
@@ -14,8 +14,9 @@ use crate::units::LossEventRate;
 /// The round-trip time assumed until the sender has told one: it sends one packet a second until then
 /// (RFC 5348 §4.2), so losses a second apart are events of their own.
 const RTT_BEFORE_ANY: Duration = Duration::from_secs(1);
-/// Loss events that one gap in the sequence may begin: more than the average looks back at.
-const EVENTS_PER_GAP: u64 = 10;
+/// Loss events of one gap in the sequence that are remembered: they bound all intervals that any average
+/// looks back at.
+const EVENTS_PER_GAP: u64 = MAX_INTERVALS as u64 + 1;
 
 /// What one arrival meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub struct Arrived {
     pub lost: u64,
     /// It had been called lost, and is not.
     pub recovered: bool,
-    /// A new loss event began.
-    pub new_event: bool,
+    /// Loss events that began: of a gap of many round trips about as many as those.
+    pub new_events: u64,
     /// A loss event is gone because its packets came after all, and two intervals are one.
     pub merged: bool,
 }
@@ -122,7 +123,7 @@ impl LossEstimator {
                 let before = self.when(before, arrival.at);
                 self.intervals
                     .begin_event(arrival.seq, arrival.at, before, &first_interval);
-                arrived.new_event = true;
+                arrived.new_events += 1;
             }
             self.intervals.add_losses(1, arrival.seq);
         }
@@ -173,10 +174,9 @@ impl LossEstimator {
         arrived.lost = arrived.lost.saturating_add(count);
         let per_event = hole.packets_in(self.rtt()).saturating_add(1);
         // A gap of many round trips begins many events, of which only the last ones are remembered.
-        let skipped = (count / per_event)
-            .saturating_sub(EVENTS_PER_GAP)
-            .saturating_mul(per_event);
-        let mut seq = hole.first + skipped;
+        let skipped = (count / per_event).saturating_sub(EVENTS_PER_GAP);
+        arrived.new_events += skipped;
+        let mut seq = hole.first + skipped * per_event;
         while seq <= hole.last {
             let joining = match self.intervals.event_time() {
                 Some(event) => hole.packets_until(seq, event + self.rtt()),
@@ -187,7 +187,7 @@ impl LossEstimator {
                 self.intervals
                     .begin_event(seq, hole.nominal_time(seq), before, first_interval);
                 self.intervals.add_losses(1, seq);
-                arrived.new_event = true;
+                arrived.new_events += 1;
                 seq += 1;
             } else {
                 self.intervals.add_losses(joining, seq + (joining - 1));
@@ -201,6 +201,7 @@ impl LossEstimator {
 mod tests {
     use super::*;
     use crate::Ecn;
+    use crate::loss::Average;
     use crate::units::Bytes;
     use proptest::prelude::*;
 
@@ -225,9 +226,8 @@ mod tests {
         (0..upto)
             .filter(|seq| !lost.contains(seq))
             .filter(|seq| {
-                estimator
-                    .handle_arrival(&packet(*seq, seq * 10), || 50.0)
-                    .new_event
+                let arrived = estimator.handle_arrival(&packet(*seq, seq * 10), || 50.0);
+                arrived.new_events > 0
             })
             .collect()
     }
@@ -252,7 +252,7 @@ mod tests {
             ecn: Ecn::Ce,
             ..packet(1, 10)
         };
-        assert!(estimator.handle_arrival(&marked, || 50.0).new_event);
+        assert_eq!(estimator.handle_arrival(&marked, || 50.0).new_events, 1);
         assert_eq!(estimator.loss_event_rate().get(), 0.02);
     }
 
@@ -266,7 +266,7 @@ mod tests {
             ..packet(13, 30)
         };
         let arrived = estimator.handle_arrival(&marked, || 50.0);
-        assert_eq!((arrived.lost, arrived.new_event), (1, true));
+        assert_eq!((arrived.lost, arrived.new_events), (1, 1));
         assert_eq!(estimator.intervals.event_start(), Some(11));
     }
 
@@ -283,7 +283,7 @@ mod tests {
             ..packet(13, 30)
         };
         let arrived = estimator.handle_arrival(&marked, || 50.0);
-        assert_eq!((arrived.lost, arrived.new_event), (0, true));
+        assert_eq!((arrived.lost, arrived.new_events), (0, 1));
         assert_eq!(estimator.intervals.event_start(), Some(13));
     }
 
@@ -336,7 +336,7 @@ mod tests {
             ecn: Ecn::Ce,
             ..packet(11, 1_000)
         };
-        assert!(!estimator.handle_arrival(&marked, || 50.0).new_event);
+        assert_eq!(estimator.handle_arrival(&marked, || 50.0).new_events, 0);
         for seq in [12, 13] {
             // The mark stands, so that the event does.
             let arrived = estimator.handle_arrival(&packet(seq, 1_001), || 50.0);
@@ -347,13 +347,22 @@ mod tests {
 
     #[test]
     fn a_blackout_of_many_round_trips_is_many_events_and_bounded_work() {
-        let mut estimator = estimator();
-        estimator.handle_arrival(&packet(0, 0), || 50.0);
-        for seq in [1_u64 << 40, (1 << 40) + 1, (1 << 40) + 2] {
-            estimator.handle_arrival(&packet(seq, 3_600_000 + (seq & 3)), || 50.0);
+        for average in [Average::default(), Average::Plain(MAX_INTERVALS as u8)] {
+            let mut estimator = LossEstimator::new(&ReceiverConfig {
+                average,
+                ..ReceiverConfig::default()
+            });
+            estimator.handle_arrival(&packet(0, 0), || 50.0);
+            let mut events = 0;
+            for seq in [1_u64 << 40, (1 << 40) + 1, (1 << 40) + 2, (1 << 40) + 3] {
+                let arrival = packet(seq, 3_600_000 + (seq & 3));
+                events += estimator.handle_arrival(&arrival, || 50.0).new_events;
+            }
+            // An hour is 36,000 round trips of 2^40 / 36,000 packets.
+            assert!((35_998..=36_000).contains(&events), "{events}");
+            let mean = 1.0 / estimator.loss_event_rate().get() / (1_u64 << 40) as f64;
+            assert!((0.99..1.01).contains(&(mean * 36_000.0)), "{mean}");
         }
-        let p = estimator.loss_event_rate().get();
-        assert!(p > 0.0 && p < 1e-6, "{p}");
     }
 
     proptest! {
@@ -375,7 +384,7 @@ mod tests {
                 let p = estimator.loss_event_rate().get();
                 prop_assert!((0.0..=1.0).contains(&p));
                 // p rises on a new loss event, or where a merge takes a long interval's discount away.
-                prop_assert!(p <= previous * (1.0 + 1e-12) || arrived.new_event || arrived.merged, "{previous} to {p}");
+                prop_assert!(p <= previous * (1.0 + 1e-12) || arrived.new_events > 0 || arrived.merged, "{previous} to {p}");
                 previous = p;
             }
         }

@@ -153,13 +153,14 @@ impl Intervals {
         event.last = event.last.max(last);
     }
 
-    /// Takes back one loss of the event that packet `seq` belongs to. True if no loss of that event is
+    /// Takes back one loss of the event that packet `seq` belongs to, if it is remembered. True if no loss of that event is
     /// left, so that two intervals became one (RFC 5348 §6.1).
     pub(super) fn take_back(&mut self, seq: u64) -> bool {
         let events = &mut self.recent[..self.len];
         let Some(index) = events
             .iter()
             .position(|event| event.losses > 0 && event.start <= seq)
+            .filter(|index| seq <= events[*index].last)
         else {
             return false;
         };
@@ -372,6 +373,13 @@ mod tests {
             let is_same = (p(&intervals) / before - 1.0).abs() < 1e-12;
             assert_eq!(is_same, restores);
         }
+    }
+
+    #[test]
+    fn a_packet_above_all_losses_of_an_event_takes_nothing_of_it_back() {
+        let (mut intervals, start) = intervals(&[100, 50], true);
+        assert!(!intervals.take_back(start + 1));
+        assert!(intervals.take_back(start));
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub struct Counters {
     pub duplicate: u64,
     /// Received with a congestion mark.
     pub marked: u64,
-    /// Arrivals that began a loss event: a gap that begins several counts once.
+    /// Loss events that began, those included that were taken back since.
     pub loss_events: u64,
 }
 
@@ -149,7 +149,7 @@ impl Receiver {
             return arrived;
         }
         self.count(arrival, arrived);
-        let p_rose = arrived.new_event && self.p_rises();
+        let p_rose = arrived.new_events > 0 && self.p_rises();
         let rtt_unknown = self.estimator.round_trip_time().is_none();
         self.note(arrival, p_rose || arrived.merged || rtt_unknown);
         arrived
@@ -243,7 +243,7 @@ impl Receiver {
             .lost
             .saturating_add(arrived.lost)
             .saturating_sub(u64::from(arrived.recovered));
-        self.counters.loss_events += u64::from(arrived.new_event);
+        self.counters.loss_events += arrived.new_events;
     }
 }
 

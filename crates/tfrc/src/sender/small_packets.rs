@@ -21,11 +21,12 @@ pub(super) struct SmallPackets {
 }
 
 impl SmallPackets {
-    /// Notes a packet. The mean is over the last four loss intervals, 4/p packets (RFC 5348 §4.1).
+    /// Notes a packet. The mean is over the last four loss intervals, 4/p packets (RFC 5348 §4.1). One
+    /// without a byte counts as one of a byte, or headers would leave nothing of X.
     pub(super) fn handle_sent(&mut self, now: Instant, size: Bytes, p: LossEventRate) {
         self.packets = (self.packets + 1.0).min(LONGEST_MEAN);
         let weight = (p.get() / 4.0).max(1.0 / self.packets);
-        self.mean += weight * (size.as_f64() - self.mean);
+        self.mean += weight * (size.as_f64().max(1.0) - self.mean);
         self.last = Some(now);
     }
 
@@ -64,6 +65,14 @@ mod tests {
         let mut packets = SmallPackets::default();
         send(&mut packets, &[20, 60], 0.0);
         assert!((packets.payload_share() - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn packets_without_a_byte_leave_a_part_of_the_rate() {
+        let mut packets = SmallPackets::default();
+        send(&mut packets, &[1_000], 1.0);
+        send(&mut packets, &[0; 1_000], 1.0);
+        assert!((packets.payload_share() - 1.0 / 41.0).abs() < 1e-12);
     }
 
     #[test]

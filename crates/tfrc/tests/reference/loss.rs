@@ -93,10 +93,12 @@ impl Losses {
             self.lost.insert(loss);
             arrived.lost += 1;
             let at = self.nominal_time(loss);
-            arrived.new_event |= self.congestion(loss, at, highest_before, &first_interval);
+            arrived.new_events +=
+                u64::from(self.congestion(loss, at, highest_before, &first_interval));
         }
         if marked {
-            arrived.new_event |= self.congestion(seq, arrival.at, highest_before, &first_interval);
+            arrived.new_events +=
+                u64::from(self.congestion(seq, arrival.at, highest_before, &first_interval));
         }
         arrived
     }

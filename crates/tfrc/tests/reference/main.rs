@@ -109,7 +109,7 @@ fn follow_receiver(seed: u64, covered: &mut Covered) {
         covered.duplicates += u64::from(arrived.duplicate);
         covered.losses += arrived.lost;
         covered.recovered += u64::from(arrived.recovered);
-        covered.events += u64::from(arrived.new_event);
+        covered.events += arrived.new_events;
         covered.merged += u64::from(arrived.merged);
         let closed = model.losses().closed();
         covered.discounted += u64::from(closed.iter().any(|(_, discount)| *discount < 1.0));

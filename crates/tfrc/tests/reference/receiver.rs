@@ -59,7 +59,7 @@ impl Receiver {
 
         // "if no feedback packet was sent when the feedback timer last expired"
         let mut expire = !data_waited && self.timer.is_none_or(|timer| timer <= arrival.at);
-        if arrived.new_event {
+        if arrived.new_events > 0 {
             let previous = std::mem::replace(&mut self.p, self.losses.loss_event_rate());
             expire |= self.p > previous;
         }

@@ -63,7 +63,7 @@ fn intervals_average_to_their_loss_event_rate() {
                 // A packet every 10 ms and a round trip of 5 ms: every mark is an event.
                 let arrival = packet(seq, seq * 10, 5, i == 0);
                 let arrived = estimator.handle_arrival(&arrival, || *first as f64);
-                assert_eq!(arrived.new_event, i == 0);
+                assert_eq!(arrived.new_events, u64::from(i == 0));
                 seq += 1;
             }
         }
@@ -104,7 +104,7 @@ struct Step {
     #[serde(default)]
     lost: u64,
     #[serde(default)]
-    event: bool,
+    events: u64,
     #[serde(default)]
     recovered: bool,
     #[serde(default)]
@@ -127,7 +127,7 @@ fn arrivals_group_into_their_loss_events() {
                 duplicate: step.duplicate,
                 lost: step.lost,
                 recovered: step.recovered,
-                new_event: step.event,
+                new_events: step.events,
                 merged: step.merged,
             };
             assert_eq!(arrived, expected, "{what}");
