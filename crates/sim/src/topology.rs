@@ -61,6 +61,13 @@ pub enum TopologyError {
         /// Which link.
         link: usize,
     },
+    /// The queue's discipline has settings that make no sense.
+    Discipline {
+        /// Which link.
+        link: usize,
+        /// Which setting, and what it must be.
+        problem: &'static str,
+    },
     /// The link begins or ends at a node of another network.
     UnknownNode {
         /// Which link.
@@ -88,6 +95,7 @@ impl fmt::Display for TopologyError {
             Self::ZeroQueue { link } => {
                 write!(f, "link {link}: queue holds nothing; let it hold a packet")
             }
+            Self::Discipline { link, problem } => write!(f, "link {link}: {problem}"),
             Self::UnknownNode { link } => {
                 write!(f, "link {link}: an end is no node of this network")
             }
@@ -128,6 +136,9 @@ impl Topology {
         }
         if is_zero(config.queue) {
             return Err(TopologyError::ZeroQueue { link });
+        }
+        if let Some(problem) = config.discipline.problem() {
+            return Err(TopologyError::Discipline { link, problem });
         }
         if to.0 as usize >= self.nodes.len() {
             return Err(TopologyError::UnknownNode { link });
@@ -217,6 +228,7 @@ fn is_zero(queue: QueueLimit) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_link::{Discipline, RedConfig};
 
     fn link() -> LinkConfig {
         LinkConfig::default()
@@ -254,6 +266,17 @@ mod tests {
             let refused = net.add_link(a, b, LinkConfig { queue, ..link() });
             assert_eq!(refused, Err(TopologyError::ZeroQueue { link: 0 }));
         }
+        let discipline = Discipline::Red(RedConfig::between(50.0, 10.0));
+        let refused = net.add_link(
+            a,
+            b,
+            LinkConfig {
+                discipline,
+                ..link()
+            },
+        );
+        let message = refused.map_err(|error| error.to_string());
+        assert_eq!(message, Err("link 0: RED: max must be above min".into()));
         let stranger = NodeId(7);
         let refused = net.add_link(a, stranger, link());
         assert_eq!(refused, Err(TopologyError::UnknownNode { link: 0 }));

@@ -52,6 +52,38 @@ pub enum Discipline {
     Pie(PieConfig),
 }
 
+impl Discipline {
+    /// What is wrong with its settings, if something is: a link with such would run, but not as meant.
+    pub fn problem(&self) -> Option<&'static str> {
+        let conditions: &[(bool, &'static str)] = match self {
+            Self::DropTail => &[],
+            Self::Red(red) => &[
+                (red.min >= 0.0, "RED: min must be at least 0"),
+                (red.max > red.min, "RED: max must be above min"),
+                (
+                    red.max_p > 0.0 && red.max_p <= 1.0,
+                    "RED: max_p must be above 0 and at most 1",
+                ),
+                (
+                    red.weight > 0.0 && red.weight <= 1.0,
+                    "RED: weight must be above 0 and at most 1",
+                ),
+                (
+                    red.mean_packet > Bytes::ZERO,
+                    "RED: mean_packet must be above 0",
+                ),
+            ],
+            Self::CoDel(codel) | Self::FqCoDel(FqCoDelConfig { codel, .. }) => &[(
+                codel.interval > Duration::ZERO,
+                "CoDel: interval must be above 0",
+            )],
+            Self::Pie(pie) => &[(pie.target > Duration::ZERO, "PIE: target must be above 0")],
+        };
+        let broken = conditions.iter().find(|(holds, _)| !holds);
+        broken.map(|(_, problem)| *problem)
+    }
+}
+
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
