@@ -144,13 +144,20 @@ impl Call {
     /// Brings the events of all parts together, and passes on those of the session that concern media.
     fn collect_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
-            match (event.kind, &mut self.sender, &mut self.receiver) {
-                (EventKind::RateControl(Trace::Feedback { rtt_sample, .. }), Some(sender), _) => {
-                    if let Some(path) = self.session.path() {
+            match event.kind {
+                EventKind::RateControl(Trace::Feedback { rtt_sample, .. }) => {
+                    if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
                         sender.observe_feedback(event.at, rtt_sample, &path);
                     }
                 }
-                (EventKind::PeerChanged { .. }, _, Some(receiver)) => receiver.reset(event.at),
+                EventKind::PeerChanged { .. } => {
+                    if let Some(sender) = &mut self.sender {
+                        sender.reset(event.at);
+                    }
+                    if let Some(receiver) = &mut self.receiver {
+                        receiver.reset(event.at);
+                    }
+                }
                 _ => {}
             }
             self.note(CallEvent::Session(event));

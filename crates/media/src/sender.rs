@@ -75,6 +75,13 @@ impl SendingSide {
         self.policy.observe_feedback(now, sample, path);
     }
 
+    /// Another peer took the place of the one before, on a path of its own.
+    pub fn reset(&mut self, now: Instant) {
+        let before = self.policy.stretched();
+        self.policy.forget_path();
+        self.note_deadline(now, before);
+    }
+
     /// What to make of the picture captured at `now`; `None` if it is better not encoded.
     pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);

@@ -230,11 +230,12 @@ impl Sender {
         }
     }
 
-    /// Holds X to what the application can use; [`Rate::INFINITY`] takes the bound away. A sender may
+    /// Holds [`Sender::allowed_rate`] to what the application can use; [`Rate::INFINITY`] takes the bound away. A sender may
     /// always send less than it is allowed to, and one that says so in advance paces accordingly: its
     /// data leaves evenly instead of in bursts that only its own queue on the path would smooth.
     pub fn set_ceiling(&mut self, ceiling: Rate) {
-        self.ceiling = ceiling.min(MAX_RATE).max(self.floor());
+        let with_headers = ceiling / self.payload_share;
+        self.ceiling = with_headers.min(MAX_RATE).max(self.floor());
         if self.allowed > self.ceiling {
             (self.allowed, self.bound) = (self.ceiling, Bound::Application);
             self.set_pace();

@@ -472,6 +472,27 @@ fn small_packets_get_the_rate_of_large_ones_less_their_headers() {
     assert!((sender.instantaneous_rate().bytes_per_sec() / rate - 1.0).abs() < 1e-9);
 }
 
+/// An application that sets what it is told, as a bound or not, must not lower it each time.
+#[test]
+fn a_ceiling_counts_no_headers_either() {
+    let mut sender = Sender::new(
+        Instant::ZERO,
+        SenderConfig {
+            small_packets: true,
+            ..config()
+        },
+    );
+    sender.handle_sent(Instant::ZERO, Bytes::new(40));
+    sender.handle_feedback(at(100), &report(at(100), 0.0, 0.0));
+    let rate = sender.allowed_rate();
+    for _ in 0..3 {
+        sender.set_ceiling(sender.allowed_rate());
+    }
+    assert_eq!(sender.allowed_rate(), rate);
+    sender.set_ceiling(rate / 2.0);
+    assert_eq!(sender.allowed_rate(), rate / 2.0);
+}
+
 /// At X = 2·X_recv less headers a sender of packets as small as the headers would never start.
 #[test]
 fn small_packets_do_not_keep_slow_start_from_doubling() {

@@ -1,0 +1,175 @@
+use super::*;
+use proptest::prelude::*;
+use tfrc::units::LossEventRate;
+
+const INTERVAL: Duration = Duration::from_millis(40);
+
+fn path(kbps: f64, rtt_ms: u64) -> Path {
+    Path {
+        allowed_rate: Rate::from_bits_per_sec(kbps * 1e3),
+        instantaneous_rate: Rate::from_bits_per_sec(kbps * 1e3),
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        loss_event_rate: LossEventRate::ZERO,
+        receive_rate: Rate::ZERO,
+    }
+}
+
+fn policy(interval: Duration) -> Policy {
+    let config = PolicyConfig {
+        playout: Duration::from_millis(10),
+        ..PolicyConfig::new(interval)
+    };
+    Policy::new(config, Bytes::ZERO, 1.0)
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+#[test]
+fn a_good_path_carries_one_interval_of_x() {
+    let mut policy = policy(INTERVAL);
+    let path = path(3_000.0, 60);
+    let target = policy.target(at(0), &path, Bytes::ZERO).unwrap();
+    assert_eq!(target.size, Bytes::new(15_000));
+    assert_eq!(target.deadline, PolicyConfig::DEADLINE);
+    let behind = policy.target(at(40), &path, Bytes::new(5_000)).unwrap();
+    assert_eq!(behind.size, Bytes::new(10_000));
+}
+
+/// (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1000 B, of 10 kB an interval.
+#[test]
+fn equation_6_3_binds_where_the_deadline_is_shorter_than_the_interval() {
+    let mut policy = policy(Duration::from_millis(100));
+    let target = policy.target(at(0), &path(800.0, 100), Bytes::new(1_000));
+    assert_eq!(target.unwrap().size, Bytes::new(8_000));
+}
+
+#[test]
+fn queueing_delays_media_in_full() {
+    let mut policy = policy(Duration::from_millis(100));
+    policy.observe_feedback(at(0), Duration::from_millis(100), &path(1_000.0, 100));
+    policy.observe_feedback(at(1), Duration::from_millis(120), &path(1_000.0, 120));
+    // 50 + 20 ms in place of 60.
+    let target = policy.target(at(2), &path(800.0, 120), Bytes::ZERO);
+    assert_eq!(target.unwrap().size, Bytes::new(7_000));
+}
+
+#[test]
+fn a_longer_path_to_another_peer_is_no_queue() {
+    let long = path(800.0, 160);
+    let size = |policy: &mut Policy, ms| {
+        let target = policy.target(at(ms), &long, Bytes::ZERO).unwrap();
+        (target.size, target.stretched)
+    };
+    let mut policy = policy(Duration::from_millis(100));
+    policy.observe_feedback(at(0), Duration::from_millis(20), &path(800.0, 20));
+    policy.observe_feedback(at(1), Duration::from_millis(160), &long);
+    assert!(size(&mut policy, 2).1);
+    policy.forget_path();
+    policy.observe_feedback(at(3), Duration::from_millis(160), &long);
+    // 150 − 80 − 10 ms at 100 kB/s.
+    assert_eq!(size(&mut policy, 4), (Bytes::new(6_000), false));
+}
+
+#[test]
+fn equation_6_4_tells_what_is_too_late() {
+    let policy = policy(INTERVAL);
+    let path = path(3_000.0, 60);
+    let size = Bytes::new(15_000);
+    // 30 + 40 + 10 ms, of which 5 may be used up: 75 ms may have passed.
+    assert!(policy.is_in_time(at(174), at(100), size, &path));
+    assert!(!policy.is_in_time(at(175), at(100), size, &path));
+}
+
+#[test]
+fn no_frame_is_coded_behind_what_lasts_until_the_next() {
+    let mut policy = policy(INTERVAL);
+    let path = path(3_000.0, 60);
+    assert!(policy.target(at(0), &path, Bytes::new(11_000)).is_some());
+    assert_eq!(policy.target(at(0), &path, Bytes::new(12_000)), None);
+}
+
+#[test]
+fn a_path_too_long_stretches_the_deadline_and_returns_with_hysteresis() {
+    let mut policy = policy(INTERVAL);
+    let (short, long) = (path(3_000.0, 60), path(3_000.0, 290));
+    assert!(!policy.target(at(0), &short, Bytes::ZERO).unwrap().stretched);
+    let target = policy.target(at(40), &long, Bytes::ZERO).unwrap();
+    // 145 + 10 ms and half an interval.
+    assert_eq!(policy.stretched(), Some(Duration::from_millis(175)));
+    assert_eq!(target.deadline, Duration::from_millis(175));
+    assert!(target.stretched);
+    assert_eq!(target.size, Bytes::new(7_500));
+    let stretched =
+        |policy: &mut Policy, ms, path| policy.target(at(ms), path, Bytes::ZERO).unwrap().stretched;
+    assert!(stretched(&mut policy, 100, &short));
+    assert!(stretched(&mut policy, 1_099, &short));
+    assert!(!stretched(&mut policy, 1_100, &short));
+    // 15 ms suffice for a third of an interval: enough to stay, not to return.
+    let border = path_with_room(15);
+    assert!(!stretched(&mut policy, 1_140, &border));
+    assert!(stretched(&mut policy, 1_180, &long));
+    assert!(stretched(&mut policy, 9_000, &border));
+    assert!(stretched(&mut policy, 19_000, &border));
+}
+
+fn path_with_room(ms: u64) -> Path {
+    path(3_000.0, 2 * (150 - 10 - ms))
+}
+
+#[test]
+fn what_the_encoder_stays_below_its_target_is_asked_for_on_top() {
+    let mut policy = policy(INTERVAL);
+    for _ in 0..100 {
+        policy.observe_frame(&CodedFrame {
+            preparation: Duration::ZERO,
+            target: Some(Bytes::new(10_000)),
+            scan: Bytes::new(9_500),
+            wire: Bytes::new(9_800),
+        });
+    }
+    let target = policy
+        .target(at(0), &path(3_000.0, 60), Bytes::ZERO)
+        .unwrap();
+    assert!(
+        (15_290..=15_310).contains(&target.size.get()),
+        "{}",
+        target.size
+    );
+}
+
+#[test]
+fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
+    let mut policy = policy(INTERVAL);
+    let slow = path(80.0, 60);
+    policy.observe_frame(&CodedFrame {
+        preparation: Duration::ZERO,
+        target: Some(Bytes::new(400)),
+        scan: Bytes::new(2_500),
+        wire: Bytes::new(2_600),
+    });
+    assert_eq!(policy.target(at(0), &slow, Bytes::new(100)), None);
+    let target = policy.target(at(10), &slow, Bytes::ZERO).unwrap();
+    assert_eq!(target.size, Bytes::new(2_600));
+    // 30 + 10 ms and twice 260 ms.
+    assert_eq!(target.deadline, Duration::from_millis(560));
+}
+
+proptest! {
+    #[test]
+    fn targets_are_never_more_than_an_interval_unless_nothing_less_is_worth_it(
+        kbps in 0.0..1e7f64,
+        rtt in 0..4_000u64,
+        queued in 0..10_000_000u64,
+        now in any::<u64>(),
+    ) {
+        let mut policy = policy(INTERVAL);
+        let path = path(kbps, rtt);
+        if let Some(target) = policy.target(Instant::from_nanos(now), &path, Bytes::new(queued)) {
+            prop_assert!(target.size <= path.allowed_rate * INTERVAL);
+            prop_assert!(target.deadline >= PolicyConfig::DEADLINE);
+            prop_assert!(target.deadline <= LONGEST_DEADLINE);
+        }
+    }
+}
