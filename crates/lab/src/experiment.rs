@@ -261,7 +261,7 @@ impl Definition {
         })?;
         match definition.verify() {
             Ok(()) => Ok(definition),
-            Err((needle, what)) => Err(wrong(text.find(&needle).unwrap_or(0), what)),
+            Err((needle, what)) => Err(wrong(locate(text, &needle), what)),
         }
     }
 
@@ -275,6 +275,17 @@ impl Definition {
         definition.verify().map_err(|(_, what)| what)?;
         Ok(definition)
     }
+}
+
+/// Where a key is given a value, or a quoted text stands; the beginning if nowhere.
+fn locate(text: &str, needle: &str) -> usize {
+    let is_of_a_word = |c: char| c.is_alphanumeric() || c == '_';
+    let found = text.match_indices(needle).find(|(at, _)| {
+        let before = text[..*at].chars().next_back();
+        let after = text[at + needle.len()..].trim_start();
+        needle.starts_with('"') || after.starts_with('=') && !before.is_some_and(is_of_a_word)
+    });
+    found.map_or(0, |(at, _)| at)
 }
 
 /// Changes one parameter of the scenario in the document.
@@ -453,6 +464,13 @@ source = "figure 19"
         assert!(told.contains("a check needs low, high or both"), "{told}");
         let told = error(&with("takes = \"1s\"", "takes = \"1s\"\nseeds = 0"));
         assert_eq!(told, "experiments/e.toml:6: seeds: from 1 to 1000 seeds");
+    }
+
+    #[test]
+    fn a_key_is_found_where_it_is_given_a_value() {
+        let text = "notes = \"max is 5\"\nmax_p = 0.1\nqueue = { climax = 1, max = 5 }\n";
+        assert_eq!(locate(text, "max"), text.find("max = 5").unwrap());
+        assert_eq!(locate(text, "min"), 0);
     }
 
     #[test]

@@ -38,8 +38,8 @@ struct Case {
 
 impl Scenario for FairShare {
     fn verify(&self) -> Result<(), Impossible> {
-        let some = !self.queues.is_empty() && self.queues.iter().all(|q| q.verify().is_ok());
-        require(some, "queues", "one or more, each of at least 1 packet")?;
+        require(!self.queues.is_empty(), "queues", "one or more")?;
+        self.queues.iter().try_for_each(|queue| queue.verify())?;
         require(!self.rates.is_empty(), "rates", "one or more")?;
         let sound = |pairs: &usize| (1..=5_000).contains(pairs);
         let pairs = !self.pairs.is_empty() && self.pairs.iter().all(sound);

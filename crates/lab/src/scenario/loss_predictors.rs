@@ -40,8 +40,8 @@ const LEARNT: usize = 33;
 impl Scenario for LossPredictors {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.rates.is_empty(), "rates", "one or more")?;
-        let some = !self.queues.is_empty() && self.queues.iter().all(|q| q.verify().is_ok());
-        require(some, "queues", "one or more, each of at least 1 packet")?;
+        require(!self.queues.is_empty(), "queues", "one or more")?;
+        self.queues.iter().try_for_each(|queue| queue.verify())?;
         let few = self.tcp_flows.iter().all(|count| *count <= 5_000);
         require(
             few && !self.tcp_flows.is_empty(),
