@@ -1,6 +1,6 @@
 //! One test a check, named by its number.
 
-use evenkeel_conform::{Check, Clock, all, simulate};
+use evenkeel_conform::{Check, Clock, Log, all, simulate};
 
 /// `b_3_1_16` is the test of `B.3.1-16`.
 fn id(name: &str) -> String {
@@ -105,6 +105,18 @@ fn the_second_list_is_numbered_through_and_quotes_its_sections() {
             "{}",
             check.id
         );
+    }
+}
+
+#[test]
+fn a_run_without_a_packet_passes_no_check() {
+    for check in all() {
+        for rfc in check.rfc {
+            let logs: Vec<_> = check.runs.iter().map(|_| Log::default()).collect();
+            let passes =
+                [Clock::Virtual, Clock::Real].map(|clock| check.judge(&logs, clock, *rfc).pass);
+            assert_eq!(passes, [false; 2], "{} ({})", check.id, check.title);
+        }
     }
 }
 
