@@ -52,7 +52,7 @@ ignored! {
     BadRtcp => "bad_rtcp",
     /// TFRC feedback for a packet that was never sent, not yet, or too long ago.
     StaleFeedback => "stale_feedback",
-    /// TFRC feedback that is not newer than one already handled.
+    /// TFRC feedback about an earlier packet than the feedback before, or the same once more.
     Replayed => "replayed",
     /// The session is closed.
     Closed => "closed",

@@ -218,7 +218,8 @@ impl Sender {
         }
     }
 
-    /// Notes that a packet of this size left at `now`, whether or not it was due.
+    /// Notes that a packet of this size left at `now`, whether or not it was due. One of no byte would be
+    /// free: a caller that sends such counts headers.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes) {
         self.sent_since_timer = true;
