@@ -57,7 +57,7 @@ const CASES: [Case; 5] = [
         name: "sender_feedback",
         what: "sender, one feedback",
         target: 600.0,
-        budget: 800.0,
+        budget: 600.0,
         run: feed_back_all,
     },
     Case {

@@ -8,6 +8,7 @@ use crate::units::{Bytes, LossEventRate, Rate};
 /// X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).
 ///
 /// Infinite at p = 0, where the equation does not bind, and at R = 0.
+#[inline]
 pub fn rate(segment: Bytes, rtt: Duration, p: LossEventRate) -> Rate {
     let denominator = rtt.as_secs_f64() * f(sqrt(p.get()));
     if denominator > 0.0 {

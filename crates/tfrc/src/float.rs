@@ -5,30 +5,35 @@
 /// Newton's method on the significand comes within a unit of the last place, and one exact comparison
 /// rounds. A tie cannot occur: the square of a number of exactly 54 bits has more significant bits than
 /// the argument.
+#[inline]
 pub(crate) fn sqrt(x: f64) -> f64 {
-    if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&x) {
+    let bits = x.to_bits();
+    let exponent = bits >> 52;
+    // Zero, a subnormal, infinity, NaN, or a sign.
+    if exponent.wrapping_sub(1) >= 0x7fe {
         return sqrt_of_other(x);
     }
-    let bits = x.to_bits();
-    let fraction = bits & (ONE - 1);
-    let exponent = (bits >> 52) as i64 - 1_023;
-    // x = square · 4^half, 1 ≤ square < 4: an odd exponent lends one bit.
-    let (half, odd) = (exponent >> 1, (exponent & 1) as u64);
-    let square = f64::from_bits(fraction | (1_023 + odd) << 52);
     // Half the exponent and half the fraction is too large by 6 % at most. Each step halves the square
     // of the relative error, so four leave less than rounding does.
-    let mut root = f64::from_bits((square.to_bits() >> 1) + (1_023 << 51));
+    let mut root = f64::from_bits((bits >> 1) + (1_023 << 51));
     for _ in 0..4 {
-        root = 0.5 * (root + square / root);
+        root = 0.5 * (root + x / root);
     }
-    // In units of 2^-52: 2^52 ≤ root ≤ 2^53. What it leaves of the square is below 2^55, so that the low
-    // bits tell it. The nearest root is the one with −root < rest ≤ root.
-    let root = root.to_bits() - (1_022 << 52);
-    let rest = ((fraction | ONE) << (52 + odd)).wrapping_sub(root.wrapping_mul(root)) as i64;
-    let up = u64::from(rest > root as i64);
-    let down = u64::from(rest <= -(root as i64));
-    // At 2^53 the exponent takes the carry.
-    f64::from_bits(root + up - down + ((1_022 + half) << 52) as u64)
+    // The significand in units of 2^-52: 2^52 ≤ significand ≤ 2^53. What its square leaves of that of x,
+    // which an odd exponent lends one bit, is below 2^55, so that the low bits tell it. The nearest root
+    // is the one with −significand < rest ≤ significand.
+    let root = root.to_bits();
+    let (half, odd) = ((exponent + 1) >> 1, (exponent + 1) & 1);
+    let significand = root - ((510 + half) << 52);
+    let rest = (bits << 52 << odd).wrapping_sub(significand.wrapping_mul(significand)) as i64;
+    let significand = significand as i64;
+    f64::from_bits(if rest > significand {
+        root + 1
+    } else if rest <= -significand {
+        root - 1
+    } else {
+        root
+    })
 }
 
 /// What is not positive, normal and finite.
@@ -44,8 +49,6 @@ fn sqrt_of_other(x: f64) -> f64 {
     }
 }
 
-/// The leading bit of a significand.
-const ONE: u64 = 1 << 52;
 /// 2^108 and its root.
 const EXP2_108: f64 = f64::from_bits((1_023 + 108) << 52);
 const EXP2_54: f64 = f64::from_bits((1_023 + 54) << 52);

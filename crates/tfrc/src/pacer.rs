@@ -68,9 +68,14 @@ impl Pacer {
 
     /// The rate from now on, and the round-trip time that goes with it.
     pub fn set_rate(&mut self, rate: Rate, rtt: Option<Duration>) {
+        self.set_pace(rate, rtt.map(Nanos::from));
+    }
+
+    /// [`Pacer::set_rate`], without the conversion.
+    pub(crate) fn set_pace(&mut self, rate: Rate, rtt: Option<Nanos>) {
         self.rate = rate;
-        self.round_trip = rtt.map_or(Nanos::ZERO, Nanos::from);
-        self.credit = self.burst.min(rtt.unwrap_or(CREDIT_BEFORE_ANY).into());
+        self.round_trip = rtt.unwrap_or(Nanos::ZERO);
+        self.credit = self.burst.min(rtt.unwrap_or(CREDIT_BEFORE_ANY.into()));
         if let Some(size) = self.size {
             self.spacing = size.time_at(rate);
             self.due = self.nominal + self.spacing;

@@ -81,20 +81,29 @@ impl Nanos {
     pub(crate) const ZERO: Self = Self(0);
     const MAX: Self = Self(u64::MAX);
 
+    /// In seconds, as [`Duration::as_secs_f64`] has it.
+    #[inline]
+    pub(crate) const fn as_secs_f64(self) -> f64 {
+        let (secs, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        secs as i64 as f64 + nanos as i64 as f64 / 1e9
+    }
+
     /// Seconds to the nearest nanosecond, to the even one if there are two: exactly
     /// [`Duration::try_from_secs_f64`], without its call. Zero for NaN and what is negative.
     #[inline]
     pub(crate) const fn from_secs(secs: f64) -> Self {
+        // Adding 2^52 rounds to the nearest whole number, which is then what the bits count up from it.
+        // Below 2^40 the product is off by 2^-13 at most: where the whole is farther than that from a tie,
+        // rounding is sure. What is negative has the sign as its highest bit, and NaN has more than 2^40.
+        let product = secs * 1e9;
+        if product.to_bits() < EXP2_40.to_bits() {
+            let shifted = product + EXP2_52;
+            if (product - (shifted - EXP2_52)).abs() < 0.4995 {
+                return Self(shifted.to_bits() - EXP2_52.to_bits());
+            }
+        }
         if secs.is_nan() || secs <= 0.0 {
             return Self::ZERO;
-        }
-        // The product is off by 2^-53 of itself at most: where its fraction is farther than that from a
-        // half, and the whole is exact, rounding is sure.
-        let product = secs * 1e9;
-        let whole = product as i64;
-        let above = product - whole as f64 - 0.5;
-        if product < EXP2_50 && above.abs() > product / EXP2_50 {
-            return Self(whole as u64 + (above > 0.0) as u64);
         }
         let bits = secs.to_bits();
         let exponent = (bits >> 52) as u32;
@@ -121,8 +130,10 @@ impl Nanos {
     }
 }
 
-/// 2^50: below it a product of seconds and 10⁹ has at least two binary places.
-const EXP2_50: f64 = (1u64 << 50) as f64;
+/// In nanoseconds 18 minutes.
+const EXP2_40: f64 = (1u64 << 40) as f64;
+/// From here on every number is whole.
+const EXP2_52: f64 = (1u64 << 52) as f64;
 
 impl From<Duration> for Nanos {
     fn from(duration: Duration) -> Self {
@@ -133,6 +144,22 @@ impl From<Duration> for Nanos {
 impl From<Nanos> for Duration {
     fn from(nanos: Nanos) -> Self {
         Self::from_nanos(nanos.0)
+    }
+}
+
+impl Add for Nanos {
+    type Output = Self;
+
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl Sub for Nanos {
+    type Output = Self;
+
+    fn sub(self, rhs: Self) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
     }
 }
 

@@ -36,17 +36,18 @@ impl ReceiveRates {
     /// the first report.
     pub(super) fn update(&mut self, rate: Rate, now: Instant, rtt: Nanos) {
         let oldest = now - rtt * 2;
-        let kept = self.set;
-        let fresh = kept[..self.len]
-            .iter()
-            .filter(|(_, at)| *at >= oldest)
-            .take(N - 1);
-        let mut len = 1;
-        for entry in fresh {
-            self.set[len] = *entry;
+        let (mut len, mut moved) = (0, (rate, now));
+        for index in 0..self.len {
+            let entry = self.set[index];
+            if entry.1 >= oldest {
+                self.set[len] = moved;
+                (len, moved) = (len + 1, entry);
+            }
+        }
+        if len < N {
+            self.set[len] = moved;
             len += 1;
         }
-        self.set[0] = (rate, now);
         self.len = len;
     }
 
@@ -89,8 +90,9 @@ const INSTANTS: usize = 16;
 /// for data-limited; so here are sixteen, and the bookkeeping becomes simpler.
 #[derive(Clone, Debug)]
 pub(super) struct DataLimit {
-    used_up: [Option<Instant>; INSTANTS],
-    newest: usize,
+    /// The one noted after `i` others is at place `i` modulo their number.
+    used_up: [Instant; INSTANTS],
+    noted: u64,
     spacing: Nanos,
     /// An instant before this is not noted.
     next: Instant,
@@ -99,8 +101,8 @@ pub(super) struct DataLimit {
 impl DataLimit {
     pub(super) fn new(rtt: Duration) -> Self {
         Self {
-            used_up: [None; INSTANTS],
-            newest: 0,
+            used_up: [Instant::ZERO; INSTANTS],
+            noted: 0,
             spacing: Nanos::from(rtt) / 4,
             next: Instant::ZERO,
         }
@@ -109,15 +111,18 @@ impl DataLimit {
     /// The round-trip time from now on.
     pub(super) fn set_round_trip(&mut self, rtt: Nanos) {
         self.spacing = rtt / 4;
-        self.next = self.used_up[self.newest].map_or(Instant::ZERO, |at| at + self.spacing);
+        self.next = match self.noted {
+            0 => Instant::ZERO,
+            noted => self.used_up[place(noted - 1)] + self.spacing,
+        };
     }
 
     /// The sender sent all that it was allowed to.
     #[inline]
     pub(super) fn handle_permission_used(&mut self, now: Instant) {
         if now >= self.next {
-            self.newest = (self.newest + 1) % INSTANTS;
-            self.used_up[self.newest] = Some(now);
+            self.used_up[place(self.noted)] = now;
+            self.noted += 1;
             self.next = now + self.spacing;
         }
     }
@@ -126,13 +131,18 @@ impl DataLimit {
     pub(super) fn covers(&self, sent_at: Instant, rtt: Nanos) -> bool {
         // Instants are a quarter of a round trip apart, so the one that stands for the start of the
         // interval may lie as much before it.
-        let start = sent_at.nanos_since(Instant::ZERO + rtt + rtt / 4);
-        let whole = Instant::ZERO + rtt + rtt / 4 <= sent_at;
-        let newest_first = (0..INSTANTS).map(|age| (self.newest + INSTANTS - age) % INSTANTS);
-        !newest_first
-            .filter_map(|index| self.used_up[index])
-            .any(|at| (!whole || at > Instant::ZERO + start) && at <= sent_at)
+        let reach = rtt + rtt / 4;
+        // Newest first, and none is older than the one before it: the newest up to `sent_at` decides.
+        let used_up = (self.noted.saturating_sub(INSTANTS as u64)..self.noted)
+            .rev()
+            .map(|index| self.used_up[place(index)])
+            .find(|at| *at <= sent_at);
+        used_up.is_none_or(|at| sent_at.nanos_since(at) >= reach)
     }
+}
+
+const fn place(index: u64) -> usize {
+    index as usize % INSTANTS
 }
 
 #[cfg(test)]

@@ -106,6 +106,9 @@ pub struct Sender {
     config: SenderConfig,
     /// X, headers included where they count (RFC 4828 §3).
     allowed: Rate,
+    /// s / t_mbi.
+    floor: Rate,
+    min_nofeedback: Nanos,
     /// What headers leave of X; 1 where they do not count.
     payload_share: f64,
     bound: Bound,
@@ -131,6 +134,8 @@ impl Sender {
         let allowed = Rate::from_bytes_per_sec(config.segment_size.as_f64());
         Self {
             allowed,
+            floor: allowed / MAX_BACKOFF,
+            min_nofeedback: config.min_nofeedback.into(),
             payload_share: 1.0,
             bound: Bound::Unknown,
             p: LossEventRate::ZERO,
@@ -152,10 +157,8 @@ impl Sender {
     /// sent; `now` is when it arrived.
     pub fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) -> Trace {
         let first = self.rtt.smoothed().is_none();
-        let sample = now
-            .saturating_since(feedback.sent_at)
-            .saturating_sub(feedback.delay)
-            .max(MIN_RTT);
+        let delayed = now.nanos_since(feedback.sent_at);
+        let sample = (delayed - feedback.delay.into()).max(MIN_RTT.into());
         self.rtt.update(sample);
         let p_rose = feedback.loss_event_rate > self.p;
         self.p = feedback.loss_event_rate;
@@ -178,7 +181,7 @@ impl Sender {
             instantaneous_rate: self.instantaneous_rate(),
             bound: self.bound,
             rtt: self.round_trip().into(),
-            rtt_sample: sample,
+            rtt_sample: sample.into(),
             receive_rate: self.receive_rate,
             loss_event_rate: self.p,
             data_limited,
@@ -236,7 +239,7 @@ impl Sender {
     /// data leaves evenly instead of in bursts that only its own queue on the path would smooth.
     pub fn set_ceiling(&mut self, ceiling: Rate) {
         let with_headers = ceiling / self.payload_share;
-        self.ceiling = with_headers.min(MAX_RATE).max(self.floor());
+        self.ceiling = with_headers.min(MAX_RATE).max(self.floor);
         if self.allowed > self.ceiling {
             (self.allowed, self.bound) = (self.ceiling, Bound::Application);
             self.set_pace();
@@ -281,29 +284,32 @@ impl Sender {
     }
 
     fn round_trip(&self) -> Nanos {
-        match self.rtt.smoothed() {
-            Some(rtt) => rtt.max(MIN_RTT.into()),
-            None => FIRST_NOFEEDBACK.into(),
-        }
-    }
-
-    /// s / t_mbi.
-    fn floor(&self) -> Rate {
-        Rate::from_bytes_per_sec(self.segment_size().as_f64() / MAX_BACKOFF)
+        let before_any = FIRST_NOFEEDBACK.into();
+        self.rtt.smoothed().unwrap_or(before_any)
     }
 
     /// X_Bps.
     fn equation_rate(&self) -> Rate {
-        let (segment, rtt) = (self.segment_size(), self.round_trip().into());
         let second = Duration::from_secs(1);
-        let timeout = match self.config.retransmission_timeout {
+        match self.config.retransmission_timeout {
             RetransmissionTimeout::FourRoundTrips => {
-                return equation::rate(segment, rtt, self.p);
+                equation::rate(self.segment_size(), self.round_trip().into(), self.p)
             }
-            RetransmissionTimeout::AtLeastASecond => second.max(4 * rtt),
-            RetransmissionTimeout::Rfc6298 => self.rtt.timeout().max(second),
-        };
-        equation::rate_with_timeout(segment, rtt, timeout, self.p)
+            RetransmissionTimeout::AtLeastASecond => {
+                let rtt = Duration::from(self.round_trip());
+                self.equation_rate_with(second.max(4 * rtt))
+            }
+            RetransmissionTimeout::Rfc6298 => {
+                self.equation_rate_with(self.rtt.timeout().max(second))
+            }
+        }
+    }
+
+    /// X_Bps with another t_RTO.
+    #[inline(never)]
+    fn equation_rate_with(&self, timeout: Duration) -> Rate {
+        let rtt = self.round_trip().into();
+        equation::rate_with_timeout(self.segment_size(), rtt, timeout, self.p)
     }
 
     /// X_recv, headers included where they count.
@@ -340,7 +346,7 @@ impl Sender {
     }
 
     fn set_rate(&mut self, rate: Rate, bound: Bound) {
-        let floor = self.floor();
+        let floor = self.floor;
         (self.allowed, self.bound) = if rate > self.ceiling {
             (self.ceiling, Bound::Application)
         } else if rate > floor {
@@ -355,7 +361,7 @@ impl Sender {
         let rate = if self.config.oscillation_reduction {
             let rate = self.allowed * self.rtt.oscillation_factor();
             let floor = match self.config.standard {
-                Standard::Rfc5348 => self.floor(),
+                Standard::Rfc5348 => self.floor,
                 // RFC 3448 §4.5 has none.
                 Standard::Rfc3448 => Rate::ZERO,
             };
@@ -364,7 +370,7 @@ impl Sender {
             self.allowed
         };
         let rate = rate * self.payload_share;
-        self.pacer.set_rate(rate, self.rtt());
+        self.pacer.set_pace(rate, self.rtt.smoothed());
         self.data_limit.set_round_trip(self.round_trip());
     }
 
@@ -372,7 +378,7 @@ impl Sender {
     fn restart_timer(&mut self, now: Instant) {
         let interval = (self.rtt.smoothed().unwrap_or(Nanos::ZERO) * 4)
             .max(self.segment_size().time_at(self.allowed / 2.0))
-            .max(self.config.min_nofeedback.into());
+            .max(self.min_nofeedback);
         self.nofeedback = now + interval;
         self.sent_since_timer = false;
     }

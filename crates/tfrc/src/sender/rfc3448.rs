@@ -41,7 +41,7 @@ impl Sender {
         }
         let equation = self.equation_rate();
         let (receive_rate, branch) = if equation > receive_rate * 2.0 {
-            let halved = (receive_rate / 2.0).max(self.floor() / 2.0);
+            let halved = (receive_rate / 2.0).max(self.floor / 2.0);
             (halved, Branch::ReceiveRateHalved)
         } else {
             (equation / 4.0, Branch::EquationHalved)

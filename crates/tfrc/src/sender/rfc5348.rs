@@ -73,8 +73,7 @@ impl Sender {
 
     /// Update_Limits(timer_limit) (§4.4).
     fn update_limits(&mut self, limit: Rate, now: Instant) {
-        self.receive_rates
-            .replace(limit.max(self.floor()) / 2.0, now);
+        self.receive_rates.replace(limit.max(self.floor) / 2.0, now);
         self.follow_equation(self.receive_rates.max() * 2.0);
     }
 

@@ -35,7 +35,8 @@ struct State {
 
 impl RoundTrip {
     /// Takes in R_sample.
-    pub(super) fn update(&mut self, sample: Duration) {
+    #[inline]
+    pub(super) fn update(&mut self, sample: Nanos) {
         let sample = sample.as_secs_f64();
         let sqrt_sample = sqrt(sample);
         let mut state = match self.state {
@@ -94,11 +95,11 @@ mod tests {
     #[test]
     fn the_estimate_follows_the_table_of_the_conformance_list() {
         let mut rtt = RoundTrip::default();
-        rtt.update(ms(20));
+        rtt.update(ms(20).into());
         for expected in [
             22.0, 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
         ] {
-            rtt.update(ms(40));
+            rtt.update(ms(40).into());
             let got = Duration::from(rtt.smoothed().unwrap()).as_secs_f64() * 1e3;
             assert!((got - expected).abs() < 0.001, "{got}, not {expected}");
         }
@@ -108,9 +109,9 @@ mod tests {
     #[test]
     fn the_timeout_is_that_of_tcp() {
         let mut rtt = RoundTrip::default();
-        rtt.update(ms(400));
+        rtt.update(ms(400).into());
         assert_eq!(rtt.timeout(), ms(400 + 4 * 200));
-        rtt.update(ms(600));
+        rtt.update(ms(600).into());
         // SRTT = 425, RTTVAR = 3/4·200 + 1/4·200.
         assert_eq!(rtt.timeout(), ms(425 + 4 * 200));
     }
@@ -119,13 +120,13 @@ mod tests {
     #[test]
     fn the_oscillation_factor_follows_the_table_of_the_conformance_list() {
         let mut rtt = RoundTrip::default();
-        rtt.update(ms(20));
-        rtt.update(ms(20));
+        rtt.update(ms(20).into());
+        rtt.update(ms(20).into());
         assert!((rtt.oscillation_factor() - 1.0).abs() < 1e-12);
-        rtt.update(ms(10));
+        rtt.update(ms(10).into());
         assert!((rtt.state.unwrap().sqmean - 0.137_279).abs() < 1e-6);
         assert!((rtt.oscillation_factor() - 1.372_79).abs() < 1e-5);
-        rtt.update(ms(40));
+        rtt.update(ms(40).into());
         assert!((rtt.state.unwrap().sqmean - 0.143_551).abs() < 1e-6);
         assert!((rtt.oscillation_factor() - 0.717_756).abs() < 1e-5);
     }

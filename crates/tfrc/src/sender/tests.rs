@@ -369,8 +369,8 @@ proptest! {
             }
             prop_assert!(sender.allowed_rate().is_finite());
             prop_assert!(sender.instantaneous_rate().is_finite());
-            prop_assert!(sender.allowed_rate() >= sender.floor());
-            prop_assert!(sender.instantaneous_rate() >= sender.floor());
+            prop_assert!(sender.allowed_rate() >= sender.floor);
+            prop_assert!(sender.instantaneous_rate() >= sender.floor);
             sender.handle_timeout(now);
             prop_assert!(sender.poll_timeout() > now);
         }
@@ -395,7 +395,7 @@ proptest! {
             });
             sender.handle_timeout(now);
             for x in [sender.allowed_rate(), sender.instantaneous_rate()] {
-                prop_assert!(x >= sender.floor() && x <= MAX_RATE, "{x:?}");
+                prop_assert!(x >= sender.floor && x <= MAX_RATE, "{x:?}");
             }
             sender.next_departure(now);
         }
