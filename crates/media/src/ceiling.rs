@@ -32,7 +32,7 @@ pub(crate) struct Report {
     /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,
     pub(crate) span: Duration,
-    /// The deadline leaves less than X carries from one frame to the next.
+    /// The deadline leaves hardly more than X carries from one frame to the next, or less.
     pub(crate) held_by_deadline: bool,
 }
 

@@ -95,7 +95,7 @@ pub struct Policy {
     rtt: RttTrack,
     fall: Fall,
     ceiling: Ceiling,
-    /// The deadline leaves less than X carries from one frame to the next.
+    /// The deadline leaves hardly more than X carries from one frame to the next, or less.
     held_by_deadline: bool,
     /// The rate that the last target comes to.
     aimed: Rate,
@@ -226,7 +226,8 @@ impl Policy {
         let wire = carried.min(in_time);
         self.held_by_deadline = !self.is_path_too_slow()
             && self.room(path, self.config.deadline)
-                < path.allowed_rate * self.config.frame_interval;
+                < path.allowed_rate
+                    * (self.config.frame_interval + self.config.frame_interval / SPARE);
         if ahead > Bytes::ZERO && wire < least {
             return None;
         }
@@ -378,6 +379,11 @@ const QUEUE_FRAMES: u32 = 4;
 /// A frame that gets less than this part of what X carries in an interval is not worth its headers:
 /// the picture would cost 12 dB or so against what the path could show a little later.
 const WORTH_SENDING: u64 = 4;
+
+/// With less than this part of a frame interval to spare the first queue that X makes would hold frames,
+/// and as it drains let X go again, into a full queue. In `call_over_a_link`, at 10 frames a second and 60 ms,
+/// that is 2.8 % of all packets lost (seed 1), and 0.02 % with it.
+const SPARE: u32 = 4;
 
 /// What X_recv once was counts less by this with each report: half of it after some twenty.
 const RECEIVED_DECAY: f64 = 0.97;

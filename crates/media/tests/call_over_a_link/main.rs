@@ -54,6 +54,28 @@ fn both_directions_at_once_are_no_worse() {
     assert_good(&outcome);
 }
 
+/// Also where frames and their deadline hold X in turn, and over round trips longer than a frame.
+#[test]
+fn x_stays_below_what_would_queue_wherever_the_deadline_binds() {
+    for (rtt, kbps, fps) in [
+        (60, 800, 10),
+        (130, 1_000, 15),
+        (150, 1_000, 15),
+        (180, 1_000, 15),
+    ] {
+        for seed in 1..=2 {
+            let outcome = Scenario {
+                seed,
+                ..Scenario::new(rtt, kbps, fps)
+            }
+            .run();
+            assert!(outcome.x_over_link <= 1.0, "{rtt} ms: {outcome:#?}");
+            assert!(outcome.loss <= 0.005, "{rtt} ms: {outcome:#?}");
+            assert!(outcome.delay_p95 <= 150.0, "{rtt} ms: {outcome:#?}");
+        }
+    }
+}
+
 /// Left to itself X would rise to 1.6 times the link (RFC 5348 §4.3: twice what arrives), because frames
 /// that the deadline holds small lose nothing.
 #[test]
