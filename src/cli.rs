@@ -11,6 +11,7 @@ use evenkeel_media::source::FrameRate;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::tcp::MAX_FLOWS;
 use crate::units;
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
@@ -111,6 +112,9 @@ pub(crate) struct DemoArgs {
     /// Packets lost at random: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss, help_heading = "Link")]
     pub(crate) loss: f64,
+    /// TCP flows beside the call: modelled, endless, with SACK, through the same link
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=i64::from(MAX_FLOWS)), help_heading = "Link")]
+    pub(crate) tcp: u8,
     /// Change the link at given times: lines of `time, rate, delay, loss`
     #[arg(long, value_name = "FILE", help_heading = "Link")]
     pub(crate) schedule: Option<PathBuf>,

@@ -16,6 +16,7 @@ use tfrc::units::{Bytes, Rate};
 use crate::failure::Failure;
 use crate::page::{Knobs, Sample, SenderState};
 use crate::party::Party;
+use crate::tcp::{TcpFlows, Totals};
 
 /// The time over which a line's and a sample's figures are taken.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -29,13 +30,15 @@ pub(crate) struct Snapshot {
     stretched: bool,
     ignored: BTreeMap<&'static str, u64>,
     link: Option<LinkSnapshot>,
+    /// The TCP flows beside the call, in the link.
+    pub(crate) tcp: Option<Totals>,
 }
 
 impl Snapshot {
     /// Asks the first end, which sends, the last, which receives, and the link.
     pub(crate) fn take(
         ends: &[(&'static str, Party)],
-        relay: Option<&RelayHandle>,
+        relay: Option<&RelayHandle<TcpFlows>>,
     ) -> Result<Self, Failure> {
         let mut snapshot = Self {
             state: State::default(),
@@ -48,6 +51,10 @@ impl Snapshot {
                 .transpose()
                 .map_err(Failure::runtime)?
                 .map(|relay| relay.forward),
+            tcp: relay
+                .map(|relay| relay.call(TcpFlows::totals))
+                .transpose()
+                .map_err(Failure::runtime)?,
         };
         for (index, (_, end)) in ends.iter().enumerate() {
             let (path, statistics, sending, receives) = end
@@ -105,6 +112,8 @@ pub(crate) struct Live {
     snapshot: Option<Snapshot>,
     /// Sent, or received where only that is at hand, at each tick of the window.
     bytes: VecDeque<(Instant, Bytes)>,
+    /// What TCP had done at each of them, where the link is ours.
+    tcp: VecDeque<(Instant, Totals)>,
     shown: VecDeque<ShownFrame>,
     phase: SenderState,
     target: Bytes,
@@ -123,6 +132,7 @@ impl Live {
             now,
             snapshot: None,
             bytes: VecDeque::new(),
+            tcp: VecDeque::new(),
             shown: VecDeque::new(),
             phase: SenderState::Waiting,
             target: Bytes::ZERO,
@@ -183,9 +193,9 @@ impl Live {
                 .unwrap_or_default(),
         ));
         let oldest = now - WINDOW;
-        while self.bytes.len() > 2 && self.bytes.front().is_some_and(|(at, _)| *at < oldest) {
-            self.bytes.pop_front();
-        }
+        self.tcp.extend(snapshot.tcp.map(|tcp| (now, tcp)));
+        forget(&mut self.bytes, oldest);
+        forget(&mut self.tcp, oldest);
         while self.shown.front().is_some_and(|frame| frame.at < oldest) {
             self.shown.pop_front();
         }
@@ -201,6 +211,9 @@ impl Live {
             line += &format!("  X {:6.2} Mb/s", sample.x_bps / 1e6);
         }
         line += &format!("  throughput {:6.2} Mb/s", sample.throughput_bps / 1e6);
+        if let (Some(flows), Some(rate)) = (sample.knobs.tcp, sample.tcp_bps) {
+            line += &format!("  TCP {flows} × {:.2} Mb/s", rate / 1e6);
+        }
         if self.path().is_some() {
             line += &format!(
                 "  RTT {:4.0} ms  p {:6.3} %",
@@ -258,6 +271,7 @@ impl Live {
             x_bps: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
             x_recv_bps: path.map_or(0.0, |path| path.receive_rate.bits_per_sec()),
             throughput_bps: self.throughput().bits_per_sec(),
+            tcp_bps: self.tcp_rate().map(Rate::bits_per_sec),
             link_bps: link.map(|link| link.rate.bits_per_sec()),
             rtt_ms: path.and_then(|path| path.rtt).map_or(0.0, millis),
             queue_ms: link.map(|link| millis(link.queue_delay)),
@@ -277,7 +291,12 @@ impl Live {
             ignored: snapshot
                 .map(|snapshot| snapshot.ignored.clone())
                 .unwrap_or_default(),
-            knobs: link.map(|link| knobs(&link)).unwrap_or_default(),
+            knobs: link
+                .map(|link| Knobs {
+                    tcp: snapshot.and_then(|snapshot| Some(snapshot.tcp?.flows)),
+                    ..knobs(&link)
+                })
+                .unwrap_or_default(),
         }
     }
 
@@ -294,8 +313,21 @@ impl Live {
         }
     }
 
+    /// Of one flow in the mean.
+    fn tcp_rate(&self) -> Option<Rate> {
+        let ((_, first), (_, last)) = (self.tcp.front()?, self.tcp.back()?);
+        last.rate_of_one_since(first)
+    }
+
     fn count_discarded(&mut self, reason: Discard) {
         *self.discarded.entry(reason.name()).or_default() += 1;
+    }
+}
+
+/// Leaves two ticks at least, to take a difference of.
+fn forget<T>(ticks: &mut VecDeque<(Instant, T)>, oldest: Instant) {
+    while ticks.len() > 2 && ticks.front().is_some_and(|(at, _)| *at < oldest) {
+        ticks.pop_front();
     }
 }
 
@@ -311,6 +343,7 @@ fn knobs(link: &LinkSnapshot) -> Knobs {
             QueueLimit::Packets(_) => None,
         },
         loss_pct: Some(probability(link.loss) * 100.0),
+        tcp: None,
     }
 }
 

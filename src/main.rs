@@ -18,6 +18,7 @@ mod reference;
 mod setup;
 mod station;
 mod stop;
+mod tcp;
 mod trace;
 mod units;
 

@@ -10,6 +10,7 @@ use evenkeel_net::Clock;
 use evenkeel_net::{RelayEvent, RelayHandle};
 use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
 
 use crate::cli::RunArgs;
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ use crate::page::Page;
 use crate::party::Party;
 use crate::setup::{self, Outputs};
 use crate::stop::Stop;
+use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
 
 /// How often the state is sampled, for the page and the means.
@@ -27,7 +29,7 @@ const TICKS_A_LINE: u32 = 10;
 
 /// The emulated link, if there is one.
 pub(crate) struct LinkView {
-    pub(crate) relay: Arc<RelayHandle>,
+    pub(crate) relay: Arc<RelayHandle<TcpFlows>>,
     pub(crate) events: Receiver<RelayEvent>,
 }
 
@@ -43,6 +45,7 @@ pub(crate) struct Monitor {
     until: Option<Instant>,
     seed: u64,
     report: CallReport,
+    tcp: Measured,
     live: Live,
 }
 
@@ -74,6 +77,7 @@ impl Monitor {
             until: watch.run.seconds.map(|time| now + time),
             seed: watch.seed,
             report: CallReport::new(now + watch.run.warmup),
+            tcp: Measured::new(now + watch.run.warmup),
             live: Live::new(now),
         }
     }
@@ -112,6 +116,9 @@ impl Monitor {
         let now = self.clock.now();
         let snapshot = Snapshot::take(&self.ends, self.link.as_ref().map(|link| &*link.relay))?;
         self.report.handle_state(now, &snapshot.state);
+        if let Some(totals) = snapshot.tcp {
+            self.tcp.handle_totals(now, totals);
+        }
         self.live.handle_snapshot(now, snapshot);
         if let Some(page) = &self.page {
             page.publish(&self.live.sample());
@@ -158,6 +165,9 @@ impl Monitor {
         let mut ended = self.gather_events();
         let mut summary = as_json(&self.report.summary(), self.seed);
         summary["ignored"] = json!(self.live.sample().ignored);
+        let (flows, throughput) = self.tcp.means();
+        summary["tcp_flows"] = json!(flows);
+        summary["tcp_throughput_bps"] = json!(throughput.map(Rate::bits_per_sec));
         for (_, end) in self.ends {
             ended = ended.and(end.finish());
         }
@@ -175,11 +185,11 @@ impl Monitor {
 /// The summary under its documented keys; what was not at hand is null.
 fn as_json(summary: &Summary, seed: u64) -> Value {
     json!({
-        "x_mean_bps": summary.x_mean.map(tfrc::units::Rate::bits_per_sec),
-        "link_mean_bps": summary.link_mean.map(tfrc::units::Rate::bits_per_sec),
+        "x_mean_bps": summary.x_mean.map(Rate::bits_per_sec),
+        "link_mean_bps": summary.link_mean.map(Rate::bits_per_sec),
         "x_over_link": summary.x_over_link,
         "media_over_x": summary.media_over_x,
-        "throughput_bps": summary.throughput.map(tfrc::units::Rate::bits_per_sec),
+        "throughput_bps": summary.throughput.map(Rate::bits_per_sec),
         "rtt_p50_ms": summary.rtt_p50_ms,
         "loss_event_rate": summary.loss_event_rate,
         "packet_loss_pct": summary.packet_loss_pct,

@@ -31,12 +31,13 @@ fn refuses(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn absurd_numbers_are_named_with_their_option() {
-    let cases: [(&[&str], &[&str]); 12] = [
+    let cases: [(&[&str], &[&str]); 13] = [
         (&["demo", "--rate", "0"], &["--rate", "1k"]),
         (&["demo", "--rate", "fast"], &["--rate", "fast", "3M"]),
         (&["demo", "--rtt=-5ms"], &["--rtt", "-5ms"]),
         (&["demo", "--queue", "0p"], &["--queue", "0p"]),
         (&["demo", "--loss", "150%"], &["--loss", "150%"]),
+        (&["demo", "--tcp", "9"], &["--tcp", "0..=8"]),
         (&["demo", "--fps", "0"], &["--fps", "29.97"]),
         (&["demo", "--size", "0x0"], &["--size", "16"]),
         (&["demo", "--size", "99999x2"], &["--size", "2040"]),

@@ -18,6 +18,7 @@ use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
+use crate::tcp::TcpFlows;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
@@ -40,7 +41,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         loss: if args.both { link.loss } else { Loss::None },
         ..link
     };
-    let (relay, events) = Relay::spawn(
+    let mut tcp = TcpFlows::new().map_err(Failure::runtime)?;
+    tcp.set_flows(clock.now(), args.tcp);
+    let (relay, events) = Relay::spawn_beside(
+        tcp,
         clock,
         RelayConfig {
             bind_a: loopback(),
@@ -134,7 +138,11 @@ fn bernoulli(share: f64) -> Loss {
 
 /// The delay of a schedule is one way, and holds for both directions; rate and loss are the media's,
 /// so of both directions only if both carry media.
-fn start_schedule(relay: &RelayHandle, schedule: &Schedule, both: bool) -> Result<(), RelayGone> {
+fn start_schedule(
+    relay: &RelayHandle<TcpFlows>,
+    schedule: &Schedule,
+    both: bool,
+) -> Result<(), RelayGone> {
     relay.schedule(Direction::Forward, schedule.clone())?;
     relay.schedule(
         Direction::Reverse,
@@ -149,7 +157,7 @@ fn start_schedule(relay: &RelayHandle, schedule: &Schedule, both: bool) -> Resul
 fn start_page(
     args: &DemoArgs,
     format: &evenkeel_media::source::Format,
-    relay: Arc<RelayHandle>,
+    relay: Arc<RelayHandle<TcpFlows>>,
 ) -> Result<Option<Arc<Page>>, Failure> {
     let info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
     let both = args.both;
@@ -158,7 +166,7 @@ fn start_page(
 }
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
-fn turn(relay: &RelayHandle, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
+fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
     let media: &[Direction] = if both {
         &[Direction::Forward, Direction::Reverse]
     } else {
@@ -168,6 +176,9 @@ fn turn(relay: &RelayHandle, knobs: &Knobs, both: bool) -> Result<(), RelayGone>
         let one_way = duration_from_secs(delay / 2e3);
         relay.set_delay(Direction::Forward, one_way)?;
         relay.set_delay(Direction::Reverse, one_way)?;
+    }
+    if let Some(flows) = knobs.tcp {
+        relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }
     for direction in media {
         if let Some(rate) = knobs.rate_bps {

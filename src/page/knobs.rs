@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tcp::MAX_FLOWS;
+
 /// A change of the link, or its present settings. `None` leaves a setting as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -16,6 +18,8 @@ pub(crate) struct Knobs {
     pub(crate) queue_ms: Option<f64>,
     /// Independent random loss, percent of packets.
     pub(crate) loss_pct: Option<f64>,
+    /// TCP flows beside the call.
+    pub(crate) tcp: Option<u8>,
 }
 
 /// The range of one knob, ends included.
@@ -27,8 +31,8 @@ pub(super) struct Limit {
 }
 
 /// From a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
-/// from one packet at the higher rates to a bloated buffer; from none to a cut line.
-pub(super) const LIMITS: [Limit; 4] = [
+/// from one packet at the higher rates to a bloated buffer; from none to a cut line; what the model offers.
+pub(super) const LIMITS: [Limit; 5] = [
     Limit {
         field: "rate_bps",
         min: 50e3,
@@ -48,6 +52,11 @@ pub(super) const LIMITS: [Limit; 4] = [
         field: "loss_pct",
         min: 0.0,
         max: 100.0,
+    },
+    Limit {
+        field: "tcp",
+        min: 0.0,
+        max: MAX_FLOWS as f64,
     },
 ];
 
@@ -101,6 +110,7 @@ impl Knobs {
             knobs.delay_ms,
             knobs.queue_ms,
             knobs.loss_pct,
+            knobs.tcp.map(f64::from),
         ];
         if values.iter().all(Option::is_none) {
             return Err(KnobsError::Empty);
@@ -151,6 +161,20 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "delay_ms is -1: it must be from 0 to 1000"
+        );
+    }
+
+    #[test]
+    fn tcp_flows_are_whole_and_few() {
+        let tcp = |json: &str| Knobs::parse(json.as_bytes());
+        assert_eq!(tcp(r#"{"tcp": 2}"#).unwrap().tcp, Some(2));
+        assert!(matches!(
+            tcp(r#"{"tcp": 2.5}"#),
+            Err(KnobsError::Malformed(_))
+        ));
+        assert_eq!(
+            tcp(r#"{"tcp": 9}"#).unwrap_err().to_string(),
+            "tcp is 9: it must be from 0 to 8"
         );
     }
 

@@ -97,6 +97,8 @@ pub(crate) struct Sample {
     pub(crate) x_recv_bps: f64,
     /// What has gone out lately, bits a second.
     pub(crate) throughput_bps: f64,
+    /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
+    pub(crate) tcp_bps: Option<f64>,
     /// The link's rate, bits a second, where the link is ours.
     pub(crate) link_bps: Option<f64>,
     /// The filtered round-trip time *R*, milliseconds.

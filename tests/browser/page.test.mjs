@@ -184,6 +184,19 @@ const CHECKS = {
     await slide(page, "delay_ms", "ArrowLeft", (delay) => delay <= 60);
   },
 
+  async "TCP flows take their share of the link"(page) {
+    const allowed = async () => (await sample()).x_bps;
+    await until("the call has most of the link", 60, async () => (await allowed()) > 2e6);
+    await slide(page, "tcp", "ArrowRight", (flows) => flows === 4);
+    assert.equal(await page.locator("#knob-tcp").getAttribute("aria-valuetext"), "4");
+    await until("TCP has throughput", 10, async () => (await sample()).tcp_bps > 200e3);
+    await until("the allowed rate falls", 30, async () => (await allowed()) < 1.2e6);
+    await until("the chart's legend says so", 3, async () => /TCP, each\s*\d/.test(await page.locator("#chart-rates .legend").innerText()));
+    await slide(page, "tcp", "ArrowLeft", (flows) => flows === 0);
+    await until("TCP has gone", 10, async () => (await sample()).tcp_bps === null);
+    await until("the allowed rate rises again", 60, async () => (await allowed()) > 2e6);
+  },
+
   async "loss is seen in p, and lost frames with their reasons"(page) {
     await slide(page, "loss_pct", "ArrowRight", (loss) => loss >= 5);
     await until("p follows", 20, async () => (await sample()).p > 0.005);
@@ -205,7 +218,7 @@ const CHECKS = {
 
   async "every control has a name"(page) {
     const controls = await focusables(page);
-    assert.ok(controls.filter(({ role }) => role === "slider").length === 4, JSON.stringify(controls));
+    assert.ok(controls.filter(({ role }) => role === "slider").length === 5, JSON.stringify(controls));
     for (const control of controls) assert.notEqual(control.name.trim(), "", JSON.stringify(control));
   },
 

@@ -20,8 +20,8 @@ pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use lateness::Lateness;
 pub use probe::{ProbeError, ProbeReport, probe};
 pub use relay::{
-    Direction, HEADERS, LinkSnapshot, Relay, RelayConfig, RelayError, RelayEvent, RelayGone,
-    RelayHandle, RelaySnapshot,
+    CrossTraffic, Direction, HEADERS, LinkSnapshot, Relay, RelayConfig, RelayError, RelayEvent,
+    RelayGone, RelayHandle, RelaySnapshot,
 };
 pub use socket::{BindError, Outgoing, ReceiveBatch, Received, Socket};
 pub use transmit::SendCounters;

@@ -4,23 +4,23 @@
 
 use evenkeel_link::{DropReason, Event, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_net::{
-    Clock, Direction, HEADERS, Outgoing, ReceiveBatch, Relay, RelayConfig, RelayError, RelayEvent,
-    RelayHandle, Socket,
+    Clock, CrossTraffic, Direction, HEADERS, Outgoing, ReceiveBatch, Relay, RelayConfig,
+    RelayError, RelayEvent, RelayHandle, Socket,
 };
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 use tfrc::Ecn;
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 /// How long a test waits for what must happen before it fails.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-struct Rig {
+struct Rig<C = ()> {
     clock: Clock,
     sender: Socket,
     receiver: Socket,
-    relay: RelayHandle,
+    relay: RelayHandle<C>,
     events: Receiver<RelayEvent>,
 }
 
@@ -71,7 +71,7 @@ fn send(from: &Socket, to: SocketAddr, ecn: Ecn, payload: &[u8]) {
     from.send(&outgoing).unwrap();
 }
 
-impl Rig {
+impl<C> Rig<C> {
     /// Receives `count` datagrams, which must come from `source`.
     fn receive(&self, at: &Socket, source: SocketAddr, count: usize) -> Vec<(Ecn, Vec<u8>)> {
         let mut batch = ReceiveBatch::new();
@@ -191,6 +191,67 @@ fn a_configured_sender_is_reached_before_it_speaks() {
     send(&rig.receiver, b, Ecn::NotEct, b"hello");
     let hello = (Ecn::NotEct, b"hello".to_vec());
     assert_eq!(rig.receive(&rig.sender, a, 1), [hello]);
+}
+
+/// Sends a packet forward at a given time, and what comes out of the forward link back through the other.
+#[derive(Default)]
+struct Echo {
+    next: Option<Instant>,
+    turn: Option<u64>,
+    returned: Vec<u64>,
+}
+
+impl CrossTraffic for Echo {
+    type Packet = u64;
+
+    fn handle_packet(&mut self, _now: Instant, direction: Direction, packet: u64) {
+        match direction {
+            Direction::Forward => self.turn = Some(packet),
+            Direction::Reverse => self.returned.push(packet),
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<(Direction, u64, Bytes)> {
+        if let Some(packet) = self.turn.take() {
+            return Some((Direction::Reverse, packet, Bytes::new(40)));
+        }
+        self.next.take_if(|at| *at <= now)?;
+        Some((Direction::Forward, 7, Bytes::new(1_000)))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.next
+    }
+}
+
+#[test]
+fn cross_traffic_goes_through_both_links_and_to_no_socket() {
+    let clock = Clock::start();
+    let (sender, receiver) = (bind(), bind());
+    let (relay, events) = Relay::spawn_beside(Echo::default(), clock, config(&receiver)).unwrap();
+    let wait = Duration::from_millis(5);
+    relay
+        .call(move |echo, now| echo.next = Some(now + wait))
+        .unwrap();
+    let rig = Rig {
+        clock,
+        sender,
+        receiver,
+        relay,
+        events,
+    };
+    let returned = || rig.relay.call(|echo, _| echo.returned.clone()).unwrap();
+    rig.wait_until(|| !returned().is_empty());
+    assert_eq!(returned(), [7]);
+    let snapshot = rig.relay.snapshot().unwrap();
+    assert_eq!(snapshot.forward.counters.delivered.bytes, Bytes::new(1_000));
+    assert_eq!(snapshot.reverse.counters.delivered.bytes, Bytes::new(40));
+    // The first datagram at the receiver is the sender's.
+    send(&rig.sender, rig.relay.address_a(), Ecn::NotEct, b"media");
+    let received = rig.receive(&rig.receiver, rig.relay.address_b(), 1);
+    assert_eq!(received[0].1, b"media");
 }
 
 #[test]

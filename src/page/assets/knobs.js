@@ -1,7 +1,7 @@
 // The sliders that steer the link. A slider steps through round values, so that one key press is one
 // sensible step anywhere in its range; at most one change is under way, and the newest wins.
 
-import { millis, percent, rate, text } from "/format.js";
+import { count, millis, percent, rate, text } from "/format.js";
 
 /** Values of `mantissas` in every decade from `min` to `max`, the ends included. */
 function decades(min, max, mantissas) {
@@ -40,6 +40,10 @@ const KNOBS = [
   {
     field: "loss_pct", name: "Loss", note: "Random, beyond what the queue drops", show: percent,
     values: ([min, max]) => [min, ...decades(0.1, max, [1, 1.5, 2, 3, 5, 7])],
+  },
+  {
+    field: "tcp", name: "TCP flows", note: "Modelled, endless, through the same link", show: (flows) => [count(flows), ""],
+    values: ([min, max]) => stairs(min, max, [[max, 1]]),
   },
 ];
 

@@ -3,12 +3,11 @@
 use super::{Direction, RelaySnapshot};
 use evenkeel_link::{DeliveryTrace, Loss, QueueLimit, Schedule};
 use std::sync::mpsc::SyncSender;
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
-/// One request.
-#[derive(Debug)]
-pub(super) enum Control {
+/// One request to a relay with the cross traffic `C`.
+pub(super) enum Control<C> {
     Rate(Direction, Rate),
     Trace(Direction, DeliveryTrace),
     Delay(Direction, Duration),
@@ -16,4 +15,8 @@ pub(super) enum Control {
     Loss(Direction, Loss),
     Schedule(Direction, Schedule),
     Snapshot(SyncSender<RelaySnapshot>),
+    Cross(Action<C>),
 }
+
+/// What to do with cross traffic `C`, told the time.
+pub(super) type Action<C> = Box<dyn FnOnce(&mut C, Instant) + Send>;

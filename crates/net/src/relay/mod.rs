@@ -6,6 +6,7 @@
 //! ```
 
 mod control;
+mod cross;
 mod peer;
 mod worker;
 
@@ -14,13 +15,14 @@ use crate::lateness::Lateness;
 use crate::socket::{BindError, Socket};
 use crate::wait::Waker;
 use control::Control;
+pub use cross::CrossTraffic;
 use evenkeel_link::{Counters, DeliveryTrace, Event, LinkConfig, Loss, QueueLimit, Schedule};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 use worker::Worker;
 
@@ -148,10 +150,10 @@ pub struct RelayEvent {
 #[derive(Debug)]
 pub struct Relay;
 
-/// The way to a running relay. Dropping it stops the relay.
+/// The way to a running relay, whose cross traffic is `C`. Dropping it stops the relay.
 #[derive(Debug)]
-pub struct RelayHandle {
-    controls: Option<SyncSender<Control>>,
+pub struct RelayHandle<C = ()> {
+    controls: Option<SyncSender<Control<C>>>,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
     address_a: SocketAddr,
@@ -166,13 +168,22 @@ impl Relay {
         clock: Clock,
         config: RelayConfig,
     ) -> Result<(RelayHandle, Receiver<RelayEvent>), RelayError> {
+        Self::spawn_beside((), clock, config)
+    }
+
+    /// Starts a relay whose links carry this traffic too. Events are of both.
+    pub fn spawn_beside<C: CrossTraffic>(
+        cross: C,
+        clock: Clock,
+        config: RelayConfig,
+    ) -> Result<(RelayHandle<C>, Receiver<RelayEvent>), RelayError> {
         let socket_a = Socket::bind(config.bind_a).map_err(RelayError::Bind)?;
         let socket_b = Socket::bind(config.bind_b).map_err(RelayError::Bind)?;
         let (address_a, address_b) = (socket_a.local_address(), socket_b.local_address());
         let (waker, wakeups) = Waker::new().map_err(RelayError::Start)?;
         let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
         let (events, event_receiver) = mpsc::sync_channel(MAX_EVENTS);
-        let worker = Worker::new(clock, &config, [socket_a, socket_b], events);
+        let worker = Worker::new(clock, &config, [socket_a, socket_b], events, cross);
         let thread = thread::Builder::new()
             .name("relay".into())
             .spawn(move || worker.run(&commands, &wakeups))
@@ -188,7 +199,7 @@ impl Relay {
     }
 }
 
-impl RelayHandle {
+impl<C> RelayHandle<C> {
     /// The address to send to in order to reach the receiver.
     pub fn address_a(&self) -> SocketAddr {
         self.address_a
@@ -236,13 +247,26 @@ impl RelayHandle {
         answers.recv().map_err(|_| RelayGone)
     }
 
+    /// Does something with the cross traffic on the relay's thread, which must not block there.
+    pub fn call<R: Send + 'static>(
+        &self,
+        action: impl FnOnce(&mut C, Instant) -> R + Send + 'static,
+    ) -> Result<R, RelayGone> {
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.control(Control::Cross(Box::new(move |cross, now| {
+            // Who does not wait for the answer needs none.
+            drop(answer.try_send(action(cross, now)));
+        })))?;
+        answers.recv().map_err(|_| RelayGone)
+    }
+
     /// Ends the relay. What is on its way is lost.
     pub fn stop(self) {
         drop(self);
     }
 
     /// Waits only while the relay has more to do than it can.
-    fn control(&self, control: Control) -> Result<(), RelayGone> {
+    fn control(&self, control: Control<C>) -> Result<(), RelayGone> {
         let controls = self.controls.as_ref().ok_or(RelayGone)?;
         controls.send(control).map_err(|_| RelayGone)?;
         self.waker.wake();
@@ -250,7 +274,7 @@ impl RelayHandle {
     }
 }
 
-impl Drop for RelayHandle {
+impl<C> Drop for RelayHandle<C> {
     fn drop(&mut self) {
         self.controls = None;
         self.waker.wake();

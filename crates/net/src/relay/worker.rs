@@ -2,7 +2,9 @@
 
 use super::control::Control;
 use super::peer::Peer;
-use super::{Direction, HEADERS, LinkSnapshot, RelayConfig, RelayEvent, RelaySnapshot};
+use super::{
+    CrossTraffic, Direction, HEADERS, LinkSnapshot, RelayConfig, RelayEvent, RelaySnapshot,
+};
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
@@ -16,12 +18,13 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 /// Both sides and both links.
-pub(super) struct Worker {
+pub(super) struct Worker<C: CrossTraffic> {
     clock: Clock,
     /// A, then B.
     sides: [Side; 2],
     /// Forward, from A to B; then reverse.
-    paths: [Path; 2],
+    paths: [Path<C::Packet>; 2],
+    cross: C,
     events: Option<SyncSender<RelayEvent>>,
     strangers: u64,
     send_errors: u64,
@@ -37,34 +40,50 @@ struct Side {
     deaf_until: Option<Instant>,
 }
 
-struct Path {
-    link: Link<Packet>,
+struct Path<X> {
+    link: Link<Packet<X>>,
     /// Changes to come, on the clock.
     schedule: VecDeque<(Instant, Change)>,
 }
 
+/// What a link carries, with cross traffic of packets `X`.
 #[derive(Clone)]
-struct Packet {
-    payload: Box<[u8]>,
-    ecn: Ecn,
+enum Packet<X> {
+    Datagram { payload: Box<[u8]>, ecn: Ecn },
+    Cross(X),
 }
 
-impl evenkeel_link::Packet for Packet {
+impl<X: evenkeel_link::Packet> evenkeel_link::Packet for Packet<X> {
     fn ecn(&self) -> Ecn {
-        self.ecn
+        match self {
+            Self::Datagram { ecn, .. } => *ecn,
+            Self::Cross(packet) => packet.ecn(),
+        }
     }
 
     fn mark(&mut self) {
-        self.ecn = Ecn::Ce;
+        match self {
+            Self::Datagram { ecn, .. } => *ecn = Ecn::Ce,
+            Self::Cross(packet) => packet.mark(),
+        }
+    }
+
+    /// Datagrams are flow 0.
+    fn flow(&self) -> u64 {
+        match self {
+            Self::Datagram { .. } => 0,
+            Self::Cross(packet) => packet.flow().saturating_add(1),
+        }
     }
 }
 
-impl Worker {
+impl<C: CrossTraffic> Worker<C> {
     pub(super) fn new(
         clock: Clock,
         config: &RelayConfig,
         [socket_a, socket_b]: [Socket; 2],
         events: SyncSender<RelayEvent>,
+        cross: C,
     ) -> Self {
         let side = |socket, peer| Side {
             socket,
@@ -83,6 +102,7 @@ impl Worker {
                 // Another seed, lest what is lost one way be lost the other way too.
                 Path::new(config.reverse, !config.seed),
             ],
+            cross,
             events: Some(events),
             strangers: 0,
             send_errors: 0,
@@ -92,7 +112,7 @@ impl Worker {
     }
 
     /// Runs until the handle is gone.
-    pub(super) fn run(mut self, controls: &Receiver<Control>, wakeups: &Wakeups) {
+    pub(super) fn run(mut self, controls: &Receiver<Control<C>>, wakeups: &Wakeups) {
         wait::be_punctual();
         loop {
             wakeups.clear();
@@ -106,10 +126,13 @@ impl Worker {
             }
             for direction in [Direction::Forward, Direction::Reverse] {
                 busy |= self.forward(direction);
-                self.report(direction);
             }
             if self.obey(controls, now).is_err() {
                 return;
+            }
+            self.send_cross();
+            for direction in [Direction::Forward, Direction::Reverse] {
+                self.report(direction);
             }
             if !busy {
                 self.wait(wakeups);
@@ -127,7 +150,7 @@ impl Worker {
                     self.strangers += 1;
                     continue;
                 }
-                let packet = Packet {
+                let packet = Packet::Datagram {
                     payload: datagram.payload.into(),
                     ecn: datagram.ecn,
                 };
@@ -164,6 +187,13 @@ impl Worker {
             let Some(packet) = link.poll_output(now) else {
                 return false;
             };
+            let (payload, ecn) = match packet {
+                Packet::Datagram { payload, ecn } => (payload, ecn),
+                Packet::Cross(packet) => {
+                    self.cross.handle_packet(now, direction, packet);
+                    continue;
+                }
+            };
             // The receiver may speak before the sender has shown where it is.
             let Some(destination) = side.peer.address() else {
                 self.send_errors += 1;
@@ -171,9 +201,9 @@ impl Worker {
             };
             let outgoing = Outgoing {
                 destination,
-                ecn: packet.ecn,
-                contents: &packet.payload,
-                segment: packet.payload.len(),
+                ecn,
+                contents: &payload,
+                segment: payload.len(),
             };
             if side.socket.send(&outgoing).is_err() {
                 self.send_errors += 1;
@@ -182,6 +212,16 @@ impl Worker {
                 .record(self.clock.now().saturating_since(due));
         }
         true
+    }
+
+    /// Lets the cross traffic into the links.
+    fn send_cross(&mut self) {
+        let now = self.clock.now();
+        self.cross.handle_timeout(now);
+        while let Some((direction, packet, size)) = self.cross.poll_transmit(now) {
+            let link = &mut self.paths[direction as usize].link;
+            link.handle_packet(now, Packet::Cross(packet), size);
+        }
     }
 
     /// Passes a link's events on.
@@ -198,7 +238,7 @@ impl Worker {
     }
 
     /// `Err` if the handle is gone.
-    fn obey(&mut self, controls: &Receiver<Control>, now: Instant) -> Result<(), ()> {
+    fn obey(&mut self, controls: &Receiver<Control<C>>, now: Instant) -> Result<(), ()> {
         loop {
             match controls.try_recv() {
                 Ok(control) => self.apply(control, now),
@@ -208,7 +248,7 @@ impl Worker {
         }
     }
 
-    fn apply(&mut self, control: Control, now: Instant) {
+    fn apply(&mut self, control: Control<C>, now: Instant) {
         let paths = &mut self.paths;
         match control {
             Control::Rate(to, rate) => paths[to as usize].link.set_rate(now, rate),
@@ -217,6 +257,7 @@ impl Worker {
             Control::Queue(to, limit) => paths[to as usize].link.set_queue(now, limit),
             Control::Loss(to, loss) => paths[to as usize].link.set_loss(now, loss),
             Control::Schedule(to, schedule) => paths[to as usize].start(&schedule, now),
+            Control::Cross(action) => action(&mut self.cross, now),
             // Who does not wait for the answer needs none.
             Control::Snapshot(answer) => drop(answer.try_send(self.snapshot(now))),
         }
@@ -240,7 +281,8 @@ impl Worker {
             [path.link.poll_timeout(), change]
         });
         let again = self.sides.iter().map(|side| side.deaf_until);
-        let deadline = deadlines.chain(again).flatten().min();
+        let cross = self.cross.poll_timeout();
+        let deadline = deadlines.chain(again).chain([cross]).flatten().min();
         let [a, b] = self.sides.each_ref().map(|side| {
             // A side that is deaf is waited for by its deadline alone.
             match side.deaf_until {
@@ -252,7 +294,7 @@ impl Worker {
     }
 }
 
-impl Path {
+impl<X: evenkeel_link::Packet> Path<X> {
     fn new(config: LinkConfig, seed: u64) -> Self {
         let mut link = Link::new(config, seed);
         link.keep_events();
