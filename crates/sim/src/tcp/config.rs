@@ -1,10 +1,11 @@
 //! How a flow behaves, for both of its ends.
 
+use super::binomial::{Binomial, Power};
 use tfrc::time::Duration;
 use tfrc::units::Bytes;
 
 /// Loss recovery and window growth, as the literature names them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Variant {
     /// Fast retransmit, then slow start from one packet (Jacobson 1988).
     Tahoe,
@@ -17,12 +18,15 @@ pub enum Variant {
     Sack,
     /// The window a cubic function of time (RFC 9438), recovery as with [`Sack`](Self::Sack).
     Cubic,
+    /// AIMD with other constants than TCP's, or another binomial rule; recovery as with
+    /// [`Sack`](Self::Sack).
+    Binomial(Binomial),
 }
 
 impl Variant {
     /// True if recovery goes by SACK blocks.
     pub(super) fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Cubic)
+        matches!(self, Self::Sack | Self::Cubic | Self::Binomial(_))
     }
 }
 
@@ -116,6 +120,10 @@ pub enum ConfigError {
     InitialWindow,
     /// `receive_window` is zero.
     ReceiveWindow,
+    /// `alpha` of a binomial rule is not above 0.
+    Alpha,
+    /// `beta` of a binomial rule is not above 0, or takes the whole window.
+    Beta,
 }
 
 impl std::fmt::Display for ConfigError {
@@ -125,6 +133,10 @@ impl std::fmt::Display for ConfigError {
             Self::Length => "length is 0 bytes; leave it out for a flow without end",
             Self::InitialWindow => "initial window is 0 packets; it is at least 1",
             Self::ReceiveWindow => "receive window is 0 packets; it is at least 1",
+            Self::Alpha => "alpha of the binomial rule is no number above 0",
+            Self::Beta => {
+                "beta of the binomial rule is no number above 0, or 1 and more with l = 1"
+            }
         })
     }
 }
@@ -146,7 +158,11 @@ impl Config {
         fields
             .into_iter()
             .find(|&(value, _)| value == 0)
-            .map_or(Ok(()), |(_, error)| Err(error))
+            .map_or(Ok(()), |(_, error)| Err(error))?;
+        match self.variant {
+            Variant::Binomial(rule) => check_rule(rule),
+            _ => Ok(()),
+        }
     }
 
     /// The number of packets of the flow; `u64::MAX` without end.
@@ -162,9 +178,46 @@ impl Config {
     }
 }
 
+fn check_rule(rule: Binomial) -> Result<(), ConfigError> {
+    let most = if rule.l == Power::One {
+        1.0
+    } else {
+        f64::INFINITY
+    };
+    if !(rule.alpha > 0.0 && rule.alpha < f64::INFINITY) {
+        return Err(ConfigError::Alpha);
+    }
+    if !(rule.beta > 0.0 && rule.beta < most) {
+        return Err(ConfigError::Beta);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binomial_rule_without_sense_is_named() {
+        let check = |rule| {
+            let variant = Variant::Binomial(rule);
+            Config {
+                variant,
+                ..Config::default()
+            }
+            .check()
+        };
+        for rule in [Binomial::TCP, Binomial::SQRT, Binomial::IIAD] {
+            assert_eq!(check(rule), Ok(()));
+            for alpha in [0.0, f64::NAN, f64::INFINITY] {
+                assert_eq!(check(Binomial { alpha, ..rule }), Err(ConfigError::Alpha));
+            }
+            for beta in [0.0, f64::NAN, f64::INFINITY] {
+                assert_eq!(check(Binomial { beta, ..rule }), Err(ConfigError::Beta));
+            }
+        }
+        assert_eq!(check(Binomial::aimd(1.0, 1.0)), Err(ConfigError::Beta));
+    }
 
     #[test]
     fn a_zero_is_named() {

@@ -19,7 +19,8 @@
 //! - A mark at a window of one packet changes nothing: RFC 3168 would have that packet wait for the timer.
 //!
 //! `traces/` has hand-worked cases, `properties.rs` what holds under any loss; `tests/tcp_throughput.rs`
-//! holds it against the throughput equation and `tests/tcp_ns2.rs` against ns-2.
+//! holds it against the throughput equation, `tests/tcp_binomial.rs` AIMD and its relatives against TCP,
+//! and `tests/tcp_ns2.rs` against ns-2.
 //!
 //! ```
 //! use evenkeel_sim::tcp::{Config, Receiver, Sender};
@@ -44,6 +45,7 @@
 //! # Ok::<(), evenkeel_sim::tcp::ConfigError>(())
 //! ```
 
+mod binomial;
 mod config;
 mod cubic;
 #[cfg(test)]
@@ -58,6 +60,7 @@ mod sender;
 mod traces;
 mod window;
 
+pub use binomial::{Binomial, Power};
 pub use config::{Config, ConfigError, InitialWindow, Variant};
 pub use receiver::Receiver;
 pub use segment::{Ack, Connection, SACK_BLOCKS, Segment};

@@ -278,7 +278,7 @@ impl Sender {
             }
             // The three packets that the duplicates tell of have left the network.
             Variant::Reno | Variant::NewReno => self.window.set(ssthresh + DUP_THRESH as f64),
-            Variant::Sack | Variant::Cubic => {
+            Variant::Sack | Variant::Cubic | Variant::Binomial(_) => {
                 self.window.set(ssthresh);
                 self.board.restart();
             }

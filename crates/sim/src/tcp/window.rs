@@ -1,5 +1,6 @@
 //! The congestion window: how it grows, and what congestion leaves of it.
 
+use super::binomial::Binomial;
 use super::config::{Config, Variant};
 use super::cubic::Cubic;
 use tfrc::time::{Duration, Instant};
@@ -17,8 +18,7 @@ pub(super) struct Window {
 /// Congestion avoidance.
 #[derive(Clone, Debug)]
 enum Growth {
-    /// One packet a round trip, half of it after a loss (RFC 5681).
-    Aimd,
+    Binomial(Binomial),
     Cubic(Cubic),
 }
 
@@ -30,7 +30,10 @@ impl Window {
             whole: config.whole_windows,
             growth: match config.variant {
                 Variant::Cubic => Growth::Cubic(Cubic::default()),
-                _ => Growth::Aimd,
+                Variant::Binomial(rule) => Growth::Binomial(rule),
+                Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack => {
+                    Growth::Binomial(Binomial::TCP)
+                }
             },
         }
     }
@@ -58,7 +61,7 @@ impl Window {
             return;
         }
         self.cwnd = match &mut self.growth {
-            Growth::Aimd => self.cwnd + 1.0 / self.cwnd,
+            Growth::Binomial(rule) => rule.grow(self.cwnd),
             Growth::Cubic(cubic) => cubic.grow(now, self.cwnd, acked, srtt),
         };
     }
@@ -67,7 +70,7 @@ impl Window {
     /// (RFC 5681 equation 4, RFC 9438 §4.6), and so is what this gives, but for the least threshold.
     pub(super) fn on_congestion(&mut self, flight: f64) -> f64 {
         let left = match &mut self.growth {
-            Growth::Aimd => flight / 2.0,
+            Growth::Binomial(rule) => rule.on_congestion(flight),
             Growth::Cubic(cubic) => cubic.on_congestion(self.cwnd, flight),
         };
         let left = if self.whole { left.floor() } else { left };
