@@ -1,7 +1,7 @@
 //! What became of a link's packets: counted always, kept as events where somebody wants them.
 
 use crate::event::{DropReason, Event, EventLog};
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 /// Packets and the bytes in them.
@@ -127,8 +127,19 @@ impl Ledger {
         self.note(|| Event::Marked { at, size });
     }
 
-    pub(crate) fn transmitted(&mut self, at: Instant, size: Bytes, waited: Duration) {
-        self.note(|| Event::Transmitted { at, size, waited });
+    /// A packet that `arrived` is through the wire, which its first bit left when it had `begun`.
+    #[inline]
+    pub(crate) fn transmitted(
+        &mut self,
+        at: Instant,
+        size: Bytes,
+        arrived: Instant,
+        begun: Instant,
+    ) {
+        self.note(|| {
+            let waited = begun.saturating_since(arrived);
+            Event::Transmitted { at, size, waited }
+        });
     }
 
     pub(crate) fn duplicated(&mut self, size: Bytes) {

@@ -1,7 +1,7 @@
 //! The hop: loss, then the queue, then the wire, then the propagation delay.
 
 use crate::event::{DropReason, Event};
-use crate::impairment::{Fate, Impairments, Jitter, Reordering};
+use crate::impairment::{Impairments, Jitter, Reordering};
 use crate::ledger::{Counters, Ledger};
 use crate::line::{Line, Travelling};
 use crate::loss::Loss;
@@ -65,8 +65,9 @@ impl Default for LinkConfig {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     wire: Wire,
-    /// How long the packet on the wire waited for it.
-    waited: Duration,
+    /// When the packet on the wire arrived, and when its first bit left.
+    arrived: Instant,
+    begun: Instant,
     /// Off the wire, in the order in which they come out; the last is still on it if it is busy. A
     /// packet that finds the wire idle is written here and nowhere else.
     line: Line<P>,
@@ -106,7 +107,8 @@ impl<P: Packet> Link<P> {
             queue: Queue::new(config.queue, config.discipline, seed),
             queue_rate: wire.rate(),
             wire,
-            waited: Duration::ZERO,
+            arrived: Instant::ZERO,
+            begun: Instant::ZERO,
             line: Line::new(),
             delay: config.delay,
             latest: Instant::ZERO,
@@ -290,21 +292,24 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn come_off(&mut self, end: Instant) {
         let due = self.output_time(end);
-        let fate = self.fate();
         let is_full = self.is_at_capacity(Bytes::ZERO);
         let Some(through) = self.line.last_mut() else {
             return;
         };
         through.due = due;
         let size = through.size;
+        let (arrived, begun) = (self.arrived, self.begun);
+        self.ledger.transmitted(end, size, arrived, begun);
+        let Some(impairments) = &self.impairments else {
+            self.last_output = due;
+            return;
+        };
+        let fate = impairments.fate;
         if fate.behind.is_none() {
             self.last_output = due;
         }
         let copy = (fate.is_duplicated && !is_full).then(|| through.clone());
-        self.ledger.transmitted(end, size, self.waited);
-        if self.impairments.is_some() {
-            self.line.sort_last();
-        }
+        self.line.sort_last();
         if let Some(copy) = copy {
             self.ledger.duplicated(size);
             self.line.push(copy);
@@ -323,8 +328,8 @@ impl<P: Packet> Link<P> {
 
     /// Puts a packet on the idle wire.
     fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
-        let begun = self.wire.begin(at, waiting.size);
-        self.waited = begun.saturating_since(waiting.arrival);
+        self.begun = self.wire.begin(at, waiting.size);
+        self.arrived = waiting.arrival;
         if let Some(impairments) = &mut self.impairments {
             impairments.draw();
         }
@@ -338,16 +343,13 @@ impl<P: Packet> Link<P> {
     /// When the packet comes out that leaves the wire at `end`: in order, unless it falls behind.
     #[inline]
     fn output_time(&self, end: Instant) -> Instant {
-        let fate = self.fate();
-        let in_order = (end + self.delay + fate.jitter).max(self.last_output);
+        let undisturbed = end + self.delay;
+        let Some(impairments) = &self.impairments else {
+            return undisturbed.max(self.last_output);
+        };
+        let fate = impairments.fate;
+        let in_order = (undisturbed + fate.jitter).max(self.last_output);
         in_order + fate.behind.unwrap_or(Duration::ZERO)
-    }
-
-    /// What happens to the packet on the wire.
-    #[inline]
-    fn fate(&self) -> Fate {
-        let impairments = self.impairments.as_ref();
-        impairments.map_or(Fate::default(), |impairments| impairments.fate)
     }
 
     fn is_at_capacity(&self, size: Bytes) -> bool {

@@ -114,6 +114,7 @@ impl<P> Fifo<P> {
         self.waiting.push_back(waiting);
     }
 
+    #[inline]
     fn pop(&mut self) -> Option<Waiting<P>> {
         let waiting = self.waiting.pop_front()?;
         self.bytes -= waiting.size;
@@ -230,6 +231,7 @@ impl<P: Packet> Queue<P> {
     }
 
     /// The packet that goes next.
+    #[inline]
     pub(crate) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
         match &mut self.state {
             State::DropTail => self.fifo.pop(),
