@@ -292,10 +292,7 @@ impl Live {
                 .map(|snapshot| snapshot.ignored.clone())
                 .unwrap_or_default(),
             knobs: link
-                .map(|link| Knobs {
-                    tcp: snapshot.and_then(|snapshot| Some(snapshot.tcp?.flows)),
-                    ..knobs(&link)
-                })
+                .map(|link| knobs(&link, snapshot.and_then(|snapshot| snapshot.tcp)))
                 .unwrap_or_default(),
         }
     }
@@ -331,8 +328,8 @@ fn forget<T>(ticks: &mut VecDeque<(Instant, T)>, oldest: Instant) {
     }
 }
 
-/// A link's state as the page's sliders show it: the delay is the base round trip.
-fn knobs(link: &LinkSnapshot) -> Knobs {
+/// A link's state and its TCP as the page's sliders show them: the delay is the base round trip.
+fn knobs(link: &LinkSnapshot, tcp: Option<Totals>) -> Knobs {
     let bytes_per_sec = link.rate.bytes_per_sec();
     Knobs {
         rate_bps: Some(link.rate.bits_per_sec()),
@@ -343,7 +340,7 @@ fn knobs(link: &LinkSnapshot) -> Knobs {
             QueueLimit::Packets(_) => None,
         },
         loss_pct: Some(probability(link.loss) * 100.0),
-        tcp: None,
+        tcp: tcp.map(|tcp| tcp.flows),
     }
 }
 

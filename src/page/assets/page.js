@@ -21,7 +21,7 @@ const CHARTS = [
     series: [
       { name: "Link", colour: "grey", width: 2, dash: [9, 4], step: true, optional: true, value: (s) => s.link_bps, show: rate },
       { name: "Receive rate", colour: "orange", width: 1.5, dash: [5, 2], value: (s) => s.x_recv_bps, show: rate },
-      { name: "TCP, each", colour: "purple", width: 1.5, dash: [1, 3], optional: true, value: (s) => s.tcp_bps, show: rate },
+      { name: "TCP, each", colour: "purple", width: 2, dash: [8, 2, 2, 2], optional: true, value: (s) => s.tcp_bps, show: rate },
       { name: "Throughput", colour: "green", width: 2, dash: [2, 2], value: (s) => s.throughput_bps, show: rate },
       { name: "Allowed rate", colour: "blue", width: 2.5, value: (s) => s.x_bps, show: rate },
     ],
