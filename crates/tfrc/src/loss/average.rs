@@ -104,6 +104,8 @@ pub(super) struct View<'a> {
     /// The current loss event, and the closed intervals, newest first. At least one is closed.
     pub(super) event: &'a Interval,
     pub(super) closed: &'a [Interval],
+    /// What [`Estimate::sum`] made of them.
+    pub(super) sum: &'a Closed,
     pub(super) now: Now,
 }
 
@@ -122,6 +124,11 @@ pub(super) trait Estimate {
     /// Closed intervals that it looks at.
     fn intervals(&self) -> usize;
 
+    /// What is known of p as long as the closed intervals stay what they are.
+    fn sum(&self, _closed: &[Interval]) -> Closed {
+        Closed::NONE
+    }
+
     /// p.
     fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate;
 
@@ -139,6 +146,13 @@ impl Estimate for Average {
             Self::Plain(n) => Plain(*n).intervals(),
             Self::Ewma(weight) => Ewma(*weight).intervals(),
             Self::Window(round_trips) => Window(*round_trips).intervals(),
+        }
+    }
+
+    fn sum(&self, closed: &[Interval]) -> Closed {
+        match self {
+            Self::Weighted(weights) => weights.sum(closed),
+            Self::Plain(_) | Self::Ewma(_) | Self::Window(_) => Closed::NONE,
         }
     }
 
@@ -164,65 +178,88 @@ impl Estimate for Weights {
         self.0.len()
     }
 
-    fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
-        let Self(weights) = self;
-        let closed = self.sum(view.closed);
-        let without = closed.weight / closed.total;
-        let Some(current) = view.current else {
-            return LossEventRate::new(without);
-        };
-        let discount = closed.discount(current, discount_floor);
-        let (mut with, mut with_weight) = (current * weights[0], weights[0]);
-        // The oldest has no part: n intervals, or as many as are closed, the current one among them.
-        let newer = &view.closed[..view.closed.len() - 1];
-        for (interval, weight) in newer.iter().zip(&weights[1..]) {
-            let weight = weight * interval.discount * discount;
-            with += interval.counted() * weight;
-            with_weight += weight;
+    fn sum(&self, closed: &[Interval]) -> Closed {
+        // I_tot1 and W_tot (RFC 5348 §5.4), and I_tot1 again, multiplied in the order of §5.5: rounding
+        // tells them apart.
+        let (mut total, mut weight, mut discounted) = (0.0, 0.0, 0.0);
+        for (interval, w) in closed.iter().zip(self.0) {
+            let (length, weighted) = (interval.counted(), w * interval.discount);
+            total += length * weighted;
+            weight += weighted;
+            discounted += length * w * interval.discount;
         }
+        let (without, mean) = (weight / total, discounted / weight);
+        let (newer, newer_weight) = self.with_current(0.0, closed, 1.0);
+        // The I_0 at which p is the same with it: (w_0 + W_newer) / (w_0·I_0 + I_newer) = W_tot / I_tot1.
+        let joins = (newer_weight / without * SURELY - newer) / self.0[0];
+        Closed {
+            without,
+            mean,
+            joins: joins.min(2.0 * mean),
+        }
+    }
+
+    fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
+        let Closed { without, joins, .. } = *view.sum;
+        let current = match view.current {
+            None => return LossEventRate::new(without),
+            Some(current) if current < joins => return LossEventRate::new(without),
+            Some(current) => current,
+        };
+        let discount = view.sum.discount(current, discount_floor);
+        let (with, with_weight) = self.with_current(current, view.closed, discount);
         LossEventRate::new((with_weight / with).min(without))
     }
 
     fn discount(&self, view: &View<'_>, floor: f64) -> f64 {
-        view.current.map_or(1.0, |current| {
-            self.sum(view.closed).discount(current, floor)
-        })
+        let current = view.current;
+        current.map_or(1.0, |current| view.sum.discount(current, floor))
     }
 }
 
 impl Weights {
-    fn sum(&self, closed: &[Interval]) -> Closed {
-        let mut sum = Closed {
-            total: 0.0,
-            discounted: 0.0,
-            weight: 0.0,
-        };
-        for (interval, weight) in closed.iter().zip(self.0) {
-            let (length, weighted) = (interval.counted(), weight * interval.discount);
-            sum.total += length * weighted;
-            sum.discounted += length * weight * interval.discount;
-            sum.weight += weighted;
+    /// I_tot0 and its weights (RFC 5348 §5.4). The oldest has no part: n intervals, or as many as are
+    /// closed, the current one among them.
+    #[inline]
+    fn with_current(&self, current: f64, closed: &[Interval], discount: f64) -> (f64, f64) {
+        let (mut total, mut total_weight) = (current * self.0[0], self.0[0]);
+        let newer = &closed[..closed.len() - 1];
+        for (interval, weight) in newer.iter().zip(&self.0[1..]) {
+            let weight = weight * interval.discount * discount;
+            total += interval.counted() * weight;
+            total_weight += weight;
         }
-        sum
+        (total, total_weight)
     }
 }
 
-/// What the closed intervals come to with their weights and discounts.
-struct Closed {
-    /// I_tot1 (RFC 5348 §5.4).
-    total: f64,
-    /// The same, multiplied in the order of §5.5: rounding tells them apart.
-    discounted: f64,
-    /// W_tot.
-    weight: f64,
+/// Less than one by more than what rounds the sums of [`MAX_INTERVALS`] intervals.
+const SURELY: f64 = 1.0 - 1e-9;
+
+/// What the closed intervals come to with their weights and discounts, so that p need not be summed anew
+/// for each packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed {
+    /// p without the current interval.
+    without: f64,
+    /// I_mean (RFC 5348 §5.5).
+    mean: f64,
+    /// A current interval below this surely neither lowers p nor discounts the closed ones.
+    joins: f64,
 }
 
 impl Closed {
+    /// Before any interval was closed.
+    pub(super) const NONE: Self = Self {
+        without: 0.0,
+        mean: 0.0,
+        joins: 0.0,
+    };
+
     /// DF: §5.5 steps 1 and 2.
     fn discount(&self, current: f64, floor: f64) -> f64 {
-        let mean = self.discounted / self.weight;
-        if current > 2.0 * mean {
-            (2.0 * mean / current).max(floor)
+        if current > 2.0 * self.mean {
+            (2.0 * self.mean / current).max(floor)
         } else {
             1.0
         }

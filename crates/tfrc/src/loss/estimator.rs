@@ -172,11 +172,14 @@ impl LossEstimator {
     ) {
         let count = hole.last - hole.first + 1;
         arrived.lost = arrived.lost.saturating_add(count);
-        let per_event = hole.packets_in(self.rtt()).saturating_add(1);
+        let mut seq = hole.first;
         // A gap of many round trips begins many events, of which only the last ones are remembered.
-        let skipped = (count / per_event).saturating_sub(EVENTS_PER_GAP);
-        arrived.new_events += skipped;
-        let mut seq = hole.first + skipped * per_event;
+        if count > EVENTS_PER_GAP {
+            let per_event = hole.packets_in(self.rtt()).saturating_add(1);
+            let skipped = (count / per_event).saturating_sub(EVENTS_PER_GAP);
+            arrived.new_events += skipped;
+            seq += skipped * per_event;
+        }
         while seq <= hole.last {
             let joining = match self.intervals.event_time() {
                 Some(event) => hole.packets_until(seq, event + self.rtt()),

@@ -30,10 +30,13 @@ pub(super) struct Hole {
 impl Hole {
     /// The nominal arrival time of one of its packets, interpolated (RFC 5348 §5.2).
     pub(super) fn nominal_time(&self, seq: u64) -> Instant {
+        let (part, whole) = (seq - self.before.0, self.after.0 - self.before.0);
         let share = |span: Duration| {
-            let numerator = span.as_nanos() * u128::from(seq - self.before.0);
-            let time = numerator / u128::from(self.after.0 - self.before.0);
-            Duration::from_nanos(time as u64)
+            let nanos = span.as_nanos() as u64;
+            Duration::from_nanos(match nanos.checked_mul(part) {
+                Some(product) => product / whole,
+                None => (u128::from(nanos) * u128::from(part) / u128::from(whole)) as u64,
+            })
         };
         match self.after.1.checked_since(self.before.1) {
             Some(span) => self.before.1 + share(span),
@@ -224,18 +227,24 @@ impl History {
             return Recorded::Duplicate;
         };
         if recorded != Recorded::New && self.standard.late_packet_bounds_holes() {
-            let holes_above = self.pending.iter_mut().filter(|hole| hole.first > seq);
-            holes_above.for_each(|hole| hole.before = (seq, at));
+            self.pending.for_each(|hole| {
+                if hole.first > seq {
+                    hole.before = (seq, at);
+                }
+            });
         }
-        for hole in self.pending.iter_mut().filter(|hole| hole.last < seq) {
-            hole.above = hole.above.saturating_add(1);
-        }
+        self.pending.for_each(|hole| {
+            if hole.last < seq {
+                hole.above = hole.above.saturating_add(1);
+            }
+        });
         self.latest = (seq, at);
         recorded
     }
 
     /// Takes the oldest hole that has become a loss: three packets have arrived above it, and what the
     /// path's reordering asks for has been waited.
+    #[inline]
     pub(super) fn next_loss(&mut self, path: &Reordering, rtt: Duration) -> Option<Hole> {
         let oldest = self.pending.first()?;
         let highest = self.highest?;
@@ -271,8 +280,7 @@ impl History {
     fn fill_pending(&mut self, seq: u64, now: Instant) -> Option<Duration> {
         let index = self
             .pending
-            .iter()
-            .position(|hole| (hole.first..=hole.last).contains(&seq))?;
+            .newest(|hole| (hole.first..=hole.last).contains(&seq))?;
         let hole = self.pending.remove(index);
         // The upper part goes in first, so that the lower comes before it.
         if seq < hole.last {
@@ -298,7 +306,7 @@ impl History {
 
     /// Takes a packet out of those called lost; how old its hole is.
     fn fill_lost(&mut self, seq: u64, now: Instant) -> Option<Duration> {
-        let index = self.lost.iter().position(|lost| lost.contains(seq))?;
+        let index = self.lost.newest(|lost| lost.contains(seq))?;
         let lost = self.lost.remove(index);
         let (below, above) = lost.split(seq);
         for part in [above, below] {
@@ -310,10 +318,12 @@ impl History {
     }
 }
 
-/// A list in a fixed array, oldest first. Inserting into a full one is a bug of the caller's.
+/// A list in a circle, oldest first. Inserting into a full one is a bug of the caller's.
 #[derive(Clone, Debug)]
 struct Ring<T, const N: usize> {
     items: [T; N],
+    /// Where the oldest is.
+    start: usize,
     len: usize,
 }
 
@@ -321,6 +331,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     const fn new(empty: T) -> Self {
         Self {
             items: [empty; N],
+            start: 0,
             len: 0,
         }
     }
@@ -329,16 +340,25 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         self.len
     }
 
+    const fn place(&self, index: usize) -> usize {
+        (self.start + index) % N
+    }
+
     fn first(&self) -> Option<&T> {
-        self.items[..self.len].first()
+        (self.len > 0).then(|| &self.items[self.place(0)])
     }
 
-    fn iter(&self) -> core::slice::Iter<'_, T> {
-        self.items[..self.len].iter()
+    /// The newest that satisfies a condition.
+    fn newest(&self, is_wanted: impl Fn(&T) -> bool) -> Option<usize> {
+        (0..self.len)
+            .rev()
+            .find(|index| is_wanted(&self.items[self.place(*index)]))
     }
 
-    fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
-        self.items[..self.len].iter_mut()
+    fn for_each(&mut self, mut change: impl FnMut(&mut T)) {
+        for index in 0..self.len {
+            change(&mut self.items[self.place(index)]);
+        }
     }
 
     fn push(&mut self, item: T) {
@@ -346,14 +366,22 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     }
 
     fn insert(&mut self, index: usize, item: T) {
-        self.items.copy_within(index..self.len, index + 1);
-        self.items[index] = item;
+        for newer in (index..self.len).rev() {
+            self.items[self.place(newer + 1)] = self.items[self.place(newer)];
+        }
+        self.items[self.place(index)] = item;
         self.len += 1;
     }
 
     fn remove(&mut self, index: usize) -> T {
-        let item = self.items[index];
-        self.items.copy_within(index + 1..self.len, index);
+        let item = self.items[self.place(index)];
+        if index == 0 {
+            self.start = self.place(1);
+        } else {
+            for newer in index + 1..self.len {
+                self.items[self.place(newer - 1)] = self.items[self.place(newer)];
+            }
+        }
         self.len -= 1;
         item
     }

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::average::{Average, Estimate, MAX_INTERVALS, Now, View};
+use super::average::{Average, Closed, Estimate, MAX_INTERVALS, Now, View};
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
@@ -75,6 +75,8 @@ pub(super) struct Intervals {
     recent: [Interval; MAX_INTERVALS + 1],
     /// How many of `recent` are in use: none, or the current and at least one closed.
     len: usize,
+    /// Of the closed intervals as they are.
+    sum: Closed,
     change: Option<Change>,
 }
 
@@ -84,6 +86,7 @@ impl Intervals {
             rules,
             recent: [Interval::EMPTY; MAX_INTERVALS + 1],
             len: 0,
+            sum: Closed::NONE,
             change: None,
         }
     }
@@ -123,8 +126,10 @@ impl Intervals {
         } else {
             let average = self.rules.average;
             let discount = average.discount(&self.view(before), self.rules.discount_floor);
-            for interval in &mut self.recent[1..self.len] {
-                interval.discount *= discount;
+            if discount < 1.0 {
+                for interval in &mut self.recent[1..self.len] {
+                    interval.discount *= discount;
+                }
             }
             let short = self.is_short(at, before.rtt);
             let current = &mut self.recent[0];
@@ -143,6 +148,14 @@ impl Intervals {
             at,
             ..Interval::EMPTY
         };
+        self.sum_up();
+    }
+
+    /// Sums the closed intervals up; to be called when they have changed.
+    fn sum_up(&mut self) {
+        if let Some(closed) = self.recent[..self.len].get(1..) {
+            self.sum = self.rules.average.sum(closed);
+        }
     }
 
     /// Adds lost or marked packets, of which `last` is the last, to the current event.
@@ -165,14 +178,15 @@ impl Intervals {
             return false;
         };
         events[index].losses -= 1;
-        if events[index].losses > 0 {
-            return false;
+        let merged = events[index].losses == 0;
+        if merged {
+            self.merge(index);
+            if index == 0 && self.len > 0 {
+                self.restore();
+            }
         }
-        self.merge(index);
-        if index == 0 && self.len > 0 {
-            self.restore();
-        }
-        true
+        self.sum_up();
+        merged
     }
 
     /// p.
@@ -195,6 +209,7 @@ impl Intervals {
             current: (!self.is_short(now.at, now.rtt)).then_some(length),
             event: &self.recent[0],
             closed: &self.recent[1..self.len],
+            sum: &self.sum,
             now,
         }
     }
