@@ -43,7 +43,7 @@ const CASES: [Case; 5] = [
         name: "receiver_lossy",
         what: "receiver, every 10th lost, 1 % reordered",
         target: 200.0,
-        budget: 290.0,
+        budget: 285.0,
         run: |steps| receive_all(&LOSSY.arrivals(steps * 10 / 9)),
     },
     Case {

@@ -156,6 +156,7 @@ impl Estimate for Average {
         }
     }
 
+    #[inline]
     fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
         match self {
             Self::Weighted(weights) => weights.loss_event_rate(view, discount_floor),
@@ -199,6 +200,7 @@ impl Estimate for Weights {
         }
     }
 
+    #[inline]
     fn loss_event_rate(&self, view: &View<'_>, discount_floor: f64) -> LossEventRate {
         let Closed { without, joins, .. } = *view.sum;
         let current = match view.current {

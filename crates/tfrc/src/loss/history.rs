@@ -267,6 +267,7 @@ impl History {
         (self.pending.first()?.last < seq).then(|| self.lose_first())
     }
 
+    #[inline(never)]
     fn lose_first(&mut self) -> Hole {
         let hole = self.pending.remove(0);
         if self.lost.len() == REMEMBERED {
