@@ -37,6 +37,7 @@
 mod agent;
 mod distribution;
 mod event;
+mod rap;
 mod session_flow;
 mod shape;
 mod simulation;
@@ -51,6 +52,7 @@ mod web;
 
 pub use agent::{Agent, Packet};
 pub use distribution::Law;
+pub use rap::{RapAck, RapReceiver, RapSender};
 pub use session_flow::SessionEnd;
 pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};

@@ -2,6 +2,7 @@
 //! indirection and a packet needs no memory of its own.
 
 use crate::agent::{Agent, Packet};
+use crate::rap::{RapAck, RapReceiver, RapSender};
 use crate::session_flow::SessionEnd;
 use crate::sink::Sink;
 use crate::source::Source;
@@ -38,6 +39,8 @@ pub enum Body {
     TcpSegment(Segment),
     /// A TCP receiver's acknowledgement.
     TcpAck(Ack),
+    /// A RAP receiver's acknowledgement.
+    RapAck(RapAck),
 }
 
 /// An end of a flow of any kind. Each lies by itself, so that small ones stay close together in a large
@@ -58,6 +61,10 @@ pub enum Traffic {
     WebReceiver(Box<WebReceiver>),
     /// An end of an RTP session, with real bytes.
     SessionEnd(Box<SessionEnd>),
+    /// RAP, data out.
+    RapSender(Box<RapSender>),
+    /// RAP, acknowledgements out.
+    RapReceiver(Box<RapReceiver>),
     /// Datagrams whatever the network does.
     Source(Box<Source>),
     /// Counts what arrives.
@@ -82,6 +89,8 @@ kinds!(
     WebSender,
     WebReceiver,
     SessionEnd,
+    RapSender,
+    RapReceiver,
     Source,
     Sink
 );
@@ -96,6 +105,8 @@ macro_rules! each {
             Self::WebSender($agent) => $call,
             Self::WebReceiver($agent) => $call,
             Self::SessionEnd($agent) => $call,
+            Self::RapSender($agent) => $call,
+            Self::RapReceiver($agent) => $call,
             Self::Source($agent) => $call,
             Self::Sink($agent) => $call,
         }

@@ -63,5 +63,7 @@ mod window;
 pub use binomial::{Binomial, Power};
 pub use config::{Config, ConfigError, InitialWindow, Variant};
 pub use receiver::Receiver;
+pub(crate) use rto::Rto;
+pub(crate) use scoreboard::DUP_THRESH;
 pub use segment::{Ack, Connection, SACK_BLOCKS, Segment};
 pub use sender::{Counters, Sender};

@@ -13,7 +13,7 @@ const MAX_BACKOFF: u32 = 16;
 
 /// Round-trip times to timeouts, by the clock of the host.
 #[derive(Clone, Debug)]
-pub(super) struct Rto {
+pub(crate) struct Rto {
     /// SRTT and RTTVAR; `None` before the first sample.
     smoothed: Option<(Duration, Duration)>,
     /// Before backing off.
@@ -25,7 +25,7 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    pub(super) fn new(initial: Duration, min: Duration, granularity: Duration) -> Self {
+    pub(crate) fn new(initial: Duration, min: Duration, granularity: Duration) -> Self {
         Self {
             smoothed: None,
             base: initial.max(MIN_RTO),
@@ -36,17 +36,17 @@ impl Rto {
     }
 
     /// The smoothed round-trip time.
-    pub(super) fn srtt(&self) -> Option<Duration> {
+    pub(crate) fn srtt(&self) -> Option<Duration> {
         self.smoothed.map(|(srtt, _)| srtt)
     }
 
     /// The timeout, backed off.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.base.saturating_mul(1 << self.backoff).min(MAX_RTO)
     }
 
     /// When a timer that is started now expires: at the first tick by which it has run long enough.
-    pub(super) fn expiry(&self, now: Instant) -> Instant {
+    pub(crate) fn expiry(&self, now: Instant) -> Instant {
         let at = now + self.timeout();
         match self.tick() {
             0 => at,
@@ -55,7 +55,7 @@ impl Rto {
     }
 
     /// A packet that was sent once, at `sent`, is acknowledged now (§2.2, §2.3).
-    pub(super) fn sample(&mut self, sent: Instant, now: Instant) {
+    pub(crate) fn sample(&mut self, sent: Instant, now: Instant) {
         let rtt = self.read(now) - self.read(sent);
         let (srtt, rttvar) = match self.smoothed {
             None => (rtt, rtt / 2),
@@ -71,7 +71,7 @@ impl Rto {
     }
 
     /// The timer expired (§5.5).
-    pub(super) fn back_off(&mut self) {
+    pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 

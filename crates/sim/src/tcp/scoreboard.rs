@@ -5,7 +5,7 @@ use super::segment::Ack;
 use std::ops::Range;
 
 /// Three packets above one that is missing tell that it is lost (RFC 5681 §3.2, RFC 6675 §2).
-pub(super) const DUP_THRESH: u64 = 3;
+pub(crate) const DUP_THRESH: u64 = 3;
 
 /// The sender's view of the sequence space.
 ///
