@@ -329,6 +329,12 @@ pub(crate) struct LabRunArgs {
     /// Runs at once; as many as there are cores unless given. Results are the same with any number
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Folder of golden results: fail if a metric is not what is written there
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["seeds", "set"])]
+    pub(crate) golden: Option<PathBuf>,
+    /// Write the golden results instead, to be committed with the reason why they changed
+    #[arg(long, requires = "golden")]
+    pub(crate) bless: bool,
 }
 
 #[cfg(test)]

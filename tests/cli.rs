@@ -64,6 +64,10 @@ fn a_wrong_experiment_is_named_with_its_remedy() {
         &["--seeds", "0"],
     );
     refuses(
+        &["lab", "run", "sigcomm-a1", "--bless"],
+        &["--golden <DIR>"],
+    );
+    refuses(
         &["lab", "list", "--experiments", "no-such-folder"],
         &["no-such-folder", "--experiments"],
     );

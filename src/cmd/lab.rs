@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
-use evenkeel_lab::{report, result};
+use evenkeel_lab::{golden, report, result};
 use evenkeel_net::Clock;
 use serde_json::json;
 
@@ -104,6 +104,9 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
         let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
         folders.for_each(|folder| println!("{}", folder.display()));
     }
+    if let Some(folder) = &args.golden {
+        hold_to(folder, args.bless, &results)?;
+    }
     verdict(&results)
 }
 
@@ -166,6 +169,30 @@ fn show(progress: &Progress<'_>) {
                 left.as_secs_f64()
             );
         }
+    }
+}
+
+/// A metric that is not what it was fails the run; blessed, it becomes what it has to be.
+fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Failure> {
+    let mut changed = 0;
+    for result in results {
+        if bless {
+            golden::bless(folder, result).map_err(Failure::runtime)?;
+            continue;
+        }
+        for change in golden::changes(folder, result).map_err(Failure::usage)? {
+            println!("{change}");
+            changed += 1;
+        }
+    }
+    if changed == 0 {
+        Ok(())
+    } else {
+        Err(Failure::runtime(format!(
+            "metrics that are not what they were: {changed}; if that is meant, run again with \
+             --bless and commit {} with the reason",
+            folder.display()
+        )))
     }
 }
 

@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod figure;
 pub mod findings;
 mod flow;
+pub mod golden;
 pub mod metrics;
 pub mod network;
 pub mod report;
