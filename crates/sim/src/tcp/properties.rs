@@ -134,6 +134,13 @@ fn variant() -> impl Strategy<Value = Variant> {
         Variant::NewReno,
         Variant::Sack,
         Variant::Cubic,
+        Variant::Binomial(Binomial::SQRT),
+        Variant::Binomial(Binomial::IIAD),
+        Variant::Binomial(Binomial {
+            alpha: f64::MAX,
+            beta: f64::MAX,
+            ..Binomial::IIAD
+        }),
     ])
 }
 
