@@ -85,12 +85,12 @@ impl<E: Copy> EventQueue<E> {
             self.present.push(event);
             return true;
         }
-        // The bucket keeps its memory; nothing returns to it, for all of it is now nearer.
-        let mut moving = core::mem::take(&mut self.future[lowest]);
-        for (at, event) in moving.drain(..) {
+        // Nothing returns to the bucket, for all of it is now nearer.
+        for index in 0..self.future[lowest].len() {
+            let (at, event) = self.future[lowest][index];
             self.place(at, event);
         }
-        self.future[lowest] = moving;
+        self.future[lowest].clear();
         true
     }
 }
