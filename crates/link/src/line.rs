@@ -46,9 +46,10 @@ impl<P> Line<P> {
 
     #[inline]
     pub(crate) fn pop_first(&mut self) -> Option<Travelling<P>> {
-        let first = self.first.take()?;
-        self.first = self.rest.pop_front();
-        Some(first)
+        if self.rest.is_empty() {
+            return self.first.take();
+        }
+        core::mem::replace(&mut self.first, self.rest.pop_front())
     }
 
     pub(crate) fn last_mut(&mut self) -> Option<&mut Travelling<P>> {
