@@ -117,7 +117,7 @@ impl Monitor {
         let snapshot = Snapshot::take(&self.ends, self.link.as_ref().map(|link| &*link.relay))?;
         self.report.handle_state(now, &snapshot.state);
         if let Some(totals) = snapshot.tcp {
-            self.tcp.handle_totals(now, totals);
+            self.tcp.handle_totals(totals);
         }
         self.live.handle_snapshot(now, snapshot);
         if let Some(page) = &self.page {
