@@ -150,6 +150,9 @@ fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failu
 fn show(progress: &Progress<'_>) {
     if let Some(result) = progress.finished {
         println!("{:<18} {}", result.id, result.verdict().name());
+        if let Some(how) = &result.failed {
+            println!("  a run failed: {how}");
+        }
         for check in &result.checks {
             println!(
                 "  {:<46} {:>12}  {:<18} {}",
@@ -175,7 +178,8 @@ fn show(progress: &Progress<'_>) {
 /// A metric that is not what it was fails the run; blessed, it becomes what it has to be.
 fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Failure> {
     let mut changed = 0;
-    for result in results {
+    let complete = results.iter().filter(|result| result.failed.is_none());
+    for result in complete {
         if bless {
             golden::bless(folder, result).map_err(Failure::runtime)?;
             continue;
@@ -196,23 +200,25 @@ fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Fail
     }
 }
 
-/// A failed check fails the run.
+/// A failed run or check fails the command.
 fn verdict(results: &[RunResult]) -> Result<(), Failure> {
-    let checks = results.iter().flat_map(|result| {
-        let failed = result
-            .checks
-            .iter()
-            .filter(|c| c.verdict() == Verdict::Fail);
-        failed.map(|check| format!("{} {}", result.id, check.name))
-    });
-    let failed: Vec<String> = checks.collect();
+    let failed: Vec<String> = results
+        .iter()
+        .flat_map(|result| {
+            let checks = result.checks.iter();
+            let failed = checks.filter(|check| check.verdict() == Verdict::Fail);
+            match &result.failed {
+                Some(how) => vec![format!("{} ({how})", result.id)],
+                None => failed
+                    .map(|check| format!("{} {}", result.id, check.name))
+                    .collect(),
+            }
+        })
+        .collect();
     if failed.is_empty() {
         Ok(())
     } else {
-        Err(Failure::runtime(format!(
-            "checks failed: {}",
-            failed.join(", ")
-        )))
+        Err(Failure::runtime(format!("failed: {}", failed.join(", "))))
     }
 }
 

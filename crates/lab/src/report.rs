@@ -117,6 +117,9 @@ fn section(page: &mut String, entry: &Entry<'_>) {
         escape(&definition.claim),
         id = escape(&result.id),
     );
+    if let Some(how) = &result.failed {
+        let _ = writeln!(page, "<p class=\"fail\">A run failed: {}</p>", escape(how));
+    }
     checks(page, result);
     for check in result
         .checks

@@ -32,6 +32,9 @@ pub struct RunResult {
     pub settings: Vec<String>,
     /// Stands for the experiment's file, its settings and its seeds.
     pub fingerprint: String,
+    /// How a run failed, if one did; there are no metrics then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
     /// Seconds that its runs took, added up: as long as one core would have needed.
     pub wall_s: f64,
     /// Means over seeds; `null` where a metric is not defined.
@@ -125,8 +128,11 @@ impl Check {
 }
 
 impl RunResult {
-    /// How the experiment came out: as its worst check did.
+    /// How the experiment came out: as its worst check did, if every run came to its end.
     pub fn verdict(&self) -> Verdict {
+        if self.failed.is_some() {
+            return Verdict::Fail;
+        }
         let verdicts = self.checks.iter().map(Check::verdict);
         verdicts.max().unwrap_or(Verdict::Pass)
     }

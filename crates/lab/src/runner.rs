@@ -52,13 +52,6 @@ pub struct Progress<'a> {
 pub enum RunnerError {
     /// It was told to stop. What is complete is written, and need not run again.
     Interrupted,
-    /// A run failed.
-    Failed {
-        /// The experiment.
-        id: String,
-        /// How.
-        how: String,
-    },
     /// A result could not be written.
     Unwritable(PathBuf, io::Error),
 }
@@ -69,7 +62,6 @@ impl fmt::Display for RunnerError {
             Self::Interrupted => {
                 f.write_str("interrupted: what is complete is kept, and the same command goes on")
             }
-            Self::Failed { id, how } => write!(f, "{id}: {how}"),
             Self::Unwritable(folder, error) => write!(f, "{}: {error}", folder.display()),
         }
     }
@@ -87,9 +79,12 @@ struct Task {
     weight: f64,
 }
 
+/// What each run gave, or how it failed: by cell, then by seed.
+type Runs = Vec<Vec<Option<Result<Sample, String>>>>;
+
 /// What is there of an experiment so far.
 struct Gathering {
-    samples: Vec<Vec<Option<Sample>>>,
+    runs: Runs,
     missing: usize,
     took: Duration,
 }
@@ -198,23 +193,18 @@ struct Gathered {
 fn gather(plan: &Plan, gathering: &mut [Gathering], done: Done) -> Result<Gathered, RunnerError> {
     let task = done.task;
     let experiment = &plan.experiments[task.experiment];
-    let sample = done.sample.map_err(|error| match error {
-        RunError::Interrupted => RunnerError::Interrupted,
-        RunError::Failed(how) => RunnerError::Failed {
-            id: experiment.id.clone(),
-            how,
-        },
-    })?;
+    let run = match done.sample {
+        Ok(sample) => Ok(sample),
+        Err(RunError::Failed(how)) => Err(how),
+        Err(RunError::Interrupted) => return Err(RunnerError::Interrupted),
+    };
     let so_far = &mut gathering[task.experiment];
-    so_far.samples[task.cell][task.seed_index] = Some(sample);
+    so_far.runs[task.cell][task.seed_index] = Some(run);
     so_far.missing -= 1;
     so_far.took += done.took;
     let finished = if so_far.missing == 0 {
-        let samples: Vec<Vec<Sample>> = std::mem::take(&mut so_far.samples)
-            .into_iter()
-            .map(|seeds| seeds.into_iter().flatten().collect())
-            .collect();
-        Some(plan.finish(experiment, &samples, so_far.took)?)
+        let runs = std::mem::take(&mut so_far.runs);
+        Some(plan.finish(experiment, runs, so_far.took)?)
     } else {
         None
     };
@@ -245,7 +235,7 @@ impl Plan {
         let result = result::load(&self.out, &experiment.id)?;
         let same =
             result.commit == self.commit && result.fingerprint == self.fingerprint(experiment);
-        same.then_some(result)
+        (same && result.failed.is_none()).then_some(result)
     }
 
     fn tasks(&self, results: &[Option<RunResult>]) -> Vec<Task> {
@@ -276,7 +266,7 @@ impl Plan {
         let cells = experiment.definition.scenario.scenario().cells();
         let seeds = self.seeds(experiment) as usize;
         Gathering {
-            samples: vec![vec![None; seeds]; cells],
+            runs: vec![vec![None; seeds]; cells],
             missing: cells * seeds,
             took: Duration::ZERO,
         }
@@ -285,15 +275,23 @@ impl Plan {
     fn finish(
         &self,
         experiment: &Experiment,
-        samples: &[Vec<Sample>],
+        runs: Runs,
         took: Duration,
     ) -> Result<RunResult, RunnerError> {
-        let mut findings = Findings::join(samples);
-        experiment
-            .definition
-            .scenario
-            .scenario()
-            .derive(&mut findings);
+        // The first failure in this order, not in time: it is the same on any number of cores.
+        let samples: Result<Vec<Vec<Sample>>, String> = runs
+            .into_iter()
+            .map(|seeds| seeds.into_iter().flatten().collect())
+            .collect();
+        let (findings, failed) = match samples {
+            Ok(samples) => {
+                let mut findings = Findings::join(&samples);
+                let scenario = experiment.definition.scenario.scenario();
+                scenario.derive(&mut findings);
+                (findings, None)
+            }
+            Err(how) => (Findings::default(), Some(how)),
+        };
         let mut result = RunResult {
             id: experiment.id.clone(),
             commit: self.commit.clone(),
@@ -303,6 +301,7 @@ impl Plan {
             command: self.command.clone(),
             settings: experiment.settings.clone(),
             fingerprint: self.fingerprint(experiment),
+            failed,
             wall_s: (took.as_secs_f64() * 1e3).round() / 1e3,
             metrics: Default::default(),
             intervals: Default::default(),

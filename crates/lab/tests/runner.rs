@@ -189,6 +189,51 @@ fn the_report_has_every_result_and_tells_a_failure() {
     assert_eq!(page.matches("<svg").count(), 3);
 }
 
+const WITHOUT_A_REPORT: &str = r#"paper = "sigcomm"
+figure = "figure 19"
+caption = "A loss that ends before the first report"
+claim = "A claim."
+takes = "1s"
+
+[scenario.end-of-congestion]
+rtt = "85ms"
+packet = "1000B"
+lost_one_in = 100
+lead_in = "0s"
+ends_at = "10ms"
+until = "1s"
+
+[[panel]]
+curves = "rate"
+x = "time (s)"
+y = "rate"
+
+[[check]]
+name = "increase_starts_s"
+high = 11.0
+source = "figure 19"
+"#;
+
+#[test]
+fn an_experiment_that_breaks_off_fails_and_the_others_go_on() {
+    let scratch = Scratch::new("failed");
+    let out = scratch.0.join("out");
+    let experiments = vec![
+        scratch.experiment("breaks", WITHOUT_A_REPORT),
+        scratch.experiment("goes-on", RANDOM),
+    ];
+    let plan = plan(experiments, &out, 1);
+    let (results, _) = go(&plan);
+    let verdicts: Vec<Verdict> = results.iter().map(RunResult::verdict).collect();
+    assert_eq!(verdicts, [Verdict::Fail, Verdict::Pass]);
+    assert!(results[0].metrics.is_empty());
+    let how = results[0].failed.as_deref().unwrap();
+    let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
+    assert!(page.contains(&format!("A run failed: {how}")), "{how}");
+    // It is run again, the other is complete.
+    assert_eq!(go(&plan).1, 1);
+}
+
 #[test]
 fn a_metric_that_moved_appeared_or_went_is_told_and_a_blessed_one_is_not() {
     let scratch = Scratch::new("golden");
