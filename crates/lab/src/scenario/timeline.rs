@@ -43,6 +43,8 @@ pub struct Timeline {
     rate_change: Option<RateChange>,
     /// When and to what the first flow has to settle.
     settle: Option<Settle>,
+    /// The highest sending rate of the first flow is that of the busiest interval of this length.
+    peak_over: Option<Time>,
 }
 
 /// Flows of a kind.
@@ -137,7 +139,9 @@ impl Scenario for Timeline {
             .is_none_or(|change| change.at <= self.measured[0]);
         require(before, "rate_change", "not later than what is measured")?;
         let settle = self.settle.is_none_or(|settle| fits(&settle.over));
-        require(settle, "over", "a multiple of 50ms")
+        require(settle, "over", "a multiple of 50ms")?;
+        let peak = self.peak_over.is_none_or(|over| fits(&over));
+        require(peak, "peak_over", "a multiple of 50ms")
     }
 
     fn cells(&self) -> usize {
@@ -222,6 +226,9 @@ impl Timeline {
         if let Some((_, flows)) = groups.first() {
             self.settling(&mut sample, case, flows[0], fair);
         }
+        if let Some(sent) = measured.sent.first() {
+            self.peak(&mut sample, case, sent);
+        }
         sample
     }
 
@@ -294,6 +301,15 @@ impl Timeline {
         sample.metric(format!("settles_s_{}", case.name), seconds);
     }
 
+    /// How many packets leave in the busiest interval of the time that is measured.
+    fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
+        let Some(over) = self.peak_over else { return };
+        let rates = self.within(sent, over.0).into_iter();
+        let packets = over.secs() / self.packet.0.get() as f64;
+        let most = rates.fold(f64::NAN, f64::max) * packets;
+        sample.metric(format!("peak_pkts_{}", case.name), most);
+    }
+
     /// Rates on a timescale, of the time that is measured.
     fn within(&self, flow: &Throughput, timescale: Duration) -> Vec<f64> {
         let [from, to] = self.measured.map(Time::secs);
@@ -360,6 +376,19 @@ mod tests {
     #[test]
     fn a_flow_that_never_settles_takes_the_rest_of_the_run() {
         assert_eq!(settles(&halved_at(30)), 10.0);
+    }
+
+    #[test]
+    fn the_peak_is_of_the_busiest_interval_that_is_measured() {
+        let mut scenario = scenario();
+        scenario.peak_over = Some(toml::Value::from("1s").try_into().unwrap());
+        let mut sample = Sample::default();
+        // Two packets a second up to 14 s, of which 10 s on count, and one from then on.
+        scenario.peak(&mut sample, &scenario.case[0], &halved_at(14));
+        scenario.peak(&mut sample, &scenario.case[1], &halved_at(9));
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("peak_pkts_a"), 2.0);
+        assert_eq!(findings.value("peak_pkts_b"), 1.0);
     }
 
     #[test]
