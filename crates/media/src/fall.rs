@@ -4,8 +4,9 @@
 //! then every frame of the size that X allows overflows the queue and is damaged, and a long queue
 //! stays full. What the receiver reports it sees tells the new rate at once: so while packets are
 //! lost and the receive rate is far below the rate that frames are made for, they are made for less
-//! than the receive rate, until the queue has drained; then the rate returns to what the path
-//! carried, and beyond it grows slowly to X. X itself, and so the fairness to others, stays TFRC's.
+//! than the receive rate, until the queue has drained; then the rate returns to what the path carried,
+//! and beyond it grows slowly to X. A queue that does not drain is that of others, and ends it at once.
+//! X itself, and so the fairness to others, stays TFRC's.
 
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ const BELOW: f64 = 0.85;
 /// The same while more than half a frame interval of queue stands between frames, so that what
 /// overflowed drains: 240 ms of it in less than a second.
 const DRAIN: f64 = 0.7;
+/// Reports for which a queue may stand although frames are made for less than what arrives. One of our
+/// own, as long as three round trips, drains in half as many. One that is still there is that of others,
+/// with whom TFRC must be free to compete.
+const STANDING: u32 = 16;
 /// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
 /// Growth beyond that, where the next loss may wait, and what each report without one adds to it: a
@@ -64,6 +69,8 @@ struct Limit {
     carried: Rate,
     /// Reports without loss beyond that.
     probes: u32,
+    /// Reports in a row for which the queue has stood.
+    standing: u32,
 }
 
 impl Fall {
@@ -90,15 +97,13 @@ impl Fall {
                 rate: report.received * BELOW,
                 carried: report.received,
                 probes: 0,
+                standing: 0,
             }),
-            Some(limit) if report.queue > self.drained => Some(Limit {
-                rate: limit.rate.min(limit.carried * DRAIN),
-                probes: 0,
-                ..limit
-            }),
+            Some(limit) if report.queue > self.drained => limit.drained(),
             Some(limit) if loss => Some(Limit {
                 rate: limit.rate.min(limit.carried * BELOW),
                 probes: 0,
+                standing: 0,
                 ..limit
             }),
             limit => limit.map(Limit::grown),
@@ -114,7 +119,18 @@ impl Fall {
 }
 
 impl Limit {
-    fn grown(self) -> Self {
+    /// Low enough for our queue to drain; nothing, if the queue that stays is that of others.
+    fn drained(self) -> Option<Self> {
+        (self.standing < STANDING).then(|| Self {
+            rate: self.rate.min(self.carried * DRAIN),
+            probes: 0,
+            standing: self.standing + 1,
+            ..self
+        })
+    }
+
+    fn grown(mut self) -> Self {
+        self.standing = 0;
         if self.rate < self.carried {
             return Self {
                 rate: self.rate * (1.0 + RETURN),
@@ -208,5 +224,16 @@ mod tests {
             let aimed = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
             assert!(report(&mut fall, 8.0, aimed * 0.95, p, 200) >= 1.4);
         }
+    }
+
+    #[test]
+    fn a_queue_that_does_not_drain_is_that_of_others_and_holds_nothing_down() {
+        let mut fall = Fall::new(Duration::from_millis(40));
+        report(&mut fall, 3.0, 1.0, 0.001, 40);
+        let rates: Vec<f64> = (0..20)
+            .map(|_| report(&mut fall, 3.0, 0.9, 0.001, 40))
+            .collect();
+        assert_eq!(rates[..16], [0.7; 16]);
+        assert_eq!(rates[16..], [3.0; 4]);
     }
 }
