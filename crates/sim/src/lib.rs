@@ -35,8 +35,10 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod camera;
 mod distribution;
 mod event;
+mod media_flow;
 mod rap;
 mod session_flow;
 mod shape;
@@ -51,7 +53,9 @@ mod traffic;
 mod web;
 
 pub use agent::{Agent, Packet};
+pub use camera::{Pictures, Shooting};
 pub use distribution::Law;
+pub use media_flow::MediaEnd;
 pub use rap::{RapAck, RapReceiver, RapSender};
 pub use session_flow::SessionEnd;
 pub use shape::{Access, Place, Shape};

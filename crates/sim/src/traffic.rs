@@ -2,6 +2,7 @@
 //! indirection and a packet needs no memory of its own.
 
 use crate::agent::{Agent, Packet};
+use crate::media_flow::MediaEnd;
 use crate::rap::{RapAck, RapReceiver, RapSender};
 use crate::session_flow::SessionEnd;
 use crate::sink::Sink;
@@ -61,6 +62,8 @@ pub enum Traffic {
     WebReceiver(Box<WebReceiver>),
     /// An end of an RTP session, with real bytes.
     SessionEnd(Box<SessionEnd>),
+    /// An end of a call, with a camera or a display.
+    MediaEnd(Box<MediaEnd>),
     /// RAP, data out.
     RapSender(Box<RapSender>),
     /// RAP, acknowledgements out.
@@ -89,6 +92,7 @@ kinds!(
     WebSender,
     WebReceiver,
     SessionEnd,
+    MediaEnd,
     RapSender,
     RapReceiver,
     Source,
@@ -105,6 +109,7 @@ macro_rules! each {
             Self::WebSender($agent) => $call,
             Self::WebReceiver($agent) => $call,
             Self::SessionEnd($agent) => $call,
+            Self::MediaEnd($agent) => $call,
             Self::RapSender($agent) => $call,
             Self::RapReceiver($agent) => $call,
             Self::Source($agent) => $call,

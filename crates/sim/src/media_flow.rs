@@ -1,0 +1,171 @@
+//! The product's own call as the ends of a flow: pictures, encoder, policy, sending buffer, session and
+//! playout, each as the program has it, with the virtual clock in place of threads.
+
+use crate::agent::{Agent, Packet};
+use crate::camera::{Camera, Pictures, Shooting};
+use crate::tfrc_flow::LOWER_LAYERS;
+use crate::traffic::Body;
+use evenkeel_media::call::Call;
+use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::report::{CallReport, ShownFrame};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
+use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, SendConfig};
+use std::net::SocketAddr;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Bytes;
+
+/// The static payload type of JPEG (RFC 3551 §6).
+const JPEG: u8 = 26;
+/// What decoding a picture takes, which is less than coding it.
+const DECODING: Duration = Duration::from_millis(2);
+
+/// One end of a call whose media goes one way.
+#[derive(Debug)]
+pub struct MediaEnd {
+    call: Call,
+    /// For a sender.
+    camera: Option<Camera>,
+    peer: SocketAddr,
+    start: Instant,
+    now: Instant,
+    buffer: Vec<u8>,
+    report: CallReport,
+}
+
+impl MediaEnd {
+    /// The end that sends: it captures what `shooting` says. With `ecn` its media says so.
+    pub fn sender(pictures: Pictures, shooting: Shooting, ecn: bool, seed: u64) -> Self {
+        let policy = PolicyConfig::new(pictures.format().frame_rate.interval());
+        let config = Config {
+            send: Some(SendConfig::new(JPEG)),
+            ecn,
+            ..Config::new("sender@sim", seed)
+        };
+        let camera = Camera::new(pictures, shooting);
+        Self::new(config, policy, Some(camera), shooting.start, shooting.start)
+    }
+
+    /// The end that receives, from `start` on. Its report is of what happens from `warm` on.
+    pub fn receiver(start: Instant, warm: Instant, seed: u64) -> Self {
+        let config = Config {
+            receive: Some(ReceiveConfig::new(JPEG)),
+            ..Config::new("receiver@sim", seed)
+        };
+        // A receiver has no frames to make.
+        let policy = PolicyConfig::new(Duration::from_millis(40));
+        Self::new(config, policy, None, start, warm)
+    }
+
+    fn new(
+        config: Config,
+        policy: PolicyConfig,
+        camera: Option<Camera>,
+        start: Instant,
+        warm: Instant,
+    ) -> Self {
+        let packet = config
+            .send
+            .as_ref()
+            .map_or(Bytes::ZERO, |send| send.packet_size);
+        let peer = SocketAddr::from(([192, 0, 2, 1], 5004));
+        let config = Config {
+            peer: Some(peer),
+            ..config
+        };
+        Self {
+            call: Call::new(start, config, policy),
+            camera,
+            peer,
+            start,
+            now: start,
+            buffer: vec![0; CONTROL_BUFFER.max(packet.get() as usize)],
+            report: CallReport::new(warm),
+        }
+    }
+
+    /// Its state: X, R, p, the deadline.
+    pub fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// What became of the frames.
+    pub fn report(&self) -> &CallReport {
+        &self.report
+    }
+
+    /// Captures and shows what is due.
+    fn drive(&mut self) {
+        if let Some(camera) = &mut self.camera {
+            if let Some(frame) = camera.poll_coded(self.now) {
+                // Only sizes that the encoder refuses before are refused here.
+                let _ = self.call.push_frame(self.now, frame);
+            }
+            if let Some(captured) = camera.poll_captured(self.now)
+                && let Some(target) = self.call.frame_target(self.now)
+            {
+                camera.code(self.now, &captured, target.size);
+            }
+        }
+        while let Some(frame) = self.call.poll_frame(self.now) {
+            let at = self.now + DECODING;
+            let captured = self.call.session().captured_at(frame.timestamp);
+            self.report.handle_shown(&ShownFrame {
+                at,
+                delay: captured.map(|captured| at.saturating_since(captured)),
+                psnr: None,
+                corrupt: !frame.image.is_whole(),
+            });
+        }
+        while let Some(event) = self.call.poll_event() {
+            self.report.handle_event(&event);
+        }
+    }
+}
+
+impl Agent for MediaEnd {
+    type Body = Body;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+        let Body::Bytes(bytes) = packet.body else {
+            return;
+        };
+        self.now = now;
+        let datagram = Datagram {
+            source: self.peer,
+            arrival: now,
+            ecn: packet.ecn,
+            payload: &bytes,
+        };
+        self.call.handle_datagram(now, datagram);
+        self.drive();
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if now < self.start {
+            return;
+        }
+        self.now = now;
+        self.call.handle_timeout(now);
+        self.drive();
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
+        if now < self.start {
+            return None;
+        }
+        self.now = now;
+        let Transmit { len, ecn, .. } = self.call.poll_transmit(now, &mut self.buffer)?;
+        Some(Packet {
+            size: Bytes::from(len) + LOWER_LAYERS,
+            ecn,
+            body: Body::Bytes(self.buffer[..len].into()),
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let call = self.call.poll_timeout().map(|(at, _)| at);
+        let camera = self.camera.as_ref().and_then(Camera::poll_timeout);
+        let next = call.into_iter().chain(camera).min();
+        next.map(|at| at.max(self.start))
+    }
+}
