@@ -4,15 +4,19 @@
 //! build, whatever else the machine does, so a budget can be held without a margin for noise.
 
 mod cases;
+#[path = "cases/reports.rs"]
+mod reported;
 
 use std::env;
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
 use cases::{
-    HDTV, IN_ORDER, LATENESS, LOSSY, SIZE, WARM_UP, decide, feed_back, receive, receiver, report,
-    reports, send_until, sender,
+    HDTV, IN_ORDER, LATENESS, LOSSY, SIZE, Traffic, WARM_UP, decide, feed_back, receive, receiver,
+    report, reports, send_until, sender,
 };
+use reported::{Light, REPORT, Told, be_told, note, record, told};
+use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
 
 /// Steps of a case: enough that the first ones, which set up, weigh nothing.
@@ -31,7 +35,7 @@ struct Case {
 
 /// The budgets. The target of HDTV is 0.2 % of a core that does 3·10⁹ instructions a second, for 75,000
 /// packets.
-const CASES: [Case; 5] = [
+const CASES: [Case; 8] = [
     Case {
         name: "receiver_in_order",
         what: "receiver, packet in order, no loss",
@@ -61,6 +65,32 @@ const CASES: [Case; 5] = [
         run: feed_back_all,
     },
     Case {
+        name: "light_receiver",
+        what: "receiver that only reports, packet in order",
+        target: 25.0,
+        budget: 37.0,
+        run: |steps| {
+            let mut light = Box::new(Light::new(REPORT));
+            for arrival in &IN_ORDER.arrivals(steps) {
+                black_box(counted(&mut *light, arrival, record));
+            }
+        },
+    },
+    Case {
+        name: "reported_in_order",
+        what: "sender, packet sent and reported twice",
+        target: 150.0,
+        budget: 262.0,
+        run: |steps| be_told_all(IN_ORDER, steps),
+    },
+    Case {
+        name: "reported_hdtv",
+        what: "sender, the same, HDTV",
+        target: 150.0,
+        budget: 248.0,
+        run: |steps| be_told_all(HDTV, steps),
+    },
+    Case {
         name: "pacer_decision",
         what: "pacer, one decision",
         target: 40.0,
@@ -88,6 +118,23 @@ fn feed_back_all(steps: u64) {
     for (now, feedback) in reports(WARM_UP + steps).into_iter().skip(WARM_UP as usize) {
         send_until(&mut sender, now);
         black_box(counted(&mut sender, (now, &feedback), feed_back));
+    }
+}
+
+/// All packets leave half a round trip before they arrive, as if none overtook another.
+fn be_told_all(traffic: Traffic, steps: u64) {
+    let mut departures = Box::new(Told::new(0, ReceiverConfig::default()));
+    let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
+    for (now, header, fates) in told(traffic, steps) {
+        while start + traffic.spacing * seq <= now {
+            counted(&mut *departures, start + traffic.spacing * seq, note);
+            seq += 1;
+        }
+        black_box(counted(
+            &mut *departures,
+            (now, &header, fates.as_slice()),
+            be_told,
+        ));
     }
 }
 

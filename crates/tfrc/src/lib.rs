@@ -84,6 +84,7 @@ mod float;
 pub mod loss;
 pub mod pacer;
 pub mod receiver;
+pub mod report;
 pub mod sender;
 pub mod seq;
 mod standard;

@@ -12,7 +12,7 @@ use crate::loss::{Arrived, Average, LossEstimator};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
 use rate_meter::RateMeter;
-use schedule::Schedule;
+pub(crate) use schedule::Schedule;
 
 /// A data packet as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -189,7 +189,8 @@ impl Receiver {
         self.schedule.is_due(now).then(|| self.report(now))
     }
 
-    fn report(&mut self, now: Instant) -> Report {
+    /// A report now, due or not.
+    pub(crate) fn report(&mut self, now: Instant) -> Report {
         let rtt = self.estimator.round_trip_time();
         self.schedule.restart(now, rtt);
         self.compute();

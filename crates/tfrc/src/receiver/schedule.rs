@@ -7,7 +7,7 @@ use crate::time::Instant;
 /// The feedback timer. It sleeps while no data comes: a timer that expires without data would only be
 /// restarted, and the next packet is then reported at once whenever it comes (RFC 5348 §6.1 step 4).
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
+pub(crate) struct Schedule {
     /// The timer's next expiry; `None` before the first report, and while none is owed.
     timer: Option<Instant>,
     /// Data came since the last report.
@@ -21,7 +21,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             timer: None,
             data: false,
@@ -33,12 +33,12 @@ impl Schedule {
 
     /// True if [`Schedule::handle_data`] would change nothing, nor [`Schedule::keep_phase`] before it.
     #[inline]
-    pub(super) fn is_settled(&self, at: Instant, urgent: bool) -> bool {
+    pub(crate) fn is_settled(&self, at: Instant, urgent: bool) -> bool {
         at < self.settled && !urgent
     }
 
     /// Notes data, and whether the report about it cannot wait.
-    pub(super) fn handle_data(&mut self, at: Instant, urgent: bool) {
+    pub(crate) fn handle_data(&mut self, at: Instant, urgent: bool) {
         self.data = true;
         if self.urgent {
             return;
@@ -51,7 +51,7 @@ impl Schedule {
     }
 
     /// Lets a timer that ran out without data run on at its intervals, past `at`.
-    pub(super) fn keep_phase(&mut self, at: Instant, interval: Duration) {
+    pub(crate) fn keep_phase(&mut self, at: Instant, interval: Duration) {
         if let Some(timer) = self.timer
             && timer <= at
             && !self.data
@@ -63,18 +63,18 @@ impl Schedule {
     }
 
     /// When the timer must be served; `None` while there is nothing to report.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(crate) fn due(&self) -> Option<Instant> {
         self.data.then_some(self.due)
     }
 
     /// True if a report is due now.
     #[inline]
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.due <= now && self.data
     }
 
     /// Starts the timer anew: the report was made.
-    pub(super) fn restart(&mut self, now: Instant, rtt: Option<Duration>) {
+    pub(crate) fn restart(&mut self, now: Instant, rtt: Option<Duration>) {
         *self = Self {
             timer: rtt.map(|rtt| now + rtt),
             ..Self::new()

@@ -1,0 +1,55 @@
+//! Sender-based TFRC: a receiver that only reports, and the sender that is told.
+
+use std::time::Duration;
+
+use super::cases::{IN_ORDER, SIZE, Traffic};
+use tfrc::report::{Arrivals, Departures, Fate, Header, Span};
+use tfrc::time::Instant;
+use tfrc::{Arrival, Feedback};
+
+/// Packets that a report may speak of.
+pub(crate) const REPORT: usize = 400;
+
+/// What a receiver keeps that only reports arrivals, and a sender that is told them.
+pub(crate) type Light = Arrivals<512>;
+pub(crate) type Told = Departures<8_192>;
+
+/// What such a receiver does with a packet, and asks then.
+#[inline]
+pub(crate) fn record(light: &mut Light, arrival: &Arrival) -> Option<Span> {
+    light.handle_data(arrival);
+    light.poll_report(arrival.at)
+}
+
+/// What such a sender does for a packet that it sends.
+#[inline]
+pub(crate) fn note(told: &mut Told, now: Instant) {
+    told.handle_sent(now, SIZE, Some(IN_ORDER.rtt));
+}
+
+/// What it does with a report.
+#[inline]
+pub(crate) fn be_told(
+    told: &mut Told,
+    (now, header, fates): (Instant, &Header, &[Fate]),
+) -> Option<Feedback> {
+    told.handle_report(now, header, fates.iter().copied())
+}
+
+/// A stream as its reports tell it, each when it comes: of every packet twice.
+pub(crate) fn told(traffic: Traffic, count: u64) -> Vec<(Instant, Header, Vec<Fate>)> {
+    let mut light = Light::new(REPORT);
+    let mut reports = Vec::new();
+    for arrival in traffic.arrivals(count) {
+        if let Some(span) = record(&mut light, &arrival) {
+            let header = Header {
+                first: span.first as u16,
+                made_at: arrival.at,
+                resolution: Duration::from_nanos(1),
+            };
+            let fates = (span.first..span.first + span.count as u64).map(|seq| light.fate(seq));
+            reports.push((arrival.at + traffic.rtt / 2, header, fates.collect()));
+        }
+    }
+    reports
+}

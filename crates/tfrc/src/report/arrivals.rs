@@ -1,0 +1,350 @@
+//! The receiver's side: what arrived, in a ring, and when to report it.
+
+use core::time::Duration;
+
+use super::Fate;
+use crate::Ecn;
+use crate::receiver::{Arrival, Schedule};
+use crate::time::Instant;
+
+/// Reports are this far apart where the sender tells no round-trip time: what RTCP feedback of real-time
+/// media commonly uses, so at least one report a round trip on most paths.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Packets above a hole that make it a loss (RFC 5348 §5.1).
+const NDUPACK: u64 = 3;
+
+/// Consecutive packets that a report speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first.
+    pub first: u64,
+    /// How many, one at least.
+    pub count: usize,
+}
+
+/// A packet that came.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Its number plus one, and its mark below: zero before the first packet.
+    tag: u64,
+    at: Instant,
+}
+
+impl Slot {
+    const EMPTY: Self = Self {
+        tag: 0,
+        at: Instant::ZERO,
+    };
+
+    const fn new(seq: u64, at: Instant, ecn: Ecn) -> Self {
+        Self {
+            tag: (seq + 1) << 2 | ecn as u64,
+            at,
+        }
+    }
+
+    const fn holds(&self, seq: u64) -> bool {
+        self.tag >> 2 == seq + 1
+    }
+
+    const fn ecn(&self) -> Ecn {
+        match self.tag & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect0,
+            2 => Ecn::Ect1,
+            _ => Ecn::Ce,
+        }
+    }
+}
+
+/// The last N packets, N a power of two: sixteen bytes each, integers alone. A report speaks of as many as
+/// fit into it, so N is best the next power above that.
+#[derive(Clone, Debug)]
+pub struct Arrivals<const N: usize> {
+    slots: [Slot; N],
+    /// The most packets that a report may speak of.
+    limit: u64,
+    /// The lowest number that came: nothing is known of those below.
+    first: u64,
+    /// One past the highest number that came.
+    end: u64,
+    /// One past what the last report spoke of; a packet that came late moves it back.
+    unreported: u64,
+    /// How many packets the last report was the first to speak of.
+    told_first: u64,
+    /// This packet and higher ones are more than the next in order.
+    news: u64,
+    /// The arrival of this packet or a higher one makes a hole a loss.
+    loss: u64,
+    /// Until then a hole is no news: the loss event before it lasts a round trip.
+    quiet_until: Instant,
+    schedule: Schedule,
+    rtt: Option<Duration>,
+}
+
+impl<const N: usize> Arrivals<N> {
+    const IS_POWER_OF_TWO: () = assert!(N.is_power_of_two());
+
+    /// A ring that nothing has come into, for reports of `limit` packets, four at least and N at most.
+    pub fn new(limit: usize) -> Self {
+        let () = Self::IS_POWER_OF_TWO;
+        Self {
+            slots: [Slot::EMPTY; N],
+            limit: limit.clamp(4, N.max(4)) as u64,
+            first: u64::MAX,
+            end: 0,
+            unreported: 0,
+            told_first: 0,
+            news: 0,
+            loss: u64::MAX,
+            quiet_until: Instant::ZERO,
+            schedule: Schedule::new(),
+            rtt: None,
+        }
+    }
+
+    /// Takes in a packet; its number is below 2^61. False if it had come before or is too old to tell: of
+    /// several copies the first counts, but a mark on any is kept (RFC 8888 §3.1).
+    #[inline]
+    pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
+        let seq = arrival.seq;
+        if seq != self.end || seq >= self.news {
+            return self.handle_news(arrival);
+        }
+        self.slots[seq as usize % N] = Slot::new(seq, arrival.at, arrival.ecn);
+        self.end = seq + 1;
+        if !self.schedule.is_settled(arrival.at, false) {
+            self.settle(arrival, false);
+        }
+        true
+    }
+
+    /// Takes in a packet that is not the next, or that calls for a report.
+    #[inline(never)]
+    fn handle_news(&mut self, arrival: &Arrival) -> bool {
+        let &Arrival { seq, at, ecn, .. } = arrival;
+        let slot = &mut self.slots[seq as usize % N];
+        if slot.holds(seq) {
+            if ecn.is_marked() {
+                *slot = Slot::new(seq, slot.at, ecn);
+            }
+            return false;
+        }
+        if seq + (N as u64) < self.end {
+            return false;
+        }
+        *slot = Slot::new(seq, at, ecn);
+        let is_first = self.first == u64::MAX;
+        if is_first {
+            self.unreported = seq;
+        } else if seq > self.end && at >= self.quiet_until && self.loss == u64::MAX {
+            self.loss = seq + (NDUPACK - 1);
+        }
+        self.first = self.first.min(seq);
+        self.unreported = self.unreported.min(seq);
+        self.end = self.end.max(seq + 1);
+        let is_loss = seq >= self.loss;
+        if is_loss {
+            self.loss = u64::MAX;
+            self.quiet_until = at + self.interval();
+        }
+        let is_full = self.end - self.unreported > self.most_new();
+        self.settle(arrival, is_first || is_loss || is_full);
+        self.news = self.loss.min(self.unreported + self.most_new());
+        true
+    }
+
+    /// Once a report at least, with the first packet after it.
+    #[inline(never)]
+    fn settle(&mut self, arrival: &Arrival, urgent: bool) {
+        self.rtt = arrival.rtt.or(self.rtt);
+        self.schedule.handle_data(arrival.at, urgent);
+    }
+
+    /// When [`Arrivals::poll_report`] has something to do: an instant that has passed means at once.
+    /// Reports are a round trip apart, or as the packets that one may speak of fill it; they leave early
+    /// when a loss shows, once a round trip at most.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.schedule.due()
+    }
+
+    /// What the next report speaks of: all that came since the last, and as much again as that one told
+    /// first, up to the limit. One lost report then loses nothing, or at a high rate little.
+    pub fn next_span(&self) -> Span {
+        let oldest = self.first.max(self.end.saturating_sub(self.limit));
+        let told_once = self.unreported.saturating_sub(self.told_first);
+        let first = told_once.max(oldest);
+        Span {
+            first,
+            count: (self.end - first) as usize,
+        }
+    }
+
+    /// The report that is due, if one is.
+    #[inline]
+    pub fn poll_report(&mut self, now: Instant) -> Option<Span> {
+        self.schedule.is_due(now).then(|| self.report(now))
+    }
+
+    fn report(&mut self, now: Instant) -> Span {
+        let span = self.next_span();
+        self.told_first = self.end - self.unreported;
+        self.unreported = self.end;
+        self.news = self.loss.min(self.end + self.most_new());
+        self.schedule.restart(now, Some(self.interval()));
+        span
+    }
+
+    /// What a report says of a packet.
+    #[inline]
+    pub fn fate(&self, seq: u64) -> Fate {
+        let slot = &self.slots[seq as usize % N];
+        if slot.holds(seq) {
+            Fate::Arrived {
+                at: Some(slot.at),
+                ecn: slot.ecn(),
+            }
+        } else {
+            Fate::Missing
+        }
+    }
+
+    /// The round-trip time that the sender told last.
+    pub const fn round_trip_time(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    fn interval(&self) -> Duration {
+        self.rtt.unwrap_or(INTERVAL)
+    }
+
+    /// Packets that may wait for a report: three quarters of what one may speak of.
+    const fn most_new(&self) -> u64 {
+        self.limit / 4 * 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn packet(seq: u64, at: Instant, ecn: Ecn) -> Arrival {
+        Arrival {
+            seq,
+            at,
+            timestamp: 0,
+            rtt: Some(Duration::from_millis(100)),
+            size: Bytes::new(1_000),
+            ecn,
+        }
+    }
+
+    /// Packets of these numbers, one every 10 ms; each report with when it was made.
+    fn reports(seqs: &[u64]) -> Vec<(u64, Span)> {
+        let mut arrivals = Arrivals::<64>::new(64);
+        let mut made = Vec::new();
+        for (ms, seq) in (0..).step_by(10).zip(seqs) {
+            arrivals.handle_data(&packet(*seq, at(ms), Ecn::NotEct));
+            made.extend(arrivals.poll_report(at(ms)).map(|span| (ms, span)));
+        }
+        made
+    }
+
+    fn span(first: u64, count: usize) -> Span {
+        Span { first, count }
+    }
+
+    #[test]
+    fn a_report_leaves_each_round_trip_and_each_packet_is_told_twice() {
+        let made = reports(&(5..45).collect::<Vec<_>>());
+        let expected = [
+            (0, span(5, 1)),
+            (100, span(5, 11)),
+            (200, span(6, 20)),
+            (300, span(16, 20)),
+        ];
+        assert_eq!(made, expected);
+    }
+
+    #[test]
+    fn a_loss_is_reported_with_the_third_packet_above_it_and_once_a_round_trip() {
+        let seqs: Vec<u64> = (0..30).filter(|seq| ![13, 17].contains(seq)).collect();
+        let made = reports(&seqs);
+        // Packet 16 comes at 150 ms, the timer then runs until 250.
+        let times: Vec<u64> = made.iter().map(|(ms, _)| *ms).collect();
+        assert_eq!(times, [0, 100, 150, 250]);
+        assert_eq!(made[2].1, span(1, 16));
+    }
+
+    #[test]
+    fn a_late_packet_is_reported_again() {
+        let mut seqs: Vec<u64> = (0..12).filter(|seq| *seq != 3).collect();
+        seqs.extend([3, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22]);
+        let made = reports(&seqs);
+        let last = made.last().unwrap().1;
+        assert!(last.first <= 3, "{last:?}");
+    }
+
+    #[test]
+    fn a_stream_too_fast_for_one_report_a_round_trip_is_reported_more_often() {
+        let mut arrivals = Arrivals::<64>::new(40);
+        let mut covered = 0;
+        for seq in 0..10_000 {
+            let now = Instant::from_micros(seq * 10);
+            arrivals.handle_data(&packet(seq, now, Ecn::NotEct));
+            if let Some(span) = arrivals.poll_report(now) {
+                assert!(span.first <= covered && span.count <= 40, "{span:?}");
+                covered = span.first + span.count as u64;
+            }
+        }
+        assert!(covered > 9_960);
+    }
+
+    #[test]
+    fn a_mark_on_a_copy_is_kept_and_the_first_arrival_too() {
+        let mut arrivals = Arrivals::<64>::new(64);
+        assert!(arrivals.handle_data(&packet(7, at(1), Ecn::Ect0)));
+        assert!(!arrivals.handle_data(&packet(7, at(9), Ecn::Ce)));
+        assert!(!arrivals.handle_data(&packet(7, at(10), Ecn::Ect0)));
+        let marked = Fate::Arrived {
+            at: Some(at(1)),
+            ecn: Ecn::Ce,
+        };
+        assert_eq!(arrivals.fate(7), marked);
+        assert_eq!(arrivals.fate(8), Fate::Missing);
+    }
+
+    proptest! {
+        /// Whatever comes, each packet is new once, and a report tells only what came.
+        #[test]
+        fn packets_are_new_once_and_reports_are_true(seqs in prop::collection::vec(0u64..200, 1..400), limit in 1usize..100) {
+            let mut arrivals = Arrivals::<64>::new(limit);
+            let mut seen = std::collections::BTreeMap::new();
+            let mut end = 0;
+            for (ms, seq) in (0..).zip(seqs) {
+                let is_new = arrivals.handle_data(&packet(seq, at(ms), Ecn::Ect0));
+                prop_assert!(!is_new || !seen.contains_key(&seq));
+                prop_assert!(is_new || seen.contains_key(&seq) || seq + 64 < end);
+                if is_new {
+                    seen.insert(seq, at(ms));
+                    end = end.max(seq + 1);
+                }
+                if let Some(span) = arrivals.poll_report(at(ms)) {
+                    prop_assert!(span.count <= limit.clamp(4, 64));
+                    prop_assert_eq!(span.first + span.count as u64, end);
+                    for seq in span.first..end {
+                        let expected = seen.get(&seq).map_or(Fate::Missing, |at| Fate::Arrived { at: Some(*at), ecn: Ecn::Ect0 });
+                        prop_assert_eq!(arrivals.fate(seq), expected);
+                    }
+                }
+            }
+        }
+    }
+}

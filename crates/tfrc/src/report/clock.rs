@@ -1,0 +1,99 @@
+//! The receiver's clock, as far as it is believed.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// How far the receiver's clock may seem to run ahead of ours or behind between two reports: what
+/// reports wait on their way. Beyond it, the clock was set.
+const TOLERANCE: Duration = Duration::from_secs(1);
+
+/// Places the receiver's times on one time line that neither a clock that is set nor one that is made up
+/// can bend by more than [`TOLERANCE`] a report. Its zero is near ours.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    /// What is added to the receiver's times, modulo 2^64.
+    shift: u64,
+    /// When the newest report was made, on the time line, and when it came.
+    newest: Option<(Instant, Instant)>,
+}
+
+impl Clock {
+    /// A report that was made at `made_at` came at `now`; when it was made on the time line.
+    pub(super) fn handle_report(&mut self, now: Instant, made_at: Instant) -> Instant {
+        let made = self.place(made_at);
+        let expected = self
+            .newest
+            .map_or(now, |(made, came)| made + now.saturating_since(came));
+        let error = made
+            .saturating_since(expected)
+            .max(expected.saturating_since(made));
+        let made = if self.newest.is_none() || error > TOLERANCE {
+            self.shift = expected.as_nanos().wrapping_sub(made_at.as_nanos());
+            expected
+        } else {
+            made
+        };
+        if self.newest.is_none_or(|(newest, _)| newest <= made) {
+            self.newest = Some((made, now));
+        }
+        made
+    }
+
+    /// A time of the receiver's, on the time line.
+    #[inline]
+    pub(super) const fn place(&self, at: Instant) -> Instant {
+        Instant::from_nanos(at.as_nanos().wrapping_add(self.shift))
+    }
+
+    /// How long before `now` the receiver's clock showed a time on the time line, as the newest report
+    /// tells.
+    pub(super) fn age(&self, at: Instant, now: Instant) -> Duration {
+        self.newest.map_or(Duration::ZERO, |(made, came)| {
+            made.saturating_since(at) + now.saturating_since(came)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_clock_of_any_zero_runs_as_ours() {
+        for zero in [at(0), at(1_000_000_000), Instant::MAX] {
+            let mut clock = Clock::default();
+            assert_eq!(clock.handle_report(at(500), zero), at(500));
+            let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
+            assert_eq!(clock.handle_report(at(620), later), at(600));
+            assert_eq!(clock.age(at(590), at(630)), Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_runs_on_where_it_was_expected() {
+        let mut clock = Clock::default();
+        clock.handle_report(at(0), at(50_000));
+        for set in [3_600_000, 7, 900_000] {
+            let before = clock.newest.unwrap().0;
+            let now = clock.newest.unwrap().1 + Duration::from_millis(100);
+            assert_eq!(
+                clock.handle_report(now, at(set)),
+                before + Duration::from_millis(100)
+            );
+        }
+    }
+
+    #[test]
+    fn a_report_that_was_overtaken_keeps_its_time() {
+        let mut clock = Clock::default();
+        clock.handle_report(at(0), at(0));
+        clock.handle_report(at(200), at(200));
+        assert_eq!(clock.handle_report(at(210), at(100)), at(100));
+        assert_eq!(clock.age(at(200), at(210)), Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,327 @@
+//! What a sender makes of reports against what a receiver makes of the same packets.
+
+use super::*;
+use crate::receiver::{Arrival, Receiver, ReceiverConfig};
+use crate::units::{Bytes, LossEventRate, Rate};
+use proptest::prelude::*;
+use std::vec::Vec;
+
+const RTT: Duration = Duration::from_millis(100);
+const SPACING: Duration = Duration::from_millis(10);
+const SIZE: Bytes = Bytes::new(1_000);
+/// The receiver's clock shows this much more than the sender's.
+const ZERO: Duration = Duration::from_secs(7_000);
+const FIRST: u64 = 65_500;
+
+fn sent_at(seq: u64) -> Instant {
+    Instant::from_secs(1) + SPACING * (seq - FIRST) as u32
+}
+
+/// What the path does to a packet.
+#[derive(Clone, Debug)]
+struct Journey {
+    lost: bool,
+    marked: bool,
+    /// Beyond 40 ms.
+    jitter: Duration,
+}
+
+fn journeys() -> impl Strategy<Value = Vec<Journey>> {
+    let journey = (0u8..20, 0u8..40, 0u64..30_000).prop_map(|(lost, marked, jitter)| Journey {
+        lost: lost == 0,
+        marked: marked == 0,
+        jitter: Duration::from_micros(jitter),
+    });
+    prop::collection::vec(journey, 20..300).prop_map(|mut journeys| {
+        // Without the first packet the receiver could not know where to begin.
+        (journeys[0].lost, journeys[0].jitter) = (false, Duration::ZERO);
+        journeys
+    })
+}
+
+/// Packets as they arrive, in the order of time on the receiver's clock.
+fn arrivals(journeys: &[Journey]) -> Vec<Arrival> {
+    let mut arrivals: Vec<Arrival> = (FIRST..)
+        .zip(journeys)
+        .filter(|(_, journey)| !journey.lost)
+        .map(|(seq, journey)| Arrival {
+            seq,
+            // No two at the same nanosecond.
+            at: sent_at(seq)
+                + (ZERO + Duration::from_millis(40) + journey.jitter)
+                + Duration::from_nanos(seq % 1_000),
+            timestamp: 0,
+            rtt: Some(RTT),
+            size: SIZE,
+            ecn: if journey.marked { Ecn::Ce } else { Ecn::Ect0 },
+        })
+        .collect();
+    arrivals.sort_by_key(|arrival| arrival.at);
+    arrivals
+}
+
+#[derive(Clone, Debug)]
+struct Made {
+    header: Header,
+    fates: Vec<Fate>,
+    /// The arrivals that it follows.
+    after: usize,
+}
+
+/// A report after so many arrivals each, which speaks of all that is new and of `overlap` packets more.
+fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
+    let mut made = Vec::new();
+    let mut places = std::collections::BTreeMap::new();
+    places.extend(
+        (0..)
+            .zip(arrivals)
+            .map(|(place, arrival)| (arrival.seq, place)),
+    );
+    let (mut from, mut told_to) = (0, FIRST);
+    for step in every.iter().cycle() {
+        let to = (from + step).min(arrivals.len());
+        let new = &arrivals[from..to];
+        let lowest = new.iter().map(|arrival| arrival.seq).min();
+        let (Some(lowest), Some(last)) = (lowest, new.last()) else {
+            break;
+        };
+        let end = new
+            .iter()
+            .map(|arrival| arrival.seq + 1)
+            .fold(told_to, u64::max);
+        let first = (lowest.min(told_to)).saturating_sub(overlap).max(FIRST);
+        let fate = |seq| {
+            let place = places.get(&seq).filter(|place| **place < to);
+            place.map_or(Fate::Missing, |place| Fate::Arrived {
+                at: Some(arrivals[*place].at),
+                ecn: arrivals[*place].ecn,
+            })
+        };
+        made.push(Made {
+            header: Header {
+                first: first as u16,
+                made_at: last.at,
+                resolution: Duration::from_nanos(1),
+            },
+            fates: (first..end).map(fate).collect(),
+            after: to,
+        });
+        (from, told_to) = (to, end);
+    }
+    made
+}
+
+/// What a receiver reports that is asked after so many arrivals each.
+struct Reference<'a> {
+    receiver: Receiver,
+    arrivals: &'a [Arrival],
+    taken: usize,
+}
+
+impl<'a> Reference<'a> {
+    fn new(arrivals: &'a [Arrival]) -> Self {
+        Self {
+            receiver: Receiver::new(ReceiverConfig::default()),
+            arrivals,
+            taken: 0,
+        }
+    }
+
+    fn report_after(&mut self, count: usize) -> (LossEventRate, Rate) {
+        for arrival in &self.arrivals[self.taken..count] {
+            self.receiver.handle_data(arrival);
+        }
+        self.taken = count;
+        let report = self.receiver.report(self.arrivals[count - 1].at);
+        (report.loss_event_rate, report.receive_rate)
+    }
+}
+
+type Sender = Departures<512>;
+
+/// A sender that has sent all of these.
+fn sender(packets: usize) -> Sender {
+    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    for seq in FIRST..FIRST + packets as u64 {
+        departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+    }
+    departures
+}
+
+/// Hands reports over at these times after they were made, and holds all that comes of it to the reference.
+fn check(arrivals: &[Arrival], packets: usize, deliveries: &[(Duration, &Made)]) {
+    let mut departures = sender(packets);
+    let mut reference = Reference::new(arrivals);
+    let mut order: Vec<(Instant, &Made)> = deliveries
+        .iter()
+        .map(|(delay, made)| (made.header.made_at - ZERO + *delay, *made))
+        .collect();
+    order.sort_by_key(|(now, _)| *now);
+    for (now, made) in order {
+        let fates = made.fates.iter().copied();
+        if let Some(feedback) = departures.handle_report(now, &made.header, fates) {
+            let taken = departures.counters().received as usize;
+            let (p, rate) = reference.report_after(taken);
+            assert_eq!(feedback.loss_event_rate, p);
+            assert_eq!(feedback.receive_rate, rate);
+        }
+    }
+    let told = deliveries.iter().map(|(_, made)| made.after).max().unwrap();
+    assert_eq!(departures.counters().received as usize, told);
+    assert_eq!(departures.counters(), reference.receiver.counters());
+    assert_eq!(departures.refused(), Refused::default());
+    assert_eq!(departures.never_reported(), 0);
+}
+
+proptest! {
+    #[test]
+    fn reports_in_order_give_what_the_receiver_computes(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        overlap in 0u64..40,
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
+        check(&arrivals, journeys.len(), &deliveries);
+    }
+
+    /// Each overtakes others by a quarter of a round trip at most; copies come much later. Reports
+    /// repeat what packets and reports overtake each other by: without that nothing shows that the one which tells of
+    /// a late packet is still to come.
+    #[test]
+    fn so_do_reports_in_any_order_and_repeated(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..4, 1..10),
+        overlap in 10u64..20,
+        delays in prop::collection::vec((0u64..25, prop::option::of(0u64..900)), 300),
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let mut deliveries = Vec::new();
+        for (made, (delay, again)) in made.iter().zip(delays) {
+            for delay in [Some(delay), again].into_iter().flatten() {
+                deliveries.push((Duration::from_millis(30 + delay), made));
+            }
+        }
+        check(&arrivals, journeys.len(), &deliveries);
+    }
+
+    /// Of a dozen packets a report with as many repeated, every other report is lost.
+    #[test]
+    fn so_do_reports_of_which_some_are_lost_if_others_repeat_them(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..12, 1..10),
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, 40);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().step_by(2).map(|made| (delay, made)).collect();
+        check(&arrivals, journeys.len(), &deliveries);
+    }
+
+    /// Numbers never sent, of the past and of the future, reports longer than all numbers there are: what
+    /// was sent is counted once at most, and time stays within what has passed.
+    #[test]
+    fn nothing_that_a_report_claims_counts_twice(
+        claims in prop::collection::vec(
+            (any::<u16>(), any::<u64>(), prop::collection::vec((any::<bool>(), any::<u64>()), 1..200), 1usize..700), 1..20),
+    ) {
+        let mut departures = sender(300);
+        let end = sent_at(FIRST + 300);
+        for (first, made_at, fates, times) in claims {
+            let header = Header { first, made_at: Instant::from_nanos(made_at), resolution: Duration::ZERO };
+            let fates = fates.into_iter().map(|(arrived, at)| match (arrived, at % 3) {
+                (false, _) => Fate::Missing,
+                (true, 0) => Fate::Arrived { at: None, ecn: Ecn::Ce },
+                (true, _) => Fate::Arrived { at: Some(Instant::from_nanos(at)), ecn: Ecn::NotEct },
+            });
+            let fates: Vec<Fate> = fates.collect();
+            let long = fates.iter().copied().cycle().take(fates.len() * times);
+            if let Some(feedback) = departures.handle_report(end, &header, long) {
+                prop_assert!(feedback.sent_at + feedback.delay <= end);
+                prop_assert!(feedback.receive_rate.is_finite());
+            }
+            prop_assert!(departures.counters().received + departures.counters().lost <= 300);
+        }
+    }
+}
+
+#[test]
+fn packets_that_no_report_spoke_of_are_neither_received_nor_lost() {
+    let journeys: Vec<_> = (0..200)
+        .map(|_| Journey {
+            lost: false,
+            marked: false,
+            jitter: Duration::ZERO,
+        })
+        .collect();
+    let arrivals = arrivals(&journeys);
+    let made = reports(&arrivals, &[10], 0);
+    let mut departures = sender(200);
+    for (index, made) in made.iter().enumerate() {
+        let now = made.header.made_at - ZERO + Duration::from_millis(30);
+        let fates = made.fates.iter().copied();
+        if index % 4 != 1 {
+            departures.handle_report(now, &made.header, fates);
+        }
+    }
+    assert_eq!(departures.never_reported(), 50);
+    let counters = departures.counters();
+    assert_eq!((counters.received, counters.lost), (150, 0));
+    assert!(departures.receiver().loss_event_rate().is_zero());
+}
+
+#[test]
+fn an_arrival_before_the_packet_can_have_come_is_refused() {
+    let mut departures = sender(10);
+    let header = Header {
+        first: FIRST as u16,
+        made_at: Instant::from_secs(50),
+        resolution: Duration::ZERO,
+    };
+    let arrived = |ms| Fate::Arrived {
+        at: Some(Instant::from_secs(50) - Duration::from_millis(ms)),
+        ecn: Ecn::NotEct,
+    };
+    // At 1.1 s a report says of packets that left at 1.00 and 1.01 s that they came 100 ms ago.
+    let now = sent_at(FIRST) + RTT;
+    assert_eq!(
+        departures.handle_report(now, &header, [arrived(100), arrived(100)]),
+        None
+    );
+    assert_eq!(departures.refused().too_early, 2);
+    let feedback = departures
+        .handle_report(now, &header, [arrived(40)])
+        .unwrap();
+    assert_eq!(feedback.delay, Duration::from_millis(40));
+    assert_eq!(feedback.sent_at, sent_at(FIRST));
+}
+
+#[test]
+fn a_packet_never_sent_is_refused() {
+    let mut departures = sender(10);
+    let header = Header {
+        first: (FIRST + 9) as u16,
+        made_at: Instant::from_secs(50),
+        resolution: Duration::ZERO,
+    };
+    let arrived = Fate::Arrived {
+        at: None,
+        ecn: Ecn::NotEct,
+    };
+    departures.handle_report(Instant::from_secs(2), &header, [arrived; 3]);
+    assert_eq!(departures.refused().unknown, 2);
+}
+
+/// What owns nothing has no state but its own size.
+#[test]
+fn the_state_is_sixteen_bytes_a_packet_at_the_receiver_and_thirty_two_at_the_sender() {
+    let receiver = size_of::<Arrivals<1_024>>() - size_of::<Arrivals<512>>();
+    assert_eq!(receiver, 512 * 16);
+    let sender = size_of::<Departures<1_024>>() - size_of::<Departures<512>>();
+    assert_eq!(sender, 512 * 32);
+    assert!(!core::mem::needs_drop::<Departures<512>>());
+    assert!(size_of::<Arrivals<64>>() <= 1_280);
+}
