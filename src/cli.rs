@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Conform(ConformArgs),
     /// Tell what this machine offers: timestamps, segmentation offload, timers, ffmpeg, cameras
     Doctor(DoctorArgs),
+    /// Emulate a link between two interfaces or two sockets: rate, delay, queue, loss
+    Link(LinkArgs),
     /// Run the experiments: every figure and table of the papers, from its file
     Lab(LabArgs),
 }
@@ -335,6 +337,92 @@ pub(crate) struct LabRunArgs {
     /// Write the golden results instead, to be committed with the reason why they changed
     #[arg(long, requires = "golden")]
     pub(crate) bless: bool,
+}
+
+/// `evenkeel link`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: evenkeel link router veth0 veth1 --rate 10M --delay 20ms --queue 30p"
+)]
+pub(crate) struct LinkArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: LinkCommand,
+}
+
+/// `evenkeel link …`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum LinkCommand {
+    /// Join two interfaces of this network namespace, for all that Ethernet carries; needs root
+    Router(LinkRouterArgs),
+    /// Pass on the UDP datagrams of one flow, without root
+    Relay(LinkRelayArgs),
+}
+
+/// `evenkeel link router`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LinkRouterArgs {
+    /// The interface that faces the senders
+    #[arg(value_name = "A")]
+    pub(crate) a: String,
+    /// The interface that faces the receivers
+    #[arg(value_name = "B")]
+    pub(crate) b: String,
+    #[command(flatten)]
+    pub(crate) emulation: EmulationArgs,
+}
+
+/// `evenkeel link relay`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LinkRelayArgs {
+    /// Where the sender sends to
+    #[arg(value_name = "LISTEN")]
+    pub(crate) listen: SocketAddr,
+    /// The receiver
+    #[arg(value_name = "TO")]
+    pub(crate) to: SocketAddr,
+    /// Address from which the receiver gets what is passed on; any unless given
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) from: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) emulation: EmulationArgs,
+}
+
+/// What is emulated, and what is told of it.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Link")]
+pub(crate) struct EmulationArgs {
+    /// The links from A to B and back as a TOML file: [forward] and [reverse], each with rate, delay,
+    /// queue, discipline, loss, jitter, reordering, duplication
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
+    pub(crate) config: Option<PathBuf>,
+    /// Rate, each way; unlimited unless given
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    pub(crate) rate: Option<Rate>,
+    /// Propagation delay, each way
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::delay)]
+    pub(crate) delay: Duration,
+    /// Drop-tail queue, each way: 50ms (at the link's current rate), 30kB, or 20p packets
+    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = units::queue)]
+    pub(crate) queue: QueueLimit,
+    /// Packets lost at random from A to B: 2% or 0.02
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss)]
+    pub(crate) loss: f64,
+    /// Change the link from A to B at given times: lines of `time, rate, delay, loss`; delays hold both ways
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schedule: Option<PathBuf>,
+    /// Listen here for changes while it runs: a line of JSON in, a line of JSON out
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+    /// Fixes losses and jitter
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Stop after this time; the default is to run until Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = units::run_time)]
+    pub(crate) seconds: Option<Duration>,
+    /// Print what became of the packets as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod capture;
 mod cli;
 mod cmd;
 mod conform;
+mod control_socket;
 mod display;
 mod failure;
 mod live;
@@ -66,6 +67,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Recv(args) => cmd::recv::run(&args),
         Command::Conform(args) => cmd::conform::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
+        Command::Link(args) => cmd::link::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
     }
 }

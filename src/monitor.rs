@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_net::Clock;
-use evenkeel_net::{RelayEvent, RelayHandle};
+use evenkeel_net::{LinkEvent, RelayHandle};
 use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
@@ -30,7 +30,7 @@ const TICKS_A_LINE: u32 = 10;
 /// The emulated link, if there is one.
 pub(crate) struct LinkView {
     pub(crate) relay: Arc<RelayHandle<TcpFlows>>,
-    pub(crate) events: Receiver<RelayEvent>,
+    pub(crate) events: Receiver<LinkEvent>,
 }
 
 /// A run under way.
@@ -149,7 +149,7 @@ impl Monitor {
             }
         }
         if let Some(link) = &self.link {
-            for RelayEvent { direction, event } in link.events.try_iter() {
+            for LinkEvent { direction, event } in link.events.try_iter() {
                 if let Some(file) = &mut self.outputs.trace {
                     let (at, described) = trace::link(&event);
                     let part = trace::direction(direction);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenkeel_link::{LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
-use evenkeel_net::{Direction, Relay, RelayConfig, RelayGone, RelayHandle};
+use evenkeel_net::{Direction, LinkChange, Relay, RelayConfig, RelayGone, RelayHandle};
 use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
@@ -143,15 +143,13 @@ fn start_schedule(
     schedule: &Schedule,
     both: bool,
 ) -> Result<(), RelayGone> {
-    relay.schedule(Direction::Forward, schedule.clone())?;
-    relay.schedule(
-        Direction::Reverse,
-        if both {
-            schedule.clone()
-        } else {
-            schedule.delays_only()
-        },
-    )
+    let back = if both {
+        schedule.clone()
+    } else {
+        schedule.delays_only()
+    };
+    relay.change(Direction::Forward, LinkChange::Schedule(schedule.clone()))?;
+    relay.change(Direction::Reverse, LinkChange::Schedule(back))
 }
 
 fn start_page(
@@ -174,22 +172,22 @@ fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), 
     };
     if let Some(delay) = knobs.delay_ms {
         let one_way = duration_from_secs(delay / 2e3);
-        relay.set_delay(Direction::Forward, one_way)?;
-        relay.set_delay(Direction::Reverse, one_way)?;
+        relay.change(Direction::Forward, LinkChange::Delay(one_way))?;
+        relay.change(Direction::Reverse, LinkChange::Delay(one_way))?;
     }
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }
     for direction in media {
         if let Some(rate) = knobs.rate_bps {
-            relay.set_rate(*direction, Rate::from_bits_per_sec(rate))?;
+            relay.change(*direction, LinkChange::Rate(Rate::from_bits_per_sec(rate)))?;
         }
         if let Some(queue) = knobs.queue_ms {
             let time: Duration = duration_from_secs(queue / 1e3);
-            relay.set_queue(*direction, QueueLimit::Time(time))?;
+            relay.change(*direction, LinkChange::Queue(QueueLimit::Time(time)))?;
         }
         if let Some(loss) = knobs.loss_pct {
-            relay.set_loss(*direction, bernoulli(loss / 100.0))?;
+            relay.change(*direction, LinkChange::Loss(bernoulli(loss / 100.0)))?;
         }
     }
     Ok(())

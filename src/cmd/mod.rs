@@ -5,5 +5,6 @@ pub(crate) mod conform;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod lab;
+pub(crate) mod link;
 pub(crate) mod recv;
 pub(crate) mod send;

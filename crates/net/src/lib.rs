@@ -7,21 +7,30 @@
 
 mod clock;
 mod driver;
+mod emulation;
 mod lateness;
 mod packet_info;
 mod probe;
 mod relay;
+#[cfg(target_os = "linux")]
+mod router;
 mod socket;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod socket_option;
 mod transmit;
 mod wait;
 
 pub use clock::Clock;
 pub use driver::{Driver, DriverError, DriverStats, Handle};
+pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;
 pub use probe::{ProbeError, ProbeReport, probe};
 pub use relay::{
-    CrossTraffic, Direction, HEADERS, LinkSnapshot, Relay, RelayConfig, RelayError, RelayEvent,
-    RelayGone, RelayHandle, RelaySnapshot,
+    CrossTraffic, HEADERS, Relay, RelayConfig, RelayError, RelayGone, RelayHandle, RelaySnapshot,
+};
+#[cfg(target_os = "linux")]
+pub use router::{
+    Flow, PortError, Router, RouterConfig, RouterError, RouterGone, RouterHandle, RouterSnapshot,
 };
 pub use socket::{BindError, Outgoing, ReceiveBatch, Received, Socket};
 pub use transmit::SendCounters;

@@ -8,13 +8,16 @@
 use std::io;
 use std::net::UdpSocket;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::socket_option;
+
 /// Stops the kernel from telling the destination address of each datagram.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) fn decline(socket: &UdpSocket) -> io::Result<()> {
     if socket.local_addr()?.is_ipv4() {
-        switch_off(socket, libc::IPPROTO_IP, libc::IP_PKTINFO)
+        socket_option::set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 0)
     } else {
-        switch_off(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO)
+        socket_option::set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 0)
     }
 }
 
@@ -22,27 +25,4 @@ pub(crate) fn decline(socket: &UdpSocket) -> io::Result<()> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) fn decline(_: &UdpSocket) -> io::Result<()> {
     Ok(())
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-#[expect(unsafe_code, reason = "no safe wrapper offers this option")]
-fn switch_off(socket: &UdpSocket, level: libc::c_int, option: libc::c_int) -> io::Result<()> {
-    use std::os::fd::AsRawFd;
-
-    let off: libc::c_int = 0;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads no
-    // more than the given size of `off`, which outlives the call.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const off).cast(),
-            size_of_val(&off) as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }

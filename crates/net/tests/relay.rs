@@ -4,8 +4,8 @@
 
 use evenkeel_link::{DropReason, Event, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_net::{
-    Clock, CrossTraffic, Direction, HEADERS, Outgoing, ReceiveBatch, Relay, RelayConfig,
-    RelayError, RelayEvent, RelayHandle, Socket,
+    Clock, CrossTraffic, Direction, HEADERS, LinkChange, LinkEvent, Outgoing, ReceiveBatch, Relay,
+    RelayConfig, RelayError, RelayHandle, Socket,
 };
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
@@ -21,7 +21,7 @@ struct Rig<C = ()> {
     sender: Socket,
     receiver: Socket,
     relay: RelayHandle<C>,
-    events: Receiver<RelayEvent>,
+    events: Receiver<LinkEvent>,
 }
 
 fn any_port() -> SocketAddr {
@@ -259,7 +259,9 @@ fn knobs_act_on_the_running_link() {
     let rig = rig(LinkConfig::default());
     let (a, b) = (rig.relay.address_a(), rig.relay.address_b());
     let forward = Direction::Forward;
-    rig.relay.set_loss(forward, Loss::Bernoulli(1.0)).unwrap();
+    rig.relay
+        .change(forward, LinkChange::Loss(Loss::Bernoulli(1.0)))
+        .unwrap();
     // The snapshot comes behind the change.
     assert_eq!(
         rig.relay.snapshot().unwrap().forward.loss,
@@ -267,11 +269,15 @@ fn knobs_act_on_the_running_link() {
     );
     send(&rig.sender, a, Ecn::NotEct, b"lost");
     rig.wait_until(|| rig.relay.snapshot().unwrap().forward.counters.lost.packets == 1);
-    rig.relay.set_loss(forward, Loss::None).unwrap();
-
-    rig.relay.set_rate(forward, Rate::ZERO).unwrap();
     rig.relay
-        .set_queue(forward, QueueLimit::Packets(1))
+        .change(forward, LinkChange::Loss(Loss::None))
+        .unwrap();
+
+    rig.relay
+        .change(forward, LinkChange::Rate(Rate::ZERO))
+        .unwrap();
+    rig.relay
+        .change(forward, LinkChange::Queue(QueueLimit::Packets(1)))
         .unwrap();
     rig.relay.snapshot().unwrap();
     for payload in [b"wire", b"wait", b"full"] {
@@ -292,7 +298,9 @@ fn knobs_act_on_the_running_link() {
         Bytes::new(4) + HEADERS
     );
     let schedule = Schedule::parse("0, , 1ms\n0.01, 10M, , 0").unwrap();
-    rig.relay.schedule(forward, schedule).unwrap();
+    rig.relay
+        .change(forward, LinkChange::Schedule(schedule))
+        .unwrap();
     let received = rig.receive(&rig.receiver, b, 2);
     assert_eq!(received[0].1, b"wire");
     assert_eq!(received[1].1, b"wait");

@@ -1,19 +1,13 @@
 //! What can be asked of a running relay.
 
-use super::{Direction, RelaySnapshot};
-use evenkeel_link::{DeliveryTrace, Loss, QueueLimit, Schedule};
+use super::RelaySnapshot;
+use crate::emulation::{Direction, LinkChange};
 use std::sync::mpsc::SyncSender;
-use tfrc::time::{Duration, Instant};
-use tfrc::units::Rate;
+use tfrc::time::Instant;
 
 /// One request to a relay with the cross traffic `C`.
 pub(super) enum Control<C> {
-    Rate(Direction, Rate),
-    Trace(Direction, DeliveryTrace),
-    Delay(Direction, Duration),
-    Queue(Direction, QueueLimit),
-    Loss(Direction, Loss),
-    Schedule(Direction, Schedule),
+    Change(Direction, LinkChange),
     Snapshot(SyncSender<RelaySnapshot>),
     Cross(Action<C>),
 }

@@ -11,33 +11,25 @@ mod peer;
 mod worker;
 
 use crate::clock::Clock;
+use crate::emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 use crate::lateness::Lateness;
 use crate::socket::{BindError, Socket};
 use crate::wait::Waker;
 use control::Control;
 pub use cross::CrossTraffic;
-use evenkeel_link::{Counters, DeliveryTrace, Event, LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_link::LinkConfig;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
-use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate};
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
 use worker::Worker;
 
 /// Headers that a datagram has on the wire besides its payload: IPv4 and UDP. They count whichever
 /// way the relay itself is reached, so that a path is the same over IPv6.
 pub const HEADERS: Bytes = Bytes::new(20 + 8);
-
-/// One of the two directions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Direction {
-    /// From the sender to the receiver.
-    Forward,
-    /// From the receiver to the sender.
-    Reverse,
-}
 
 /// Where a relay stands and what it emulates.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,25 +90,6 @@ impl fmt::Display for RelayGone {
 
 impl std::error::Error for RelayGone {}
 
-/// What a link was at one moment.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkSnapshot {
-    /// Its rate; the mean rate of the trace it follows.
-    pub rate: Rate,
-    /// Its propagation delay, one way.
-    pub delay: Duration,
-    /// The limit of its queue.
-    pub queue: QueueLimit,
-    /// Its loss model.
-    pub loss: Loss,
-    /// What waited in its queue.
-    pub queue_bytes: Bytes,
-    /// How long a packet would have waited.
-    pub queue_delay: Duration,
-    /// What became of the packets so far.
-    pub counters: Counters,
-}
-
 /// What a relay was at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RelaySnapshot {
@@ -135,15 +108,6 @@ pub struct RelaySnapshot {
     pub events_lost: u64,
     /// How long after they came out of the link packets were sent.
     pub departures: Lateness,
-}
-
-/// Something happened in one of the links.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RelayEvent {
-    /// In which.
-    pub direction: Direction,
-    /// What, and when.
-    pub event: Event,
 }
 
 /// The emulator.
@@ -167,7 +131,7 @@ impl Relay {
     pub fn spawn(
         clock: Clock,
         config: RelayConfig,
-    ) -> Result<(RelayHandle, Receiver<RelayEvent>), RelayError> {
+    ) -> Result<(RelayHandle, Receiver<LinkEvent>), RelayError> {
         Self::spawn_beside((), clock, config)
     }
 
@@ -176,7 +140,7 @@ impl Relay {
         cross: C,
         clock: Clock,
         config: RelayConfig,
-    ) -> Result<(RelayHandle<C>, Receiver<RelayEvent>), RelayError> {
+    ) -> Result<(RelayHandle<C>, Receiver<LinkEvent>), RelayError> {
         let socket_a = Socket::bind(config.bind_a).map_err(RelayError::Bind)?;
         let socket_b = Socket::bind(config.bind_b).map_err(RelayError::Bind)?;
         let (address_a, address_b) = (socket_a.local_address(), socket_b.local_address());
@@ -210,34 +174,9 @@ impl<C> RelayHandle<C> {
         self.address_b
     }
 
-    /// Changes a link's rate, at once. Ends the trace that it follows.
-    pub fn set_rate(&self, direction: Direction, rate: Rate) -> Result<(), RelayGone> {
-        self.control(Control::Rate(direction, rate))
-    }
-
-    /// Lets a link follow a delivery trace, from now on.
-    pub fn set_trace(&self, direction: Direction, trace: DeliveryTrace) -> Result<(), RelayGone> {
-        self.control(Control::Trace(direction, trace))
-    }
-
-    /// Changes a link's propagation delay, one way.
-    pub fn set_delay(&self, direction: Direction, delay: Duration) -> Result<(), RelayGone> {
-        self.control(Control::Delay(direction, delay))
-    }
-
-    /// Changes the limit of a link's queue.
-    pub fn set_queue(&self, direction: Direction, limit: QueueLimit) -> Result<(), RelayGone> {
-        self.control(Control::Queue(direction, limit))
-    }
-
-    /// Changes a link's loss model.
-    pub fn set_loss(&self, direction: Direction, loss: Loss) -> Result<(), RelayGone> {
-        self.control(Control::Loss(direction, loss))
-    }
-
-    /// Starts a schedule for a link: its time zero is now. It replaces the one before.
-    pub fn schedule(&self, direction: Direction, schedule: Schedule) -> Result<(), RelayGone> {
-        self.control(Control::Schedule(direction, schedule))
+    /// Changes a link, at once.
+    pub fn change(&self, direction: Direction, change: LinkChange) -> Result<(), RelayGone> {
+        self.control(Control::Change(direction, change))
     }
 
     /// What the relay is at this moment.

@@ -2,17 +2,14 @@
 
 use super::control::Control;
 use super::peer::Peer;
-use super::{
-    CrossTraffic, Direction, HEADERS, LinkSnapshot, RelayConfig, RelayEvent, RelaySnapshot,
-};
+use super::{CrossTraffic, HEADERS, RelayConfig, RelaySnapshot};
 use crate::clock::Clock;
+use crate::emulation::{Direction, LinkEvent, Outlet, Path};
 use crate::lateness::Lateness;
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
 use crate::wait::{self, DEAF_WAIT, Wakeups};
-use evenkeel_link::{Change, Link, LinkConfig, Schedule};
-use std::collections::VecDeque;
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -23,12 +20,11 @@ pub(super) struct Worker<C: CrossTraffic> {
     /// A, then B.
     sides: [Side; 2],
     /// Forward, from A to B; then reverse.
-    paths: [Path<C::Packet>; 2],
+    paths: [Path<Packet<C::Packet>>; 2],
     cross: C,
-    events: Option<SyncSender<RelayEvent>>,
+    events: Outlet<LinkEvent>,
     strangers: u64,
     send_errors: u64,
-    events_lost: u64,
     departures: Lateness,
 }
 
@@ -38,12 +34,6 @@ struct Side {
     peer: Peer,
     /// When its socket is looked at again, if the last look gave an error.
     deaf_until: Option<Instant>,
-}
-
-struct Path<X> {
-    link: Link<Packet<X>>,
-    /// Changes to come, on the clock.
-    schedule: VecDeque<(Instant, Change)>,
 }
 
 /// What a link carries, with cross traffic of packets `X`.
@@ -82,7 +72,7 @@ impl<C: CrossTraffic> Worker<C> {
         clock: Clock,
         config: &RelayConfig,
         [socket_a, socket_b]: [Socket; 2],
-        events: SyncSender<RelayEvent>,
+        events: SyncSender<LinkEvent>,
         cross: C,
     ) -> Self {
         let side = |socket, peer| Side {
@@ -97,16 +87,11 @@ impl<C: CrossTraffic> Worker<C> {
                 side(socket_a, config.sender),
                 side(socket_b, Some(config.receiver)),
             ],
-            paths: [
-                Path::new(config.forward, config.seed),
-                // Another seed, lest what is lost one way be lost the other way too.
-                Path::new(config.reverse, !config.seed),
-            ],
+            paths: Path::pair([config.forward, config.reverse], config.seed),
             cross,
-            events: Some(events),
+            events: Outlet::new(events),
             strangers: 0,
             send_errors: 0,
-            events_lost: 0,
             departures: Lateness::default(),
         }
     }
@@ -124,14 +109,14 @@ impl<C: CrossTraffic> Worker<C> {
             for path in &mut self.paths {
                 path.follow_schedule(now);
             }
-            for direction in [Direction::Forward, Direction::Reverse] {
+            for direction in Direction::BOTH {
                 busy |= self.forward(direction);
             }
             if self.obey(controls, now).is_err() {
                 return;
             }
             self.send_cross();
-            for direction in [Direction::Forward, Direction::Reverse] {
+            for direction in Direction::BOTH {
                 self.report(direction);
             }
             if !busy {
@@ -228,12 +213,7 @@ impl<C: CrossTraffic> Worker<C> {
     fn report(&mut self, direction: Direction) {
         let link = &mut self.paths[direction as usize].link;
         while let Some(event) = link.poll_event() {
-            let report = RelayEvent { direction, event };
-            match self.events.as_ref().map(|events| events.try_send(report)) {
-                None | Some(Ok(())) => {}
-                Some(Err(TrySendError::Full(_))) => self.events_lost += 1,
-                Some(Err(TrySendError::Disconnected(_))) => self.events = None,
-            }
+            self.events.put(LinkEvent { direction, event });
         }
     }
 
@@ -249,14 +229,8 @@ impl<C: CrossTraffic> Worker<C> {
     }
 
     fn apply(&mut self, control: Control<C>, now: Instant) {
-        let paths = &mut self.paths;
         match control {
-            Control::Rate(to, rate) => paths[to as usize].link.set_rate(now, rate),
-            Control::Trace(to, trace) => paths[to as usize].link.set_trace(now, trace),
-            Control::Delay(to, delay) => paths[to as usize].link.set_delay(now, delay),
-            Control::Queue(to, limit) => paths[to as usize].link.set_queue(now, limit),
-            Control::Loss(to, loss) => paths[to as usize].link.set_loss(now, loss),
-            Control::Schedule(to, schedule) => paths[to as usize].start(&schedule, now),
+            Control::Change(to, change) => self.paths[to as usize].apply(change, now),
             Control::Cross(action) => action(&mut self.cross, now),
             // Who does not wait for the answer needs none.
             Control::Snapshot(answer) => drop(answer.try_send(self.snapshot(now))),
@@ -270,16 +244,13 @@ impl<C: CrossTraffic> Worker<C> {
             sender: self.sides[0].peer.address(),
             strangers: self.strangers,
             send_errors: self.send_errors,
-            events_lost: self.events_lost,
+            events_lost: self.events.lost(),
             departures: self.departures.clone(),
         }
     }
 
     fn wait(&self, wakeups: &Wakeups) {
-        let deadlines = self.paths.iter().flat_map(|path| {
-            let change = path.schedule.front().map(|(at, _)| *at);
-            [path.link.poll_timeout(), change]
-        });
+        let deadlines = self.paths.iter().map(Path::deadline);
         let again = self.sides.iter().map(|side| side.deaf_until);
         let cross = self.cross.poll_timeout();
         let deadline = deadlines.chain(again).chain([cross]).flatten().min();
@@ -291,46 +262,6 @@ impl<C: CrossTraffic> Worker<C> {
             }
         });
         wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
-    }
-}
-
-impl<X: evenkeel_link::Packet> Path<X> {
-    fn new(config: LinkConfig, seed: u64) -> Self {
-        let mut link = Link::new(config, seed);
-        link.keep_events();
-        Self {
-            link,
-            schedule: VecDeque::new(),
-        }
-    }
-
-    fn start(&mut self, schedule: &Schedule, now: Instant) {
-        self.schedule = schedule
-            .changes()
-            .iter()
-            .map(|change| (now + change.at, *change))
-            .collect();
-        self.follow_schedule(now);
-    }
-
-    /// Makes the changes that are due, at their own times.
-    fn follow_schedule(&mut self, now: Instant) {
-        while let Some((at, change)) = self.schedule.front().filter(|(at, _)| *at <= now) {
-            change.apply(*at, &mut self.link);
-            self.schedule.pop_front();
-        }
-    }
-
-    fn snapshot(&self, now: Instant) -> LinkSnapshot {
-        LinkSnapshot {
-            rate: self.link.rate(),
-            delay: self.link.delay(),
-            queue: self.link.queue_limit(),
-            loss: self.link.loss(),
-            queue_bytes: self.link.queue_bytes(),
-            queue_delay: self.link.queue_delay(now),
-            counters: self.link.counters(),
-        }
     }
 }
 

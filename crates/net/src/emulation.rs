@@ -1,0 +1,163 @@
+//! What the relay and the router have in common: a link each way, and what may be changed while they run.
+
+use evenkeel_link::{
+    Change, Counters, DeliveryTrace, Event, Link, LinkConfig, Loss, Packet, QueueLimit, Schedule,
+};
+use std::collections::VecDeque;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+/// One of the two directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the sender to the receiver.
+    Forward,
+    /// From the receiver to the sender.
+    Reverse,
+}
+
+impl Direction {
+    /// Forward, then reverse.
+    pub const BOTH: [Self; 2] = [Self::Forward, Self::Reverse];
+}
+
+/// A change of a running link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LinkChange {
+    /// Its rate. Ends the trace that it follows.
+    Rate(Rate),
+    /// It follows a delivery trace, from now on.
+    Trace(DeliveryTrace),
+    /// Its propagation delay, one way.
+    Delay(Duration),
+    /// The limit of its queue.
+    Queue(QueueLimit),
+    /// Its loss model.
+    Loss(Loss),
+    /// Changes to come, counted from now. They replace those of the schedule before.
+    Schedule(Schedule),
+}
+
+/// What a link was at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSnapshot {
+    /// Its rate; the mean rate of the trace it follows.
+    pub rate: Rate,
+    /// Its propagation delay, one way.
+    pub delay: Duration,
+    /// The limit of its queue.
+    pub queue: QueueLimit,
+    /// Its loss model.
+    pub loss: Loss,
+    /// What waited in its queue.
+    pub queue_bytes: Bytes,
+    /// How long a packet would have waited.
+    pub queue_delay: Duration,
+    /// What became of the packets so far.
+    pub counters: Counters,
+}
+
+/// Something happened in one of the links.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkEvent {
+    /// In which.
+    pub direction: Direction,
+    /// What, and when.
+    pub event: Event,
+}
+
+/// A link and the changes that await it.
+pub(crate) struct Path<P> {
+    pub(crate) link: Link<P>,
+    /// On the clock.
+    schedule: VecDeque<(Instant, Change)>,
+}
+
+impl<P: Packet> Path<P> {
+    /// Forward, then reverse.
+    pub(crate) fn pair([forward, reverse]: [LinkConfig; 2], seed: u64) -> [Self; 2] {
+        // Another seed, lest what is lost one way be lost the other way too.
+        [Self::new(forward, seed), Self::new(reverse, !seed)]
+    }
+
+    fn new(config: LinkConfig, seed: u64) -> Self {
+        let mut link = Link::new(config, seed);
+        link.keep_events();
+        Self {
+            link,
+            schedule: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn apply(&mut self, change: LinkChange, now: Instant) {
+        match change {
+            LinkChange::Rate(rate) => self.link.set_rate(now, rate),
+            LinkChange::Trace(trace) => self.link.set_trace(now, trace),
+            LinkChange::Delay(delay) => self.link.set_delay(now, delay),
+            LinkChange::Queue(limit) => self.link.set_queue(now, limit),
+            LinkChange::Loss(loss) => self.link.set_loss(now, loss),
+            LinkChange::Schedule(schedule) => {
+                let changes = schedule.changes().iter();
+                self.schedule = changes.map(|change| (now + change.at, *change)).collect();
+                self.follow_schedule(now);
+            }
+        }
+    }
+
+    /// Makes the changes that are due, at their own times.
+    pub(crate) fn follow_schedule(&mut self, now: Instant) {
+        while let Some((at, change)) = self.schedule.front().filter(|(at, _)| *at <= now) {
+            change.apply(*at, &mut self.link);
+            self.schedule.pop_front();
+        }
+    }
+
+    /// When something comes out or changes next.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let change = self.schedule.front().map(|(at, _)| *at);
+        [self.link.poll_timeout(), change]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    pub(crate) fn snapshot(&self, now: Instant) -> LinkSnapshot {
+        LinkSnapshot {
+            rate: self.link.rate(),
+            delay: self.link.delay(),
+            queue: self.link.queue_limit(),
+            loss: self.link.loss(),
+            queue_bytes: self.link.queue_bytes(),
+            queue_delay: self.link.queue_delay(now),
+            counters: self.link.counters(),
+        }
+    }
+}
+
+/// The way out for what nobody may wait for: who does not read loses the newest, and hinders nothing.
+pub(crate) struct Outlet<T> {
+    sender: Option<SyncSender<T>>,
+    lost: u64,
+}
+
+impl<T> Outlet<T> {
+    pub(crate) fn new(sender: SyncSender<T>) -> Self {
+        Self {
+            sender: Some(sender),
+            lost: 0,
+        }
+    }
+
+    pub(crate) fn put(&mut self, value: T) {
+        match self.sender.as_ref().map(|sender| sender.try_send(value)) {
+            None | Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(_))) => self.lost += 1,
+            Some(Err(TrySendError::Disconnected(_))) => self.sender = None,
+        }
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+}

@@ -1,0 +1,164 @@
+//! The router: a `Link` each way between two interfaces, for all that Ethernet carries.
+//!
+//! ```text
+//! host ── interface A ─► forward link ─► interface B ── host
+//! host ── interface A ◄─ reverse link ◄─ interface B ── host
+//! ```
+//!
+//! It joins the two as a cable would, so either side is a neighbour of the other: addresses, routes and
+//! kernels are the hosts'. A frame's arrival is the time at which the kernel took it in, and the link computes
+//! each instant from that: being late at a frame makes no other late.
+
+mod frame;
+mod port;
+mod segment;
+mod worker;
+
+use crate::clock::Clock;
+use crate::emulation::{Direction, LinkChange, LinkSnapshot};
+use crate::lateness::Lateness;
+use crate::wait::Waker;
+use evenkeel_link::LinkConfig;
+pub use frame::Flow;
+use port::Port;
+pub use port::PortError;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+use worker::Worker;
+
+/// What a router joins and emulates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouterConfig {
+    /// Interface A, then B, of the network namespace of the calling thread.
+    pub interfaces: [String; 2],
+    /// The link from A to B, then that from B to A.
+    pub links: [LinkConfig; 2],
+    /// Fixes what both links draw.
+    pub seed: u64,
+}
+
+/// Why a router did not start.
+#[derive(Debug)]
+pub enum RouterError {
+    /// An interface cannot be used.
+    Port(PortError),
+    /// The system gives no thread or no wake-up channel.
+    Start(io::Error),
+}
+
+impl fmt::Display for RouterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Port(error) => error.fmt(f),
+            Self::Start(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RouterError {}
+
+/// The router's thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterGone;
+
+impl fmt::Display for RouterGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the router's thread has ended")
+    }
+}
+
+impl std::error::Error for RouterGone {}
+
+/// What a router was at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouterSnapshot {
+    /// From A to B, then from B to A.
+    pub links: [LinkSnapshot; 2],
+    /// Frames that came in faster than they were read.
+    pub overrun: u64,
+    /// Frames that were not what the kernel said of them.
+    pub malformed: u64,
+    /// Frames that came out of a link and that the system refused.
+    pub send_errors: u64,
+    /// How long after they came out of a link frames were sent.
+    pub departures: Lateness,
+}
+
+/// What is asked of the router's thread.
+enum Control {
+    Change(Direction, LinkChange),
+    Snapshot(SyncSender<RouterSnapshot>),
+}
+
+/// The emulator between two interfaces.
+#[derive(Debug)]
+pub struct Router;
+
+/// The way to a running router. Dropping it stops the router.
+#[derive(Debug)]
+pub struct RouterHandle {
+    controls: Option<SyncSender<Control>>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Router {
+    /// Starts a router.
+    pub fn spawn(clock: Clock, config: &RouterConfig) -> Result<RouterHandle, RouterError> {
+        let [a, b] = &config.interfaces;
+        let ports = [
+            Port::open(a).map_err(RouterError::Port)?,
+            Port::open(b).map_err(RouterError::Port)?,
+        ];
+        let (waker, wakeups) = Waker::new().map_err(RouterError::Start)?;
+        let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
+        let worker = Worker::new(clock, ports, config);
+        let thread = thread::Builder::new()
+            .name("router".into())
+            .spawn(move || worker.run(&commands, &wakeups))
+            .map_err(RouterError::Start)?;
+        Ok(RouterHandle {
+            controls: Some(controls),
+            waker,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl RouterHandle {
+    /// Changes a link, at once.
+    pub fn change(&self, direction: Direction, change: LinkChange) -> Result<(), RouterGone> {
+        self.control(Control::Change(direction, change))
+    }
+
+    /// What the router is at this moment.
+    pub fn snapshot(&self) -> Result<RouterSnapshot, RouterGone> {
+        let (answer, answers) = mpsc::sync_channel(1);
+        self.control(Control::Snapshot(answer))?;
+        answers.recv().map_err(|_| RouterGone)
+    }
+
+    /// Waits only while the router has more to do than it can.
+    fn control(&self, control: Control) -> Result<(), RouterGone> {
+        let controls = self.controls.as_ref().ok_or(RouterGone)?;
+        controls.send(control).map_err(|_| RouterGone)?;
+        self.waker.wake();
+        Ok(())
+    }
+}
+
+impl Drop for RouterHandle {
+    fn drop(&mut self) {
+        self.controls = None;
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed by its thread.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a control socket may have asked for before the router looks.
+const MAX_CONTROLS: usize = 64;

@@ -1,0 +1,160 @@
+//! The router's thread.
+
+use super::frame::Frame;
+use super::port::Port;
+use super::segment::cut;
+use super::{Control, RouterConfig, RouterSnapshot};
+use crate::clock::Clock;
+use crate::emulation::{Direction, Path};
+use crate::lateness::Lateness;
+use crate::wait::{self, DEAF_WAIT, Wakeups};
+use std::os::fd::AsFd;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use tfrc::time::Instant;
+
+/// Both interfaces and both links.
+pub(super) struct Worker {
+    clock: Clock,
+    /// A, then B.
+    sides: [Side; 2],
+    /// From A to B, then from B to A.
+    paths: [Path<Frame>; 2],
+    malformed: u64,
+    send_errors: u64,
+    departures: Lateness,
+}
+
+struct Side {
+    port: Port,
+    /// When its interface is looked at again, if the last look gave an error: it may be down.
+    deaf_until: Option<Instant>,
+}
+
+impl Worker {
+    pub(super) fn new(clock: Clock, ports: [Port; 2], config: &RouterConfig) -> Self {
+        Self {
+            clock,
+            sides: ports.map(|port| Side {
+                port,
+                deaf_until: None,
+            }),
+            paths: Path::pair(config.links, config.seed),
+            malformed: 0,
+            send_errors: 0,
+            departures: Lateness::default(),
+        }
+    }
+
+    /// Runs until the handle is gone.
+    pub(super) fn run(mut self, controls: &Receiver<Control>, wakeups: &Wakeups) {
+        wait::be_punctual();
+        loop {
+            wakeups.clear();
+            let mut is_busy = false;
+            for side in [0, 1] {
+                is_busy |= self.receive(side);
+            }
+            let now = self.clock.now();
+            for path in &mut self.paths {
+                path.follow_schedule(now);
+            }
+            for direction in Direction::BOTH {
+                is_busy |= self.forward(direction);
+            }
+            if self.obey(controls, now).is_err() {
+                return;
+            }
+            if !is_busy {
+                self.wait(wakeups);
+            }
+        }
+    }
+
+    /// Takes what has come to an interface into its link, up to a budget. True if there may be more.
+    fn receive(&mut self, index: usize) -> bool {
+        let (side, link) = (&mut self.sides[index], &mut self.paths[index].link);
+        for _ in 0..RECEIVE_BUDGET {
+            let received = match side.port.receive(&self.clock) {
+                Ok(Some(received)) => received,
+                Ok(None) => {
+                    side.deaf_until = None;
+                    return false;
+                }
+                Err(_) => {
+                    side.deaf_until = Some(self.clock.now() + DEAF_WAIT);
+                    return false;
+                }
+            };
+            let is_sound = cut(received.bytes, |bytes| {
+                let frame = Frame { bytes };
+                let size = frame.size();
+                link.handle_packet(received.arrival, frame, size);
+            });
+            if is_sound.is_none() {
+                self.malformed += 1;
+            }
+        }
+        true
+    }
+
+    /// Sends what has come out of a link, up to a budget. True if there is more.
+    fn forward(&mut self, direction: Direction) -> bool {
+        let link = &mut self.paths[direction as usize].link;
+        let port = &self.sides[1 - direction as usize].port;
+        for _ in 0..SEND_BUDGET {
+            let Some(due) = link.poll_timeout() else {
+                return false;
+            };
+            let Some(frame) = link.poll_output(self.clock.now()) else {
+                return false;
+            };
+            if port.send(&frame.bytes).is_err() {
+                self.send_errors += 1;
+            }
+            self.departures
+                .record(self.clock.now().saturating_since(due));
+        }
+        true
+    }
+
+    /// `Err` if the handle is gone.
+    fn obey(&mut self, controls: &Receiver<Control>, now: Instant) -> Result<(), ()> {
+        loop {
+            match controls.try_recv() {
+                Ok(Control::Change(to, change)) => self.paths[to as usize].apply(change, now),
+                // Who does not wait for the answer needs none.
+                Ok(Control::Snapshot(answer)) => drop(answer.try_send(self.snapshot(now))),
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => return Err(()),
+            }
+        }
+    }
+
+    fn snapshot(&self, now: Instant) -> RouterSnapshot {
+        RouterSnapshot {
+            links: self.paths.each_ref().map(|path| path.snapshot(now)),
+            overrun: self.sides.iter().map(|side| side.port.overrun()).sum(),
+            malformed: self.malformed,
+            send_errors: self.send_errors,
+            departures: self.departures.clone(),
+        }
+    }
+
+    fn wait(&self, wakeups: &Wakeups) {
+        let deadlines = self.paths.iter().map(Path::deadline);
+        let again = self.sides.iter().map(|side| side.deaf_until);
+        let deadline = deadlines.chain(again).flatten().min();
+        let [a, b] = self.sides.each_ref().map(|side| match side.deaf_until {
+            None => side.port.as_fd(),
+            // A side that is deaf is waited for by its deadline alone.
+            Some(_) => wakeups.as_fd(),
+        });
+        wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
+    }
+}
+
+/// Frames to take in on one side before the other has its turn: each may be 64 KiB of segments.
+const RECEIVE_BUDGET: usize = 32;
+
+/// Packets to send before looking at what has come in.
+const SEND_BUDGET: usize = 128;

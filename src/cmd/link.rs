@@ -1,0 +1,201 @@
+//! `evenkeel link`: the emulator by itself, between two interfaces or two sockets.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use evenkeel_link::{LinkConfig, Loss, Schedule};
+use evenkeel_net::{
+    Clock, Direction, Lateness, LinkChange, LinkSnapshot, Relay, RelayConfig, RelayHandle, Router,
+    RouterConfig, RouterHandle,
+};
+use evenkeel_testbed::control::{self, Request};
+use evenkeel_testbed::link_table::LinkFile;
+use serde_json::{Value, json};
+use tfrc::time::{Duration, Instant};
+
+use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
+use crate::control_socket::ControlSocket;
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &LinkArgs) -> Result<(), Failure> {
+    match &args.command {
+        LinkCommand::Router(router) => run_router(router),
+        LinkCommand::Relay(relay) => run_relay(relay),
+    }
+}
+
+/// An emulator that runs.
+enum Emulator {
+    Router(RouterHandle),
+    Relay(RelayHandle),
+}
+
+impl Emulator {
+    fn change(&self, direction: Direction, change: LinkChange) -> Result<(), String> {
+        match self {
+            Self::Router(router) => router.change(direction, change).map_err(|e| e.to_string()),
+            Self::Relay(relay) => relay.change(direction, change).map_err(|e| e.to_string()),
+        }
+    }
+
+    fn snapshot(&self) -> Result<Value, String> {
+        match self {
+            Self::Router(router) => {
+                let now = router.snapshot().map_err(|gone| gone.to_string())?;
+                let mut value = described(&now.links, &now.departures);
+                value["overrun"] = now.overrun.into();
+                value["malformed"] = now.malformed.into();
+                value["send_errors"] = now.send_errors.into();
+                Ok(value)
+            }
+            Self::Relay(relay) => {
+                let now = relay.snapshot().map_err(|gone| gone.to_string())?;
+                let mut value = described(&[now.forward, now.reverse], &now.departures);
+                value["strangers"] = now.strangers.into();
+                value["send_errors"] = now.send_errors.into();
+                Ok(value)
+            }
+        }
+    }
+
+    /// Does what a control message asks for, and answers it.
+    fn answer(&self, line: &str) -> String {
+        let done = Request::read(line).and_then(|request| match request {
+            Request::Snapshot => Ok(self.snapshot()?.to_string()),
+            Request::Change(changes) => {
+                for (direction, change) in changes {
+                    self.change(direction, change)?;
+                }
+                Ok(control::done())
+            }
+        });
+        done.unwrap_or_else(|why| control::refused(&why))
+    }
+}
+
+fn described(links: &[LinkSnapshot; 2], departures: &Lateness) -> Value {
+    let micros = |q| departures.quantile(q).as_secs_f64() * 1e6;
+    json!({
+        "forward": control::link(&links[0]),
+        "reverse": control::link(&links[1]),
+        "late_us": { "p50": micros(0.5), "p99": micros(0.99), "max": micros(1.0) },
+    })
+}
+
+fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
+    let config = RouterConfig {
+        interfaces: [args.a.clone(), args.b.clone()],
+        links: links(&args.emulation)?,
+        seed: args.emulation.seed,
+    };
+    emulate(&args.emulation, |clock| {
+        let router = Router::spawn(clock, &config).map_err(Failure::usage)?;
+        Ok(Emulator::Router(router))
+    })
+}
+
+fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
+    let any: IpAddr = match args.to {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let [forward, reverse] = links(&args.emulation)?;
+    let config = RelayConfig {
+        bind_a: args.listen,
+        bind_b: args.from.unwrap_or_else(|| SocketAddr::new(any, 0)),
+        sender: None,
+        receiver: args.to,
+        forward,
+        reverse,
+        seed: args.emulation.seed,
+    };
+    emulate(&args.emulation, |clock| {
+        // Nobody reads its events.
+        let (relay, _) = Relay::spawn(clock, config).map_err(Failure::usage)?;
+        Ok(Emulator::Relay(relay))
+    })
+}
+
+/// From A to B, then from B to A.
+fn links(args: &EmulationArgs) -> Result<[LinkConfig; 2], Failure> {
+    if let Some(file) = &args.config {
+        return LinkFile::read(&text(file)?)
+            .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())));
+    }
+    let reverse = LinkConfig {
+        delay: args.delay,
+        queue: args.queue,
+        rate: args.rate.unwrap_or(LinkConfig::default().rate),
+        ..LinkConfig::default()
+    };
+    let forward = LinkConfig {
+        loss: match args.loss {
+            share if share > 0.0 => Loss::Bernoulli(share),
+            _ => Loss::None,
+        },
+        ..reverse
+    };
+    Ok([forward, reverse])
+}
+
+/// Runs it until its time is up or it is told to stop, and prints what became of the packets.
+fn emulate(
+    args: &EmulationArgs,
+    start: impl FnOnce(Clock) -> Result<Emulator, Failure>,
+) -> Result<(), Failure> {
+    let schedule = match &args.schedule {
+        None => None,
+        Some(file) => {
+            let read = Schedule::parse(&text(file)?);
+            Some(read.map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())))?)
+        }
+    };
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let mut controls = match &args.control {
+        None => None,
+        Some(path) => Some(ControlSocket::listen(path)?),
+    };
+    let emulator = start(clock)?;
+    if let Some(schedule) = schedule {
+        let back = LinkChange::Schedule(schedule.delays_only());
+        let started = emulator
+            .change(Direction::Forward, LinkChange::Schedule(schedule))
+            .and_then(|()| emulator.change(Direction::Reverse, back));
+        started.map_err(Failure::runtime)?;
+    }
+    // Whoever started it may begin to send.
+    eprintln!("evenkeel link: ready");
+    let end = args.seconds.map(|time| clock.now() + time);
+    while !stop.is_asked() && end.is_none_or(|end| clock.now() < end) {
+        if let Some(socket) = &mut controls {
+            socket.serve(|line| emulator.answer(line));
+        }
+        let next = clock.now() + LOOK;
+        clock.sleep_until(end.map_or(next, |end: Instant| end.min(next)));
+    }
+    let summary = emulator.snapshot().map_err(Failure::runtime)?;
+    if args.json {
+        println!("{summary}");
+    } else {
+        for direction in ["forward", "reverse"] {
+            let link = &summary[direction];
+            println!(
+                "{direction}: {} packets in, {} out, {} dropped by the queue, {} lost",
+                link["received"], link["delivered"], link["dropped"], link["lost"]
+            );
+        }
+        println!("late by {} µs at p99", summary["late_us"]["p99"]);
+    }
+    Ok(())
+}
+
+/// How soon a control message is noticed, and Ctrl-C.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn text(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file).map_err(|error| Failure::usage(format!("{}: {error}", file.display())))
+}

@@ -1,0 +1,93 @@
+//! A Unix socket that takes lines and answers each with a line.
+
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Its file is gone when it is dropped.
+#[derive(Debug)]
+pub(crate) struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+    clients: Vec<Client>,
+}
+
+#[derive(Debug)]
+struct Client {
+    stream: UnixStream,
+    /// What is not yet a whole line.
+    rest: Vec<u8>,
+}
+
+/// Clients at a time; a further one waits.
+const MAX_CLIENTS: usize = 8;
+/// A longer line is none of ours.
+const MAX_LINE: usize = 64 << 10;
+
+impl ControlSocket {
+    /// Listens at a path. A socket that a killed process left there is replaced, a file is not.
+    pub(crate) fn listen(path: &Path) -> Result<Self, Failure> {
+        let failed = |error: std::io::Error| {
+            Failure::usage(format!("--control {}: {error}", path.display()))
+        };
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err() {
+            fs::remove_file(path).map_err(failed)?;
+        }
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(Self {
+            listener,
+            path: path.to_owned(),
+            clients: Vec::new(),
+        })
+    }
+
+    /// Answers every line that has come; returns at once.
+    pub(crate) fn serve(&mut self, answer: impl Fn(&str) -> String) {
+        while self.clients.len() < MAX_CLIENTS
+            && let Ok((stream, _)) = self.listener.accept()
+        {
+            if stream.set_nonblocking(true).is_ok() {
+                let rest = Vec::new();
+                self.clients.push(Client { stream, rest });
+            }
+        }
+        self.clients.retain_mut(|client| client.serve(&answer));
+    }
+}
+
+impl Client {
+    /// False if it is done with: gone, not reading its answers, or sending no lines.
+    fn serve(&mut self, answer: impl Fn(&str) -> String) -> bool {
+        let mut buffer = [0; 4_096];
+        let is_open = match self.stream.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(length) => {
+                self.rest.extend_from_slice(&buffer[..length]);
+                true
+            }
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
+        };
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let mut reply = answer(String::from_utf8_lossy(&line).trim());
+            reply.push('\n');
+            if self.stream.write_all(reply.as_bytes()).is_err() {
+                return false;
+            }
+        }
+        is_open && self.rest.len() <= MAX_LINE
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        // Who removed it before us did what we would.
+        let _ = fs::remove_file(&self.path);
+    }
+}
