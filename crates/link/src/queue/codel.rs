@@ -199,6 +199,28 @@ mod tests {
     }
 
     #[test]
+    fn drops_that_are_overdue_are_made_at_once() {
+        let (mut codel, mut fifo) = (CoDel::new(CoDelConfig::default()), Fifo::default());
+        let mut ledger = Ledger::default();
+        for _ in 0..20 {
+            fifo.push(Waiting {
+                packet: (),
+                size: Bytes::new(1_000),
+                arrival: Instant::ZERO,
+            });
+            ledger.admitted(Instant::ZERO, Bytes::new(1_000), fifo.bytes);
+        }
+        let mut dropped_at = |ms| {
+            codel.pop(Instant::from_millis(ms), &mut fifo, &mut ledger);
+            ledger.counters().dropped.packets
+        };
+        // Above the target from 50 ms, so the first is dropped at 150 ms. Those of 250, 320.7 and
+        // 378.4 ms are overdue at 400 ms; the next, at 428.4 ms, is not.
+        assert_eq!([50, 149, 150, 249].map(&mut dropped_at), [0, 0, 1, 1]);
+        assert_eq!([400, 428, 429].map(&mut dropped_at), [4, 4, 5]);
+    }
+
+    #[test]
     fn the_last_packet_is_never_dropped() {
         let (mut codel, mut fifo) = (CoDel::new(CoDelConfig::default()), Fifo::default());
         for ms in (0..1_000).step_by(50) {

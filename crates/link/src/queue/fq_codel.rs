@@ -96,13 +96,16 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Drops the head of the longest queue in bytes (§4.1).
-    pub(super) fn drop_longest(&mut self, now: Instant, ledger: &mut Ledger) {
+    /// Drops half of the packets of the queue that is the longest in bytes, from its head (§4.1).
+    pub(super) fn drop_from_longest(&mut self, now: Instant, ledger: &mut Ledger) {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes);
-        if let Some(Waiting { size, .. }) = longest.and_then(|flow| flow.fifo.pop()) {
-            self.packets -= 1;
-            self.bytes -= size;
-            ledger.dropped(now, size, DropReason::QueueFull);
+        let Some(flow) = longest else { return };
+        for _ in 0..flow.fifo.waiting.len().div_ceil(2).min(DROP_BATCH) {
+            if let Some(Waiting { size, .. }) = flow.fifo.pop() {
+                self.packets -= 1;
+                self.bytes -= size;
+                ledger.dropped(now, size, DropReason::QueueFull);
+            }
         }
     }
 
@@ -116,6 +119,7 @@ impl<P: Packet> FqCoDel<P> {
             };
             let number = list.pop_front()?;
             let flow = &mut self.flows[number];
+            // "Negative", says §4.2, and means one that has sent a quantum: 0, too, as in Linux.
             if flow.credit <= 0 {
                 flow.credit += self.quantum;
                 self.old.push_back(number);
@@ -140,6 +144,9 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 }
+
+/// The most that are dropped at once: to look for the longest queue takes time (§4.1).
+const DROP_BATCH: usize = 64;
 
 #[cfg(test)]
 mod tests {
@@ -198,17 +205,61 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_larger_than_the_quantum_costs_its_flow_the_next_turn() {
+        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        for _ in 0..3 {
+            push(&mut queue, &mut ledger, 1, 1_500);
+        }
+        for _ in 0..6 {
+            push(&mut queue, &mut ledger, 2, 750);
+        }
+        // Credits by hand: 1 begins with 1000 and has -500 after its first, so 500 in its second turn
+        // and -1000 after it, so nothing in its third. 2 has 250 after its first and -500 after its
+        // second, then 500, -250; 750, 0.
+        assert_eq!(
+            order(&mut queue, &mut ledger, 9),
+            [1, 2, 2, 1, 2, 2, 1, 2, 2]
+        );
+    }
+
+    #[test]
+    fn a_new_flow_that_runs_empty_waits_for_the_old_ones_before_it_is_new_again() {
+        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        for _ in 0..4 {
+            push(&mut queue, &mut ledger, 1, 1_000);
+        }
+        // 1 has spent its credit, and is old from the next look on.
+        assert_eq!(order(&mut queue, &mut ledger, 1), [1]);
+        push(&mut queue, &mut ledger, 2, 100);
+        assert_eq!(order(&mut queue, &mut ledger, 1), [2]);
+        // 2 is empty, but still the first of the new ones: it goes on in its turn, with the credit
+        // that it has left, then behind 1. A packet of it that comes now has no priority (§4.2: this
+        // prevents starvation).
+        assert_eq!(order(&mut queue, &mut ledger, 1), [1]);
+        push(&mut queue, &mut ledger, 2, 100);
+        assert_eq!(order(&mut queue, &mut ledger, 3), [2, 1, 1]);
+        assert_eq!(order(&mut queue, &mut ledger, 1), []);
+        // All are gone from both lists, so each is new.
+        assert_eq!((queue.new.len(), queue.old.len()), (0, 0));
+    }
+
+    #[test]
     fn the_longest_queue_pays_for_a_full_one() {
         let (mut queue, mut ledger) = (queue(), Ledger::default());
         push(&mut queue, &mut ledger, 1, 1_000);
         for _ in 0..5 {
             push(&mut queue, &mut ledger, 2, 300);
         }
-        queue.drop_longest(Instant::ZERO, &mut ledger);
-        queue.drop_longest(Instant::ZERO, &mut ledger);
-        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(600));
-        let mut left = order(&mut queue, &mut ledger, 100);
-        left.sort_unstable();
-        assert_eq!(left, [1, 2, 2, 2]);
+        // Half of five, rounded up; then 1's packet is more than the rest of 2.
+        queue.drop_from_longest(Instant::ZERO, &mut ledger);
+        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(900));
+        queue.drop_from_longest(Instant::ZERO, &mut ledger);
+        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(1_900));
+        assert_eq!(order(&mut queue, &mut ledger, 100), [2, 2]);
+        for _ in 0..200 {
+            push(&mut queue, &mut ledger, 3, 10);
+        }
+        queue.drop_from_longest(Instant::ZERO, &mut ledger);
+        assert_eq!(queue.packets(), 200 - 64);
     }
 }

@@ -36,6 +36,17 @@ pub enum QueueLimit {
     Time(Duration),
 }
 
+impl QueueLimit {
+    /// True if so much may wait while the link runs at `rate`.
+    fn holds(self, packets: usize, bytes: Bytes, rate: Rate) -> bool {
+        match self {
+            Self::Bytes(limit) => bytes <= limit,
+            Self::Packets(limit) => packets as u64 <= limit,
+            Self::Time(limit) => bytes <= bytes_in(limit, rate),
+        }
+    }
+}
+
 /// Which packets wait and in which order they leave, within the [`QueueLimit`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
@@ -209,16 +220,16 @@ impl<P: Packet> Queue<P> {
             State::Pie(pie) => pie.arrive(at, self.fifo.bytes),
             State::DropTail | State::CoDel(_) | State::FqCoDel(_) => Verdict::Admit,
         };
-        let is_full = !is_idle && !self.admits(size, rate);
         if let State::FqCoDel(flows) = &mut self.state {
             flows.push(waiting);
             ledger.admitted(at, size, flows.bytes());
-            if is_full {
-                flows.drop_longest(at, ledger);
+            while !is_idle && !self.limit.holds(flows.packets(), flows.bytes(), rate) {
+                flows.drop_from_longest(at, ledger);
             }
             return;
         }
-        if is_full {
+        let (packets, bytes) = (self.fifo.waiting.len() + 1, self.fifo.bytes + size);
+        if !is_idle && !self.limit.holds(packets, bytes, rate) {
             return ledger.refused(at, size, DropReason::QueueFull);
         }
         if let Verdict::Congested { may_mark } = verdict
@@ -251,19 +262,6 @@ impl<P: Packet> Queue<P> {
             }
         }
     }
-
-    /// True if a packet of `size` may wait while the link runs at `rate`.
-    fn admits(&self, size: Bytes, rate: Rate) -> bool {
-        let packets = match &self.state {
-            State::FqCoDel(flows) => flows.packets(),
-            _ => self.fifo.waiting.len(),
-        };
-        match self.limit {
-            QueueLimit::Bytes(limit) => self.bytes() + size <= limit,
-            QueueLimit::Packets(limit) => (packets as u64) < limit,
-            QueueLimit::Time(limit) => self.bytes() + size <= bytes_in(limit, rate),
-        }
-    }
 }
 
 /// Marks a packet with CE, if its sender understands that.
@@ -285,16 +283,34 @@ fn bytes_in(time: Duration, rate: Rate) -> Bytes {
 mod tests {
     use super::*;
 
-    /// How many packets of `size` bytes a queue takes at 1000 bytes a second.
+    const RATE: Rate = Rate::from_bytes_per_sec(1_000.0);
+
+    /// A packet of a flow.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Of(u64);
+
+    impl Packet for Of {
+        fn flow(&self) -> u64 {
+            self.0
+        }
+    }
+
+    fn push(queue: &mut Queue<Of>, ledger: &mut Ledger, flow: u64, size: u64) {
+        let waiting = Waiting {
+            packet: Of(flow),
+            size: Bytes::new(size),
+            arrival: Instant::ZERO,
+        };
+        ledger.received(waiting.size);
+        queue.push(waiting, RATE, false, ledger);
+    }
+
+    /// How many of a thousand packets of `size` bytes a queue takes.
     fn fits(limit: QueueLimit, size: u64) -> usize {
-        let rate = Rate::from_bytes_per_sec(1_000.0);
         let mut queue = Queue::new(limit, Discipline::DropTail, 1);
-        while queue.admits(Bytes::new(size), rate) && queue.fifo.waiting.len() < 1_000 {
-            queue.fifo.push(Waiting {
-                packet: (),
-                size: Bytes::new(size),
-                arrival: Instant::ZERO,
-            });
+        let mut ledger = Ledger::default();
+        for _ in 0..1_000 {
+            push(&mut queue, &mut ledger, 1, size);
         }
         queue.fifo.waiting.len()
     }
@@ -311,11 +327,24 @@ mod tests {
 
     #[test]
     fn an_unlimited_rate_admits_to_a_time_limited_queue() {
-        let queue: Queue<()> = Queue::new(
-            QueueLimit::Time(Duration::from_millis(1)),
-            Discipline::DropTail,
-            1,
-        );
-        assert!(queue.admits(Bytes::new(1_500), Rate::INFINITY));
+        let limit = QueueLimit::Time(Duration::from_millis(1));
+        assert!(limit.holds(1, Bytes::new(1_500), Rate::INFINITY));
+    }
+
+    #[test]
+    fn flow_queueing_keeps_its_limit_also_when_a_large_packet_comes_to_small_ones() {
+        let config = Discipline::FqCoDel(FqCoDelConfig::default());
+        let limit = QueueLimit::Bytes(Bytes::new(10_000));
+        let (mut queue, mut ledger) = (Queue::new(limit, config, 1), Ledger::default());
+        for flow in 0..20 {
+            for _ in 0..5 {
+                push(&mut queue, &mut ledger, flow, 100);
+            }
+        }
+        assert_eq!(queue.bytes(), Bytes::new(10_000));
+        for flow in 20..30 {
+            push(&mut queue, &mut ledger, flow, 1_500);
+            assert!(queue.bytes() <= Bytes::new(10_000), "{}", queue.bytes());
+        }
     }
 }

@@ -187,6 +187,75 @@ mod tests {
         assert!((pie.probability - second).abs() < 1e-12);
     }
 
+    /// One update of a probability, after these delays in seconds.
+    fn updated(probability: f64, delay: f64, old_delay: f64) -> f64 {
+        let mut pie = Pie::new(PieConfig::default(), 1);
+        (pie.probability, pie.delay, pie.old_delay) = (probability, delay, old_delay);
+        pie.update();
+        pie.probability
+    }
+
+    #[test]
+    fn the_smaller_the_probability_the_smaller_its_steps() {
+        // 25 ms throughout: 0.125 (25 - 15) ms = 0.00125 before it is scaled (§4.2's table).
+        for (probability, divisor) in [
+            (0.0, 2_048.0),
+            (0.99e-6, 2_048.0),
+            (1e-6, 512.0),
+            (1e-5, 128.0),
+            (1e-4, 32.0),
+            (1e-3, 8.0),
+            (1e-2, 2.0),
+            (0.1, 1.0),
+        ] {
+            let step = updated(probability, 0.025, 0.025) - probability;
+            let expected = 0.001_25 / divisor;
+            assert!(
+                (step / expected - 1.0).abs() < 1e-9,
+                "{probability}: {step}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_high_probability_rises_by_two_hundredths_at_most_and_falls_while_nothing_waits() {
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-12;
+        // 0.125 (415 - 15) ms + 1.25 (415 - 375) ms = 0.1 (§5.5).
+        assert!(near(updated(0.1, 0.415, 0.375), 0.12));
+        assert!(near(updated(0.09, 0.415, 0.375), 0.09 + 0.1 / 2.0));
+        assert!(near(updated(0.99, 0.415, 0.375), 1.0));
+        // -0.125 · 15 ms, then a fiftieth less.
+        assert!(near(updated(0.5, 0.0, 0.0), (0.5 - 0.001_875) * 0.98));
+        assert!(near(updated(0.5, 0.0, 0.001), 0.5 - 0.003_125));
+        assert!(near(updated(1e-3, 0.0, 0.02), 0.0));
+    }
+
+    #[test]
+    fn drops_are_neither_close_together_nor_far_apart() {
+        let mut pie = Pie::new(PieConfig::default(), 1);
+        (pie.probability, pie.old_delay) = (0.125, 0.03);
+        pie.burst_left = Duration::ZERO;
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        for _ in 0..20_000 {
+            gap += 1;
+            if pie.arrive(Instant::ZERO, WAITING) != Verdict::Admit {
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        // Seven eighths are the first sum of at least 0.85 (§5.4).
+        assert_eq!(gaps.iter().min(), Some(&7));
+        // Whatever is drawn, what adds up to 8.5 drops.
+        for seed in 0..100 {
+            let mut pie = Pie::new(PieConfig::default(), seed);
+            (pie.probability, pie.old_delay) = (0.125, 0.03);
+            pie.burst_left = Duration::ZERO;
+            pie.accumulated = 8.375;
+            assert_ne!(pie.arrive(Instant::ZERO, WAITING), Verdict::Admit);
+        }
+    }
+
     #[test]
     fn a_standing_delay_raises_it_until_packets_are_dropped_and_an_empty_queue_lowers_it() {
         let mut pie = Pie::new(PieConfig::default(), 1);

@@ -68,8 +68,10 @@ pub(super) struct Found {
 pub(super) struct Red {
     config: RedConfig,
     average: f64,
-    /// Packets since the last one that was dropped, while the average was above `min`.
-    count: u32,
+    /// Packets let through since the last that was not, while the average was above `min`; none yet if
+    /// it was below.
+    count: Option<u32>,
+    /// From here on the time in which nothing waited has not been taken into the average.
     empty_since: Instant,
     random: Random,
 }
@@ -79,7 +81,7 @@ impl Red {
         Self {
             config,
             average: 0.0,
-            count: 0,
+            count: None,
             empty_since: Instant::ZERO,
             random: Random::new(seed, stream::QUEUE),
         }
@@ -89,13 +91,14 @@ impl Red {
         self.update_average(found);
         let RedConfig { min, max, ecn, .. } = self.config;
         if self.average < min {
-            self.count = 0;
+            self.count = None;
             return Verdict::Admit;
         }
-        self.count = self.count.saturating_add(1);
+        let count = self.count.map_or(0, |count| count.saturating_add(1));
+        self.count = Some(count);
         let p = self.probability(found.size);
         // Spread over the packets, so that drops do not cluster: p_a = p_b / (1 - count p_b).
-        let passed = f64::from(self.count) * p;
+        let passed = f64::from(count) * p;
         let spread = if passed < 1.0 {
             p / (1.0 - passed)
         } else {
@@ -104,7 +107,7 @@ impl Red {
         if p < 1.0 && self.random.unit() >= spread {
             return Verdict::Admit;
         }
-        self.count = 0;
+        self.count = Some(0);
         Verdict::Congested {
             may_mark: ecn && self.average < max,
         }
@@ -123,11 +126,14 @@ impl Red {
             ..
         } = self.config;
         if found.waiting == 0 {
-            // As if so many small packets had found it empty.
+            // As if so many packets had found it empty; whoever comes next finds only the rest of the
+            // time, also if this packet is dropped and the queue stays empty.
             let transmission = (mean_packet / found.rate).max(Duration::from_nanos(1));
             let idle = found.at.saturating_since(self.empty_since);
             let packets = idle.as_nanos() / transmission.as_nanos();
             self.average *= power(1.0 - weight, packets);
+            let rest = idle.as_nanos() % transmission.as_nanos();
+            self.empty_since = found.at - Duration::from_nanos(rest as u64);
             return;
         }
         let length = match unit {
@@ -230,9 +236,28 @@ mod tests {
     }
 
     #[test]
+    fn time_in_which_nothing_waited_is_taken_in_once() {
+        let mut red = red(RedConfig {
+            weight: 0.5,
+            ..RedConfig::between(1.0, 2.0)
+        });
+        red.average = 64.0;
+        red.emptied(Instant::ZERO);
+        // A packet takes 1 ms and those that come are dropped, so that the queue stays empty.
+        for (at_us, average) in [(3_700, 8.0), (4_200, 4.0), (4_900, 4.0), (5_000, 2.0)] {
+            red.arrive(Found {
+                at: Instant::from_micros(at_us),
+                ..found(0, 0)
+            });
+            assert_eq!(red.average, average, "at {at_us} us");
+        }
+    }
+
+    #[test]
     fn drops_are_spread_evenly() {
-        // p_b = 0.05 throughout: the n-th packet after a drop is dropped with 1 / (20 - n), so that
-        // 1 to 20 packets lie between two drops, all equally likely (paper, §4).
+        // p_b = 0.05 throughout: the n-th packet after a drop is dropped with 0.05 / (1 - 0.05 n), so
+        // that each of 1 to 19 is as likely to be the next, as in the paper's listing (§4), which
+        // counts a packet before it looks at the count.
         let mut red = red(RedConfig {
             weight: 1.0,
             ..RedConfig::between(10.0, 50.0)
@@ -241,10 +266,28 @@ mod tests {
             .filter(|&ms| red.arrive(found(ms, 30)) != Verdict::Admit)
             .collect();
         let gaps: Vec<u64> = dropped.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        assert_eq!(gaps.iter().max(), Some(&19));
-        assert_eq!(gaps.iter().min(), Some(&1));
-        let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
-        assert!((mean - 10.0).abs() < 0.2, "{mean}");
+        for gap in 1..=19 {
+            let times = gaps.iter().filter(|&&found| found == gap).count();
+            // A nineteenth of some 20000, within four standard deviations.
+            assert!((920..=1_190).contains(&times), "{gap}: {times}");
+        }
+        assert!(gaps.iter().all(|gap| (1..=19).contains(gap)));
+    }
+
+    #[test]
+    fn the_first_packet_above_the_minimum_follows_none() {
+        let mut red = red(RedConfig {
+            weight: 1.0,
+            ..RedConfig::between(10.0, 50.0)
+        });
+        let mut counts = Vec::new();
+        for waiting in [11, 11, 9, 11, 200, 11] {
+            red.arrive(found(0, waiting));
+            counts.push(red.count);
+        }
+        // Below the minimum the paper's count is -1; all are dropped at 200.
+        let expected = [Some(0), Some(1), None, Some(0), Some(0), Some(1)];
+        assert_eq!(counts, expected);
     }
 
     #[test]
