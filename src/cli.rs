@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_conform::Rfc;
-use evenkeel_link::QueueLimit;
 use evenkeel_media::source::FrameRate;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::queue::{self, Queue};
 use crate::tcp::MAX_FLOWS;
 use crate::units;
 
@@ -108,9 +108,10 @@ pub(crate) struct DemoArgs {
     /// Round-trip time of the link with empty queues; half of it each way
     #[arg(long, value_name = "TIME", default_value = "60ms", value_parser = units::delay, help_heading = "Link")]
     pub(crate) rtt: Duration,
-    /// Drop-tail queue: 50ms (at the link's current rate), 30kB, or 20p packets
-    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = units::queue, help_heading = "Link")]
-    pub(crate) queue: QueueLimit,
+    /// Drop-tail queue of 50ms (at the link's current rate), 30kB, or 20p packets; or a discipline with
+    /// its settings: red:min=5,max=15 or codel, fq_codel, pie, as in codel:target=5ms,ecn,limit=100p
+    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue, help_heading = "Link")]
+    pub(crate) queue: Queue,
     /// Packets lost at random: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss, help_heading = "Link")]
     pub(crate) loss: f64,

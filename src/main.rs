@@ -14,6 +14,7 @@ mod live;
 mod monitor;
 mod page;
 mod party;
+mod queue;
 mod recording;
 mod reference;
 mod setup;

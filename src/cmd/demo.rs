@@ -33,7 +33,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let link = LinkConfig {
         rate: args.rate,
         delay: args.rtt / 2,
-        queue: args.queue,
+        queue: args.queue.limit,
+        discipline: args.queue.discipline,
         loss: bernoulli(args.loss),
         ..LinkConfig::default()
     };

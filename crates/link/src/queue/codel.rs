@@ -208,6 +208,7 @@ mod tests {
                 size: Bytes::new(1_000),
                 arrival: Instant::ZERO,
             });
+            ledger.received(Bytes::new(1_000));
             ledger.admitted(Instant::ZERO, Bytes::new(1_000), fifo.bytes);
         }
         let mut dropped_at = |ms| {

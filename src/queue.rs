@@ -1,0 +1,281 @@
+//! `--queue` as a person types it: a limit, or a discipline with its settings.
+
+use evenkeel_link::{
+    CoDelConfig, Discipline, FqCoDelConfig, PieConfig, QueueLimit, RedConfig, RedUnit,
+};
+use tfrc::time::Duration;
+use tfrc::units::Bytes;
+
+use crate::units;
+
+/// The queue of an emulated link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Queue {
+    /// How much may wait.
+    pub(crate) limit: QueueLimit,
+    /// Which packets wait.
+    pub(crate) discipline: Discipline,
+}
+
+/// What CoDel and PIE may hold unless told otherwise: more than they ever let wait for long.
+const PACKETS: QueueLimit = QueueLimit::Packets(1_000);
+/// What FQ-CoDel may hold, over all flows (RFC 8290 §5.2.3).
+const FQ_CODEL_PACKETS: QueueLimit = QueueLimit::Packets(10_240);
+
+/// A queue: `50ms`, `30kB` or `20p` as [`units::queue`] has it, or `red:min=5,max=15`, `codel:ecn`,
+/// `fq_codel`, `pie:target=20ms,limit=100p`.
+pub(crate) fn queue(text: &str) -> Result<Queue, String> {
+    let (name, settings) = match text.trim().split_once(':') {
+        Some((name, settings)) => (name, settings.split(',').collect()),
+        None => (text.trim(), Vec::new()),
+    };
+    let queue = match name {
+        "red" => red(&settings)?,
+        "codel" => codel(&settings)?,
+        "fq_codel" => fq_codel(&settings)?,
+        "pie" => pie(&settings)?,
+        _ if text.contains(':') || name.starts_with(char::is_alphabetic) => {
+            return Err(format!(
+                "{name}: no such discipline: write red, codel, fq_codel or pie, with settings as in \
+                 codel:ecn,limit=100p, or the limit of a drop-tail queue alone, such as 50ms"
+            ));
+        }
+        limit => {
+            return Ok(Queue {
+                limit: units::queue(limit)?,
+                discipline: Discipline::DropTail,
+            });
+        }
+    };
+    match queue.discipline.problem() {
+        Some(problem) => Err(problem.to_owned()),
+        None => Ok(queue),
+    }
+}
+
+fn red(settings: &[&str]) -> Result<Queue, String> {
+    let mut config = RedConfig::between(f64::NAN, f64::NAN);
+    let mut limit = PACKETS;
+    for (key, value) in pairs(settings) {
+        match key {
+            "min" => config.min = number(key, value)?,
+            "max" => config.max = number(key, value)?,
+            "max_p" => config.max_p = named(key, units::loss(value))?,
+            "weight" => config.weight = number(key, value)?,
+            "gentle" => config.gentle = yes(key, value)?,
+            "ecn" => config.ecn = yes(key, value)?,
+            "bytes" if yes(key, value)? => config.unit = RedUnit::Bytes,
+            "bytes" => config.unit = RedUnit::Packets,
+            "mean_packet" => config.mean_packet = size(key, value)?,
+            "limit" => limit = named(key, units::queue(value))?,
+            _ => {
+                return Err(unknown(
+                    key,
+                    "min, max, max_p, weight, gentle, ecn, bytes, mean_packet, limit",
+                ));
+            }
+        }
+    }
+    if config.min.is_nan() || config.max.is_nan() {
+        return Err(
+            "red needs min and max, the average in packets from which it drops some and \
+                    all: write red:min=5,max=15"
+                .to_owned(),
+        );
+    }
+    Ok(Queue {
+        limit,
+        discipline: Discipline::Red(config),
+    })
+}
+
+fn codel(settings: &[&str]) -> Result<Queue, String> {
+    let mut config = CoDelConfig::default();
+    let mut limit = PACKETS;
+    for (key, value) in pairs(settings) {
+        match key {
+            "limit" => limit = named(key, units::queue(value))?,
+            _ if set_codel(&mut config, key, value)? => {}
+            _ => return Err(unknown(key, "target, interval, ecn, limit")),
+        }
+    }
+    Ok(Queue {
+        limit,
+        discipline: Discipline::CoDel(config),
+    })
+}
+
+fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
+    let mut config = FqCoDelConfig::default();
+    let mut limit = FQ_CODEL_PACKETS;
+    for (key, value) in pairs(settings) {
+        match key {
+            "quantum" => config.quantum = size(key, value)?,
+            "queues" => {
+                let queues = value.parse().ok().filter(|queues| *queues > 0);
+                config.queues = queues.ok_or("queues: write a number from 1 to 65535")?;
+            }
+            "limit" => limit = named(key, units::queue(value))?,
+            _ if set_codel(&mut config.codel, key, value)? => {}
+            _ => {
+                return Err(unknown(
+                    key,
+                    "target, interval, ecn, quantum, queues, limit",
+                ));
+            }
+        }
+    }
+    Ok(Queue {
+        limit,
+        discipline: Discipline::FqCoDel(config),
+    })
+}
+
+fn pie(settings: &[&str]) -> Result<Queue, String> {
+    let mut config = PieConfig::default();
+    let mut limit = PACKETS;
+    for (key, value) in pairs(settings) {
+        match key {
+            "target" => config.target = time(key, value)?,
+            "update" => config.update = time(key, value)?,
+            "burst" => config.burst = named(key, units::delay(value))?,
+            "ecn" => config.ecn = yes(key, value)?,
+            "limit" => limit = named(key, units::queue(value))?,
+            _ => return Err(unknown(key, "target, update, burst, ecn, limit")),
+        }
+    }
+    Ok(Queue {
+        limit,
+        discipline: Discipline::Pie(config),
+    })
+}
+
+/// Sets what CoDel has, alone or a flow; false if it has no such setting.
+fn set_codel(config: &mut CoDelConfig, key: &str, value: &str) -> Result<bool, String> {
+    match key {
+        "target" => config.target = time(key, value)?,
+        "interval" => config.interval = time(key, value)?,
+        "ecn" => config.ecn = yes(key, value)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// `key=value`; a key alone means yes.
+fn pairs<'a>(settings: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    settings.iter().map(|setting| {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, "yes"));
+        (key.trim(), value.trim())
+    })
+}
+
+fn unknown(key: &str, keys: &str) -> String {
+    format!("{key}: no such setting: there are {keys}")
+}
+
+fn named<T>(key: &str, read: Result<T, String>) -> Result<T, String> {
+    read.map_err(|wrong| format!("{key}: {wrong}"))
+}
+
+fn yes(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err(format!("{key}: write {key}=yes or {key}=no")),
+    }
+}
+
+fn number(key: &str, value: &str) -> Result<f64, String> {
+    let number = value.parse::<f64>().ok().filter(|n| n.is_finite());
+    number.ok_or_else(|| format!("{key}: not a number: {value:?}"))
+}
+
+/// From 1 ms: what is shorter would be computed more often than packets come.
+fn time(key: &str, value: &str) -> Result<Duration, String> {
+    let time = named(key, units::delay(value))?;
+    if time < Duration::from_millis(1) {
+        return Err(format!("{key}: out of range: at least 1ms"));
+    }
+    Ok(time)
+}
+
+/// Of a packet.
+fn size(key: &str, value: &str) -> Result<Bytes, String> {
+    let bytes = value.trim_end_matches('B').parse::<u64>().ok();
+    let bytes = bytes.filter(|bytes| (1..=65_535).contains(bytes));
+    let bytes = bytes.ok_or_else(|| format!("{key}: write a size from 1B to 65535B"))?;
+    Ok(Bytes::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_alone_is_a_drop_tail_queue() {
+        let limit = QueueLimit::Time(Duration::from_millis(50));
+        let discipline = Discipline::DropTail;
+        assert_eq!(queue("50ms"), Ok(Queue { limit, discipline }));
+        assert_eq!(queue("20p").unwrap().limit, QueueLimit::Packets(20));
+    }
+
+    #[test]
+    fn a_discipline_takes_its_settings() {
+        let expected = RedConfig {
+            max_p: 0.02,
+            gentle: false,
+            ecn: true,
+            unit: RedUnit::Bytes,
+            ..RedConfig::between(5.0, 15.0)
+        };
+        assert_eq!(
+            queue("red:min=5,max=15,max_p=2%,gentle=no,ecn,bytes,limit=60p"),
+            Ok(Queue {
+                limit: QueueLimit::Packets(60),
+                discipline: Discipline::Red(expected),
+            })
+        );
+        let codel = |text: &str| match queue(text).unwrap().discipline {
+            Discipline::CoDel(codel) | Discipline::FqCoDel(FqCoDelConfig { codel, .. }) => codel,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(codel("codel"), CoDelConfig::default());
+        assert_eq!(codel("codel:target=10ms").target.as_millis(), 10);
+        assert!(codel("fq_codel:interval=30ms,quantum=300B,queues=8,ecn").ecn);
+        let fq_codel = queue("fq_codel").unwrap();
+        assert_eq!(fq_codel.limit, QueueLimit::Packets(10_240));
+        let pie = queue("pie:target=20ms,update=30ms,burst=0,ecn=no,limit=100ms").unwrap();
+        assert_eq!(pie.limit, QueueLimit::Time(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn an_error_names_the_setting_and_what_would_be_right() {
+        for (text, told) in [
+            ("lifo", "lifo: no such discipline: write red, codel"),
+            ("codl:ecn", "codl: no such discipline"),
+            ("red", "red needs min and max"),
+            ("red:min=5", "red needs min and max"),
+            ("red:min=15,max=5", "RED: max must be above min"),
+            ("red:min=5,max=15,max_p=0", "RED: max_p must be above 0"),
+            ("red:min=five,max=15", "min: not a number: \"five\""),
+            (
+                "red:min=5,max=15,gentle=maybe",
+                "gentle: write gentle=yes or",
+            ),
+            ("codel:interval=0", "interval: out of range: at least 1ms"),
+            ("codel:min=5", "min: no such setting: there are target"),
+            ("codel:", ": no such setting"),
+            ("fq_codel:queues=0", "queues: write a number from 1"),
+            ("fq_codel:quantum=0", "quantum: write a size from 1B"),
+            ("pie:target=10Mb", "target: not a time"),
+            ("pie:limit=0p", "limit: out of range: a queue holds"),
+            ("pie:burst=-1", "burst: out of range"),
+            ("0ms", "out of range: a queue lasts"),
+        ] {
+            match queue(text) {
+                Err(error) => assert!(error.contains(told), "{text}: {error}"),
+                Ok(queue) => panic!("{text}: {queue:?}"),
+            }
+        }
+    }
+}
