@@ -403,9 +403,9 @@ pub(crate) struct EmulationArgs {
     /// Propagation delay, each way
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::delay)]
     pub(crate) delay: Duration,
-    /// Drop-tail queue, each way: 50ms (at the link's current rate), 30kB, or 20p packets
-    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = units::queue)]
-    pub(crate) queue: QueueLimit,
+    /// Queue, each way: as that of `evenkeel demo`
+    #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue)]
+    pub(crate) queue: Queue,
     /// Packets lost at random from A to B: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss)]
     pub(crate) loss: f64,

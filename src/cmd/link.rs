@@ -127,7 +127,8 @@ fn links(args: &EmulationArgs) -> Result<[LinkConfig; 2], Failure> {
     }
     let reverse = LinkConfig {
         delay: args.delay,
-        queue: args.queue,
+        queue: args.queue.limit,
+        discipline: args.queue.discipline,
         rate: args.rate.unwrap_or(LinkConfig::default().rate),
         ..LinkConfig::default()
     };
