@@ -72,6 +72,9 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
                 "delay_ms": millis(*delay),
             }),
         ),
+        SessionEvent::ArrivalsReported { packets } => {
+            ("arrivals_reported", json!({ "packets": packets }))
+        }
         SessionEvent::SenderReport { timestamp, .. } => {
             ("sender_report", json!({ "timestamp": timestamp }))
         }

@@ -1,6 +1,7 @@
 //! RTCP (RFC 3550 §6): the packets of a datagram, told apart and checked.
 
 pub mod bye;
+pub mod ccfb;
 pub mod feedback;
 pub mod receiver_report;
 pub mod sdes;

@@ -105,6 +105,17 @@ fn truncate(text: &mut String, len: usize) {
     }
 }
 
+/// Where p and X_recv are computed, and so what receivers report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FeedbackMode {
+    /// At the receiver, which reports them (RFC 5348).
+    #[default]
+    Tfrc,
+    /// At the sender, from which packets came, when and with which mark: RFC 8888. Any receiver that
+    /// speaks it will do.
+    Ccfb,
+}
+
 /// The media that we send.
 #[derive(Clone, Debug)]
 pub struct SendConfig {
@@ -118,6 +129,10 @@ pub struct SendConfig {
     /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here, but for
     /// [`SenderConfig::small_packets`], where it is that of others' packets.
     pub tfrc: SenderConfig,
+    /// What receivers report.
+    pub feedback: FeedbackMode,
+    /// How p and X_recv are computed from what came, where that is ours to do.
+    pub estimator: ReceiverConfig,
     /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
     /// Without feedback for this long, media stops.
@@ -132,6 +147,8 @@ impl SendConfig {
             clock_rate: 90_000,
             packet_size: Bytes::new(1_200),
             tfrc: SenderConfig::default(),
+            feedback: FeedbackMode::default(),
+            estimator: patient(),
             fixed_rate: None,
             give_up: Duration::from_secs(30),
         }
@@ -148,6 +165,8 @@ pub struct ReceiveConfig {
     /// How TFRC behaves; unlike its own default this waits for packets that are merely late
     /// ([`ReceiverConfig::reordering`]).
     pub tfrc: ReceiverConfig,
+    /// What we report: p and X_recv as `tfrc` has them, or what came.
+    pub feedback: FeedbackMode,
 }
 
 impl ReceiveConfig {
@@ -156,11 +175,17 @@ impl ReceiveConfig {
         Self {
             payload_type,
             clock_rate: 90_000,
-            tfrc: ReceiverConfig {
-                reordering: true,
-                ..ReceiverConfig::default()
-            },
+            tfrc: patient(),
+            feedback: FeedbackMode::default(),
         }
+    }
+}
+
+/// Waits for packets that are merely late.
+fn patient() -> ReceiverConfig {
+    ReceiverConfig {
+        reordering: true,
+        ..ReceiverConfig::default()
     }
 }
 

@@ -2,18 +2,19 @@
 
 use tfrc::Ecn;
 use tfrc::time::Instant;
+use tfrc::trace::Trace;
 
 use super::event::EventKind;
-use super::inbound::Inbound;
 use super::outbound::Outbound;
 use super::peer::Origin;
+use super::reporter::Report;
 use super::rtcp_timer::{LOWER_LAYERS, Members};
 use super::statistics::Ignored;
-use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
+use super::{CONTROL_BUFFER, Closing, FeedbackMode, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
 use crate::rtcp::{
     Bye, Feedback, Packet, Packets, ReceiverReport, ReportBlock, ReportBlocks, SenderReport,
-    TfrcFeedback, sdes,
+    TfrcFeedback, ccfb, sdes,
 };
 
 impl Session {
@@ -151,20 +152,48 @@ impl Session {
     }
 
     fn handle_feedback(&mut self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
-        if feedback.format != self.config.feedback_format {
-            return Ok(());
-        }
-        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
-            return Err(Ignored::WrongSsrc);
-        }
-        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
-        let trace = outbound.handle_feedback(self.now, self.arrived, report)?;
+        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
+        let trace = match mode {
+            Some(FeedbackMode::Tfrc) if feedback.format == self.config.feedback_format => {
+                self.handle_tfrc(author, feedback)?
+            }
+            Some(FeedbackMode::Ccfb) if feedback.format == ccfb::FORMAT => {
+                self.handle_ccfb(author, feedback)?
+            }
+            Some(_) => return Ok(()),
+            None => return Err(Ignored::StaleFeedback),
+        };
         self.statistics.feedback_received += 1;
         if let Some(trace) = trace {
             self.emit(EventKind::RateControl(trace));
         }
         Ok(())
+    }
+
+    fn handle_tfrc(
+        &mut self,
+        author: u32,
+        feedback: &Feedback<'_>,
+    ) -> Result<Option<Trace>, Ignored> {
+        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
+        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
+        outbound.handle_feedback(self.now, self.arrived, report)
+    }
+
+    fn handle_ccfb(
+        &mut self,
+        author: u32,
+        feedback: &Feedback<'_>,
+    ) -> Result<Option<Trace>, Ignored> {
+        let block = ccfb::parse(feedback, self.ssrc).map_err(|_| Ignored::BadRtcp)?;
+        let block = block
+            .filter(|_| feedback.sender_ssrc == author)
+            .ok_or(Ignored::WrongSsrc)?;
+        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
+        outbound.handle_arrivals(self.now, self.arrived, &block.header(), block.fates())
     }
 
     fn handle_bye(&mut self) {
@@ -178,7 +207,7 @@ impl Session {
 
     /// When TFRC's next report may leave: its own time, or when the budget allows.
     pub(super) fn feedback_due(&self) -> Option<Instant> {
-        let due = self.inbound.as_ref()?.receiver().poll_timeout()?;
+        let due = self.inbound.as_ref()?.reporter().poll_timeout()?;
         let affordable = self.peer.is_present() && self.peer.allows(self.compound_len());
         affordable.then(|| due.max(self.budget.ready(self.feedback_cost())))
     }
@@ -210,32 +239,24 @@ impl Session {
         }
     }
 
-    /// TFRC's report, if it is due and the budget allows it.
-    fn take_feedback(&mut self, now: Instant) -> Option<TfrcFeedback> {
+    /// The report, if it is due and the budget allows it.
+    fn take_feedback(&mut self, now: Instant) -> Option<Report> {
         if self.feedback_due()? > now {
             return None;
         }
         let cost = self.feedback_cost();
-        let report = self.inbound.as_mut()?.receiver_mut().poll_report(now)?;
+        let inbound = self.inbound.as_mut()?;
+        let (report, event) = inbound.reporter_mut().poll_report(now)?;
         self.budget.spend(now, cost);
         self.statistics.feedback_sent += 1;
-        self.emit(EventKind::ReportSent {
-            receive_rate: report.receive_rate,
-            loss_event_rate: report.loss_event_rate,
-            delay: report.delay,
-        });
-        Some(TfrcFeedback::new(
-            report.timestamp,
-            report.delay,
-            report.receive_rate,
-            report.loss_event_rate,
-        ))
+        self.emit(event);
+        Some(report)
     }
 
     /// What the next report costs on the wire.
     fn feedback_cost(&self) -> usize {
         let len = if self.may_reduce() {
-            TfrcFeedback::PACKET_LEN
+            self.report_len()
         } else {
             self.compound_len()
         };
@@ -247,7 +268,7 @@ impl Session {
     /// compounds.
     fn may_reduce(&self) -> bool {
         let inbound = self.inbound.as_ref();
-        inbound.is_some_and(|inbound| inbound.receiver().round_trip_time().is_some())
+        inbound.is_some_and(|inbound| inbound.reporter().round_trip_time().is_some())
             && self.statistics.compounds_sent > 0
     }
 
@@ -264,11 +285,17 @@ impl Session {
 
     /// The most that a compound may need.
     fn compound_len(&self) -> usize {
-        28 + ReportBlock::LEN + sdes::cname_len(&self.config.cname) + TfrcFeedback::PACKET_LEN
+        28 + ReportBlock::LEN + sdes::cname_len(&self.config.cname) + self.report_len()
+    }
+
+    /// What the next report needs alone.
+    fn report_len(&self) -> usize {
+        let inbound = self.inbound.as_ref();
+        inbound.map_or(0, |inbound| inbound.reporter().report_len())
     }
 
     /// Writes SR or RR, SDES and, if there is any, feedback (RFC 4585 §3.1: in this order).
-    fn write_compound(&mut self, feedback: Option<TfrcFeedback>, buf: &mut [u8]) -> Option<usize> {
+    fn write_compound(&mut self, feedback: Option<Report>, buf: &mut [u8]) -> Option<usize> {
         let now = self.now;
         let block = self
             .inbound
@@ -298,8 +325,11 @@ impl Session {
         Some(len)
     }
 
-    fn write_feedback(&self, feedback: TfrcFeedback, buf: &mut [u8]) -> Option<usize> {
-        let media_ssrc = self.inbound.as_ref().map(Inbound::ssrc)?;
-        feedback.emit(self.config.feedback_format, self.ssrc, media_ssrc, buf)
+    fn write_feedback(&self, feedback: Report, buf: &mut [u8]) -> Option<usize> {
+        let inbound = self.inbound.as_ref()?;
+        let ssrcs = (self.ssrc, inbound.ssrc());
+        let (format, wallclock) = (self.config.feedback_format, self.config.wallclock);
+        let reporter = inbound.reporter();
+        reporter.write(feedback, format, ssrcs, wallclock, buf)
     }
 }

@@ -53,6 +53,11 @@ pub enum EventKind {
         /// The time from the arrival of the packet that it echoes.
         delay: Duration,
     },
+    /// We reported which packets came, in place of p and *X_recv*.
+    ArrivalsReported {
+        /// How many packets the report speaks of.
+        packets: usize,
+    },
     /// A sender report arrived: the peer's media clock is pinned to its wall clock.
     SenderReport {
         /// The peer's wall-clock time.

@@ -1,14 +1,15 @@
-//! The media that comes in: one source's sequence, clock, jitter and TFRC receiver.
+//! The media that comes in: one source's sequence, clock, jitter, and what is reported of it.
 
 use std::time::Duration;
 
 use tfrc::seq::Extender;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
-use tfrc::{Arrival, Ecn, Receiver};
+use tfrc::{Arrival, Ecn};
 
 use super::MEMBER_TIMEOUT;
 use super::config::ReceiveConfig;
+use super::reporter::Reporter;
 use super::statistics::Ignored;
 use crate::ext::RttSendTs;
 use crate::ntp::NtpTime;
@@ -38,7 +39,7 @@ pub(super) struct Packet {
 pub(super) struct Inbound {
     ssrc: u32,
     clock_rate: u32,
-    receiver: Receiver,
+    reporter: Reporter,
     extender: Extender,
     /// The lowest extended sequence number.
     first: u64,
@@ -59,7 +60,7 @@ impl Inbound {
         Self {
             ssrc,
             clock_rate: config.clock_rate,
-            receiver: Receiver::new(config.tfrc.clone()),
+            reporter: Reporter::new(config),
             extender: Extender::new(),
             first: u64::MAX,
             received: 0,
@@ -81,7 +82,7 @@ impl Inbound {
             .extender
             .extend(packet.header.sequence)
             .ok_or(Ignored::SequenceJump)?;
-        let arrived = self.receiver.handle_data(&Arrival {
+        let is_new = self.reporter.handle_data(&Arrival {
             seq: sequence,
             at: packet.arrival,
             timestamp: send_time,
@@ -89,7 +90,7 @@ impl Inbound {
             size: Bytes::from(packet.size),
             ecn: packet.ecn,
         });
-        if arrived.duplicate {
+        if !is_new {
             return Err(Ignored::Duplicate);
         }
         self.first = self.first.min(sequence);
@@ -110,14 +111,14 @@ impl Inbound {
         self.ssrc
     }
 
-    /// The TFRC receiver.
-    pub(super) fn receiver(&self) -> &Receiver {
-        &self.receiver
+    /// What is reported of it.
+    pub(super) fn reporter(&self) -> &Reporter {
+        &self.reporter
     }
 
-    /// The TFRC receiver, to take a report from.
-    pub(super) fn receiver_mut(&mut self) -> &mut Receiver {
-        &mut self.receiver
+    /// The same, to take a report from.
+    pub(super) fn reporter_mut(&mut self) -> &mut Reporter {
+        &mut self.reporter
     }
 
     /// Packets received, duplicates apart.

@@ -9,6 +9,7 @@ mod media;
 mod outbound;
 mod peer;
 mod random;
+mod reporter;
 mod rtcp_timer;
 mod statistics;
 
@@ -17,7 +18,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
-pub use config::{Config, ReceiveConfig, SendConfig};
+pub use config::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 pub use event::{Event, EventKind};
 pub use statistics::{Ignored, Statistics};
 
@@ -37,8 +38,9 @@ use crate::rtp::is_rtcp;
 /// The largest datagram that is looked at: a jumbo frame.
 pub const MAX_DATAGRAM: usize = 9_216;
 /// The buffer that [`Session::poll_transmit`] needs: a sender report with one block (52 bytes), the
-/// longest name (268), feedback (28) and a BYE (8), and room to spare.
-pub const CONTROL_BUFFER: usize = 512;
+/// longest name (268) and the longest report of arrivals (820), or a BYE (8), and room to spare. It fits
+/// into any path's MTU.
+pub const CONTROL_BUFFER: usize = 1_200;
 /// Bytes of a media packet before its payload: the fixed header and the extension with one element.
 const MEDIA_HEADERS: usize = crate::rtp::HEADER_LEN + 4 + 1 + RttSendTs::LEN;
 /// A peer that was silent for five times the unreduced RTCP interval is gone (RFC 3550 §6.3.5).

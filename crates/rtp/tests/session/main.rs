@@ -3,3 +3,4 @@
 mod call;
 mod hostile;
 mod pair;
+mod reports;

@@ -1,0 +1,295 @@
+//! Congestion control feedback (RFC 8888): which packets came, when, and with which mark.
+
+use std::time::Duration;
+
+use tfrc::Ecn;
+use tfrc::report::{Fate, Header};
+use tfrc::time::Instant;
+
+use super::{Feedback, TRANSPORT_FEEDBACK, emit_header};
+use crate::ntp::NtpTime;
+use crate::wire::{ParseError, Reader, Writer};
+
+/// FMT of the message.
+pub const FORMAT: u8 = 11;
+/// The unit of arrival times, 1/1024 s.
+pub const RESOLUTION: Duration = Duration::from_nanos(976_563);
+
+/// The most packets that a block may speak of (§3.1).
+const MAX_PACKETS: usize = 16_384;
+/// The longest time before the report that can be told; what is longer, and what cannot be told.
+const MAX_OFFSET: u64 = 0x1ffd;
+const OVER_RANGE: u16 = 0x1ffe;
+const UNAVAILABLE: u16 = 0x1fff;
+/// Units of NTP's fraction in one of the arrival time's.
+const OFFSET_SHIFT: u32 = 22;
+/// The report timestamp counts 2^-16 s and wraps after 18 hours: this keeps arrivals before a wrap
+/// from lying before zero.
+const ERA_NANOS: u64 = 65_536 * 1_000_000_000;
+
+/// A block: what is reported of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The source of the packets.
+    pub ssrc: u32,
+    /// The number of the first.
+    pub first: u16,
+    /// Two bytes a packet.
+    metrics: &'a [u8],
+    made_at: Instant,
+}
+
+impl<'a> Block<'a> {
+    /// What the report says of itself. Its clock counts from some multiple of 18 hours.
+    pub const fn header(&self) -> Header {
+        Header {
+            first: self.first,
+            made_at: self.made_at,
+            resolution: RESOLUTION,
+        }
+    }
+
+    /// What it says of each packet.
+    pub fn fates(&self) -> impl ExactSizeIterator<Item = Fate> + Clone + use<'a> {
+        let made_at = self.made_at;
+        let (metrics, _) = self.metrics.as_chunks::<2>();
+        metrics
+            .iter()
+            .map(move |metric| fate(u16::from_be_bytes(*metric), made_at))
+    }
+}
+
+/// Reads the block about `ssrc`, if there is one. All blocks are checked.
+pub fn parse<'a>(feedback: &Feedback<'a>, ssrc: u32) -> Result<Option<Block<'a>>, ParseError> {
+    let timestamp = feedback.fci.len().checked_sub(4);
+    let (blocks, timestamp) = timestamp
+        .and_then(|at| feedback.fci.split_at_checked(at))
+        .ok_or(ParseError::Truncated {
+            field: "report timestamp",
+            offset: 8,
+        })?;
+    let made_at = instant(Reader::new(timestamp).u32("report timestamp")?);
+    let (mut reader, mut source) = (Reader::new(blocks), feedback.media_ssrc);
+    let mut found = None;
+    loop {
+        let first = reader.u16("begin_seq")?;
+        let offset = reader.offset();
+        let count = usize::from(reader.u16("num_reports")?);
+        if count > MAX_PACKETS {
+            return Err(ParseError::Invalid {
+                field: "num_reports",
+                offset: offset + 8,
+            });
+        }
+        let metrics = reader.take(2 * count, "packet metrics")?;
+        reader.take(2 * (count % 2), "padding of packet metrics")?;
+        if source == ssrc {
+            found.get_or_insert(Block {
+                ssrc,
+                first,
+                metrics,
+                made_at,
+            });
+        }
+        if reader.rest().is_empty() {
+            return Ok(found);
+        }
+        source = reader.u32("SSRC of a block")?;
+    }
+}
+
+/// Bytes of the whole RTCP packet with one block of so many packets.
+pub const fn packet_len(count: usize) -> usize {
+    20 + count.next_multiple_of(2) * 2
+}
+
+/// Writes a report about one source: the number of the first packet; of each packet when it came and with
+/// which mark, if it did; and when the report is made. `None` if it does not fit or speaks of too many.
+pub fn emit(
+    (sender_ssrc, media_ssrc): (u32, u32),
+    first: u16,
+    packets: impl ExactSizeIterator<Item = Option<(NtpTime, Ecn)>>,
+    made_at: NtpTime,
+    buf: &mut [u8],
+) -> Option<usize> {
+    let count = packets.len();
+    if count > MAX_PACKETS {
+        return None;
+    }
+    // Rounded up, so that no arrival lies after it.
+    let timestamp = made_at.to_bits().wrapping_add(0xffff) >> 16;
+    let mut writer = Writer::new(buf);
+    emit_header(
+        &mut writer,
+        FORMAT,
+        TRANSPORT_FEEDBACK,
+        packet_len(count) - 4,
+    )?;
+    writer.u32(sender_ssrc)?;
+    writer.u32(media_ssrc)?;
+    writer.u16(first)?;
+    writer.u16(count as u16)?;
+    for packet in packets {
+        writer.u16(packet.map_or(0, |(at, ecn)| metric(at, ecn, timestamp << 16)))?;
+    }
+    writer.pad_to_word()?;
+    writer.u32(timestamp as u32)?;
+    Some(writer.len())
+}
+
+/// The instant of a report timestamp.
+const fn instant(timestamp: u32) -> Instant {
+    Instant::from_nanos(ERA_NANOS + ((timestamp as u64 * 1_000_000_000) >> 16))
+}
+
+fn fate(metric: u16, made_at: Instant) -> Fate {
+    if metric >> 15 == 0 {
+        return Fate::Missing;
+    }
+    let ecn = match metric >> 13 & 3 {
+        0b00 => Ecn::NotEct,
+        0b01 => Ecn::Ect1,
+        0b10 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    };
+    let offset = metric & UNAVAILABLE;
+    let before = Duration::from_nanos((u64::from(offset) * 1_000_000_000) >> 10);
+    Fate::Arrived {
+        at: (offset != UNAVAILABLE).then(|| made_at - before),
+        ecn,
+    }
+}
+
+fn metric(at: NtpTime, ecn: Ecn, made_at: u64) -> u16 {
+    let ecn = match ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect1 => 0b01,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    };
+    let before = made_at.wrapping_sub(at.to_bits());
+    // Rounded down: a round trip is measured too long by a unit at most, never too short.
+    let offset = match before >> OFFSET_SHIFT {
+        offset @ 0..=MAX_OFFSET => offset as u16,
+        _ if before >> 63 == 0 => OVER_RANGE,
+        _ => UNAVAILABLE,
+    };
+    1 << 15 | ecn << 13 | offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Packet, Packets};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(packet: &[u8]) -> Feedback<'_> {
+        match Packets::parse(packet).unwrap().next().unwrap().unwrap() {
+            Packet::Feedback(feedback) if feedback.format == FORMAT => feedback,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Two sources: three packets of the first, of which the second is missing, none of the other.
+    const DRAWN: [u8; 40] = [
+        0x8b, 205, 0, 9, 0, 0, 0, 1, //
+        0, 0, 0, 7, 0xff, 0xfe, 0, 3, //
+        0xc0, 0x02, 0, 0, 0xff, 0xff, 0,
+        0, // ECT(0) 2/1024 s before; missing; CE, time unavailable
+        0, 0, 0, 8, 0, 5, 0, 1, 0x9f, 0xfe, 0, 0, // over range
+        0, 2, 0x80, 0, // 2.5 s
+    ];
+
+    #[test]
+    fn a_report_is_read_as_rfc_8888_draws_it() {
+        let feedback = read(&DRAWN);
+        let made_at = Instant::from_nanos(ERA_NANOS) + Duration::from_millis(2_500);
+        let block = parse(&feedback, 7).unwrap().unwrap();
+        assert_eq!(block.header().first, 0xfffe);
+        assert_eq!(block.header().made_at, made_at);
+        let arrived = |at, ecn| Fate::Arrived { at, ecn };
+        let expected = [
+            arrived(Some(made_at - Duration::from_nanos(1_953_125)), Ecn::Ect0),
+            Fate::Missing,
+            arrived(None, Ecn::Ce),
+        ];
+        assert_eq!(block.fates().collect::<Vec<_>>(), expected);
+        let other = parse(&feedback, 8).unwrap().unwrap();
+        let over = Duration::from_nanos((8_190 * 1_000_000_000) >> 10);
+        assert_eq!(
+            other.fates().collect::<Vec<_>>(),
+            [arrived(Some(made_at - over), Ecn::NotEct)]
+        );
+        assert_eq!(parse(&feedback, 9), Ok(None));
+    }
+
+    #[test]
+    fn what_is_cut_short_or_claims_too_much_is_an_error() {
+        for len in 12..DRAWN.len() {
+            let feedback = Feedback {
+                fci: &DRAWN[12..len],
+                ..read(&DRAWN)
+            };
+            // Whole blocks make a report by themselves.
+            let is_whole = len == 28;
+            assert_eq!(parse(&feedback, 7).is_ok(), is_whole, "{len}");
+        }
+        let mut long = vec![0; 8 + 2 * 16_386];
+        long[2..4].copy_from_slice(&16_386u16.to_be_bytes());
+        let feedback = Feedback {
+            fci: &long,
+            ..read(&DRAWN)
+        };
+        let error = ParseError::Invalid {
+            field: "num_reports",
+            offset: 10,
+        };
+        assert_eq!(parse(&feedback, 7), Err(error));
+    }
+
+    proptest! {
+        /// To a unit, and never before the truth: so no packet seems to come before it left.
+        #[test]
+        fn what_is_reported_is_read(
+            first: u16,
+            made_ms in 100_000u64..10_000_000_000,
+            packets in proptest::collection::vec(
+                proptest::option::of((0u64..9_000_000_000, 0u8..4)), 0..100),
+        ) {
+            let ecns = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
+            let zero = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+            let made = Instant::from_millis(made_ms);
+            let told = packets.iter().map(|packet| packet.map(|(before, ecn)| {
+                (zero.at(made - Duration::from_nanos(before)), ecns[usize::from(ecn)])
+            }));
+            let mut buf = [0; 512];
+            let len = emit((1, 7), first, told, zero.at(made), &mut buf).unwrap();
+            prop_assert_eq!(len, packet_len(packets.len()));
+            let feedback = read(&buf[..len]);
+            let block = parse(&feedback, 7).unwrap().unwrap();
+            prop_assert_eq!(block.first, first);
+            prop_assert_eq!(block.fates().len(), packets.len());
+            for (fate, packet) in block.fates().zip(packets) {
+                match (fate, packet) {
+                    (Fate::Missing, None) => {}
+                    (Fate::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
+                        prop_assert_eq!(ecn, ecns[usize::from(expected)]);
+                        let told = (block.made_at - at).as_nanos() as u64;
+                        let most = before + 15_260;
+                        let is_over = before > 8_189 * 976_563;
+                        prop_assert!(told <= most && (told + 976_563 >= before || is_over), "{} for {}", told, before);
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_no_panic(fci: Vec<u8>, ssrc in 0u32..3, media_ssrc in 0u32..3) {
+            let feedback = Feedback { format: FORMAT, sender_ssrc: 0, media_ssrc, fci: &fci };
+            if let Ok(Some(block)) = parse(&feedback, ssrc) {
+                prop_assert!(block.fates().count() * 2 <= fci.len());
+            }
+        }
+    }
+}

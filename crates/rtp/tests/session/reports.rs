@@ -1,0 +1,119 @@
+//! Calls in which the receiver reports what came, and the sender makes p and X_recv of it.
+
+use std::time::Duration;
+
+use crate::pair::{End, Pair};
+use evenkeel_rtp::session::{Config, FeedbackMode, Path, Statistics};
+use tfrc::units::{Bytes, Rate};
+
+/// The formats in which arrivals are reported.
+const MODES: [FeedbackMode; 1] = [FeedbackMode::Ccfb];
+
+fn with(mode: FeedbackMode, mut config: Config) -> Config {
+    if let Some(send) = &mut config.send {
+        send.feedback = mode;
+    }
+    if let Some(receive) = &mut config.receive {
+        receive.feedback = mode;
+    }
+    config
+}
+
+fn one_way(mode: FeedbackMode) -> Pair {
+    Pair::new(with(mode, End::A.sender(1)), with(mode, End::B.receiver(2)))
+}
+
+/// What came of a call over a path that loses a packet in so many, and a report in so many.
+struct Outcome {
+    /// Of the last twenty seconds.
+    rate: Rate,
+    path: Path,
+    sender: Statistics,
+    receiver: Statistics,
+}
+
+fn call(mode: FeedbackMode, data_loss: u32, report_loss: u32) -> Outcome {
+    let mut pair = one_way(mode);
+    let (mut media, mut control) = (0u32, 0u32);
+    pair.drops = Box::new(move |sent| {
+        if sent.is_media {
+            media += 1;
+            media.is_multiple_of(data_loss)
+        } else {
+            control += 1;
+            control > 5 && control.is_multiple_of(report_loss)
+        }
+    });
+    pair.run(Duration::from_secs(10));
+    let before = pair.session(End::A).statistics().bytes_sent;
+    pair.run(Duration::from_secs(20));
+    let sender = pair.session(End::A).statistics().clone();
+    Outcome {
+        rate: Bytes::new(sender.bytes_sent - before) / Duration::from_secs(20),
+        path: pair.session(End::A).path().expect("A sends"),
+        sender,
+        receiver: pair.session(End::B).statistics().clone(),
+    }
+}
+
+#[test]
+fn the_rate_is_that_of_a_receiver_which_computes_p_itself() {
+    let told = call(FeedbackMode::Tfrc, 100, u32::MAX);
+    for mode in MODES {
+        let computed = call(mode, 100, u32::MAX);
+        let ratio = computed.rate / told.rate;
+        assert!((0.97..1.03).contains(&ratio), "{mode:?}: {ratio}");
+        let p = computed.path.loss_event_rate.get();
+        assert!((0.008..0.013).contains(&p), "{mode:?}: {p}");
+        assert_eq!(computed.sender.ignored_total(), 0, "{mode:?}");
+        assert_eq!(computed.receiver.ignored_total(), 0, "{mode:?}");
+    }
+}
+
+#[test]
+fn reports_that_are_lost_cost_little_for_the_next_repeat_them() {
+    for mode in MODES {
+        let all = call(mode, 100, u32::MAX);
+        let most = call(mode, 100, 4);
+        let ratio = most.rate / all.rate;
+        assert!((0.95..1.05).contains(&ratio), "{mode:?}: {ratio}");
+    }
+}
+
+#[test]
+fn a_report_leaves_at_least_once_a_round_trip() {
+    for mode in MODES {
+        let outcome = call(mode, 100, u32::MAX);
+        let round_trips = 30.0 / outcome.path.rtt.unwrap().as_secs_f64();
+        let reports = outcome.receiver.feedback_sent as f64;
+        assert!(
+            reports > 0.9 * round_trips,
+            "{mode:?}: {reports} in {round_trips}"
+        );
+        let share = outcome.receiver.rtcp_bytes_sent as f64 / outcome.sender.bytes_sent as f64;
+        assert!(share < 0.03, "{mode:?}: {share}");
+    }
+}
+
+#[test]
+fn without_loss_the_path_is_filled() {
+    for mode in MODES {
+        let outcome = call(mode, u32::MAX, u32::MAX);
+        let share = outcome.rate / Rate::from_bits_per_sec(2e6);
+        assert!((0.9..1.05).contains(&share), "{mode:?}: {share}");
+    }
+}
+
+#[test]
+fn a_receiver_that_falls_silent_stops_the_sender() {
+    for mode in MODES {
+        let mut pair = one_way(mode);
+        pair.run(Duration::from_secs(5));
+        pair.kill(End::B);
+        pair.run(Duration::from_secs(10));
+        let since = pair.now;
+        pair.run(Duration::from_secs(10));
+        // The nofeedback timer has halved the rate to less than a packet a second.
+        assert!(pair.media_since(End::A, since) < 10, "{mode:?}");
+    }
+}
