@@ -1,5 +1,7 @@
 //! The command line: what may be said, its defaults, and its help.
 
+mod perf;
+
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -13,6 +15,8 @@ use tfrc::units::Rate;
 use crate::queue::{self, Queue};
 use crate::tcp::MAX_FLOWS;
 use crate::units;
+
+pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
 #[derive(Debug, Parser)]
@@ -45,6 +49,8 @@ pub(crate) enum Command {
     Link(LinkArgs),
     /// Run the experiments: every figure and table of the papers, from its file
     Lab(LabArgs),
+    /// Generate traffic and measure it, as iperf3 does: TFRC flows between two machines
+    Perf(PerfArgs),
 }
 
 /// What to send and how.

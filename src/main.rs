@@ -70,5 +70,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Link(args) => cmd::link::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
+        Command::Perf(args) => cmd::perf::run(&args.command),
     }
 }

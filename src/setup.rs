@@ -267,21 +267,26 @@ pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
 
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
+    peer_at(text, DEFAULT_PORT)
+}
+
+/// The same, where the port is another unless given.
+pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!(
-            "'{text}' is no peer: {why}; write an address or a name, and a port if not {DEFAULT_PORT}"
+            "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
     let resolved = match text.parse::<std::net::IpAddr>() {
-        Ok(address) => return Ok(SocketAddr::new(address, DEFAULT_PORT)),
+        Ok(address) => return Ok(SocketAddr::new(address, port)),
         Err(_)
             if text
                 .rsplit_once(':')
-                .is_some_and(|(_, port)| port.parse::<u16>().is_ok()) =>
+                .is_some_and(|(_, last)| last.parse::<u16>().is_ok()) =>
         {
             text.to_socket_addrs()
         }
-        Err(_) => (text, DEFAULT_PORT).to_socket_addrs(),
+        Err(_) => (text, port).to_socket_addrs(),
     };
     resolved
         .map_err(|error| wrong(error.to_string()))?

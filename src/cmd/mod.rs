@@ -6,5 +6,6 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod lab;
 pub(crate) mod link;
+pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;

@@ -81,6 +81,12 @@ impl Reading {
     }
 }
 
+/// The processor time that this process has used, all its threads together.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
+}
+
 #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
 fn wall_now() -> Duration {
     // A wall clock before 1970 is no clock: its times would be as useful as zero.

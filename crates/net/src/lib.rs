@@ -20,7 +20,7 @@ mod socket_option;
 mod transmit;
 mod wait;
 
-pub use clock::Clock;
+pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;

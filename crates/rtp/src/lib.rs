@@ -21,6 +21,6 @@ pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
 pub mod session;
-mod wire;
+pub mod wire;
 
 pub use wire::ParseError;

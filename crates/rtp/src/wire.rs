@@ -1,4 +1,5 @@
-//! Reading and writing big-endian fields without a panic: what every codec here is made of.
+//! Reading and writing big-endian fields without a panic: what every codec here is made of, and
+//! those that share a socket with it.
 
 use std::fmt;
 
@@ -34,21 +35,24 @@ impl std::error::Error for ParseError {}
 
 /// A cursor over input.
 #[derive(Clone, Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+    /// At the first of `bytes`.
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
     }
 
-    pub(crate) const fn offset(&self) -> usize {
+    /// How far it has read.
+    pub const fn offset(&self) -> usize {
         self.offset
     }
 
-    pub(crate) fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], ParseError> {
+    /// The next `len` bytes.
+    pub fn take(&mut self, len: usize, field: &'static str) -> Result<&'a [u8], ParseError> {
         let offset = self.offset;
         let taken = self
             .rest()
@@ -58,28 +62,34 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, ParseError> {
+    /// The next byte.
+    pub fn u8(&mut self, field: &'static str) -> Result<u8, ParseError> {
         Ok(self.array::<1>(field)?[0])
     }
 
-    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, ParseError> {
+    /// The next two bytes.
+    pub fn u16(&mut self, field: &'static str) -> Result<u16, ParseError> {
         Ok(u16::from_be_bytes(self.array(field)?))
     }
 
-    pub(crate) fn u24(&mut self, field: &'static str) -> Result<u32, ParseError> {
+    /// The next three bytes.
+    pub fn u24(&mut self, field: &'static str) -> Result<u32, ParseError> {
         let [a, b, c] = self.array(field)?;
         Ok(u32::from_be_bytes([0, a, b, c]))
     }
 
-    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, ParseError> {
+    /// The next four bytes.
+    pub fn u32(&mut self, field: &'static str) -> Result<u32, ParseError> {
         Ok(u32::from_be_bytes(self.array(field)?))
     }
 
-    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, ParseError> {
+    /// The next eight bytes.
+    pub fn u64(&mut self, field: &'static str) -> Result<u64, ParseError> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
-    pub(crate) fn rest(&self) -> &'a [u8] {
+    /// What was not read yet.
+    pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.offset..]
     }
 
@@ -91,21 +101,30 @@ impl<'a> Reader<'a> {
 }
 
 /// A cursor over a buffer; every write gives `None` once the buffer is full.
-pub(crate) struct Writer<'a> {
+#[derive(Debug)]
+pub struct Writer<'a> {
     buf: &'a mut [u8],
     len: usize,
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) const fn new(buf: &'a mut [u8]) -> Self {
+    /// At the first byte of `buf`.
+    pub const fn new(buf: &'a mut [u8]) -> Self {
         Self { buf, len: 0 }
     }
 
-    pub(crate) const fn len(&self) -> usize {
+    /// How much was written.
+    pub const fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
+    /// True if nothing was written.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
         self.buf
             .get_mut(self.len..self.len.checked_add(bytes.len())?)?
             .copy_from_slice(bytes);
@@ -113,29 +132,33 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    pub(crate) fn u8(&mut self, value: u8) -> Option<()> {
+    /// One byte.
+    pub fn u8(&mut self, value: u8) -> Option<()> {
         self.bytes(&[value])
     }
 
-    pub(crate) fn u16(&mut self, value: u16) -> Option<()> {
+    /// Two bytes.
+    pub fn u16(&mut self, value: u16) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// The lower 24 bits.
-    pub(crate) fn u24(&mut self, value: u32) -> Option<()> {
+    pub fn u24(&mut self, value: u32) -> Option<()> {
         self.bytes(&value.to_be_bytes()[1..])
     }
 
-    pub(crate) fn u32(&mut self, value: u32) -> Option<()> {
+    /// Four bytes.
+    pub fn u32(&mut self, value: u32) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
-    pub(crate) fn u64(&mut self, value: u64) -> Option<()> {
+    /// Eight bytes.
+    pub fn u64(&mut self, value: u64) -> Option<()> {
         self.bytes(&value.to_be_bytes())
     }
 
     /// Zeros up to the next multiple of four.
-    pub(crate) fn pad_to_word(&mut self) -> Option<()> {
+    pub fn pad_to_word(&mut self) -> Option<()> {
         let missing = self.len.next_multiple_of(4) - self.len;
         self.bytes(&[0; 3][..missing])
     }

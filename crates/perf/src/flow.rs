@@ -1,0 +1,211 @@
+//! One flow: an RTP session full of nothing.
+
+use std::net::SocketAddr;
+
+use evenkeel_rtp::endpoint::{Datagram, Reason, Transmit};
+use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::session::{
+    Config, Event, Incoming, MediaInfo, MediaPacket, Path, ReceiveConfig, SendConfig, Session,
+};
+use tfrc::pacer::Pacer;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Bytes;
+
+use crate::count::Count;
+use crate::terms::{Mode, Terms};
+
+/// The first of the dynamic payload types (RFC 3551 §6): the payload means nothing.
+const PAYLOAD_TYPE: u8 = 96;
+/// Ticks of the media clock in a second.
+const CLOCK_RATE: u32 = 90_000;
+/// How far a flow of limited rate catches up: a host may be as late as the thesis measured (§4.1.2), and
+/// the rate is still what was asked for. TFRC's own credit bounds the burst.
+const LIMIT_CREDIT: Duration = Duration::from_millis(10);
+
+static NOTHING: [u8; Terms::MAX_LENGTH as usize] = [0; Terms::MAX_LENGTH as usize];
+
+/// How a flow is at a moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowState {
+    /// What it has counted.
+    pub count: Count,
+    /// What its sender knows of the path; `None` at a side that only receives.
+    pub path: Option<Path>,
+}
+
+/// What makes one flow differ from others of the same terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) ssrc: u32,
+    pub(crate) peer: SocketAddr,
+    pub(crate) seed: u64,
+    pub(crate) wallclock: NtpTime,
+}
+
+/// One side of a flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    session: Session,
+    now: Instant,
+    limit: Option<Pacer>,
+    payload: &'static [u8],
+    /// When it may send first, and when no more; `None` for a side that only receives.
+    sends: Option<(Instant, Instant)>,
+    arrivals: Arrivals,
+}
+
+impl Flow {
+    /// A flow that begins at `now`. If it `sends`, it does so from `start` on.
+    pub(crate) fn new(
+        now: Instant,
+        terms: &Terms,
+        identity: Identity,
+        sends: Option<Instant>,
+        receives: bool,
+    ) -> Self {
+        let mut config = Config::new("perf", identity.seed);
+        config.ssrc = Some(identity.ssrc);
+        config.peer = Some(identity.peer);
+        config.wallclock = identity.wallclock;
+        config.ecn = terms.ecn;
+        if let Some(rate) = terms.rate {
+            config.bandwidth = rate.max(config.bandwidth);
+        }
+        if sends.is_some() {
+            let mut send = SendConfig::new(PAYLOAD_TYPE);
+            send.packet_size = Bytes::new(terms.length.into());
+            send.tfrc = terms.sender();
+            send.fixed_rate = terms.rate.filter(|_| terms.mode == Mode::Fixed);
+            config.send = Some(send);
+        }
+        if receives {
+            let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
+            receive.tfrc.standard = terms.standard();
+            receive.tfrc.small_packets = terms.mode == Mode::SmallPackets;
+            config.receive = Some(receive);
+        }
+        let session = Session::new(now, config);
+        let payload = &NOTHING[..session.payload_capacity().min(NOTHING.len())];
+        let limit = terms.rate.filter(|_| terms.mode != Mode::Fixed);
+        let credit = LIMIT_CREDIT.max(terms.spacing());
+        Self {
+            session,
+            now,
+            limit: limit.map(|rate| Pacer::new(credit, rate, Some(credit))),
+            payload,
+            sends: sends.map(|start| (start, start + terms.duration)),
+            arrivals: Arrivals::default(),
+        }
+    }
+
+    /// A datagram of this flow's arrived. True if the session took it.
+    pub(crate) fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) -> bool {
+        self.now = now;
+        match self.session.handle_datagram(now, datagram) {
+            Incoming::Media(packet) => {
+                self.arrivals.record(&packet);
+                true
+            }
+            Incoming::Control => true,
+            Incoming::Ignored(_) => false,
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        self.session.handle_timeout(now);
+    }
+
+    /// Control that is due.
+    pub(crate) fn poll_control(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        self.now = now;
+        self.session.poll_transmit(now, buf)
+    }
+
+    /// The next packet, if it may leave.
+    pub(crate) fn poll_media(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        self.now = now;
+        if self.next_departure()? > now {
+            return None;
+        }
+        let info = MediaInfo {
+            timestamp: media_time(now, CLOCK_RATE),
+            marker: false,
+        };
+        let transmit = self.session.write_media(now, &info, self.payload, buf)?;
+        if let Some(limit) = &mut self.limit {
+            limit.handle_sent(now, Bytes::from(transmit.len));
+        }
+        Some(transmit)
+    }
+
+    /// When to be called next, but for departures.
+    pub(crate) fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        self.session.poll_timeout()
+    }
+
+    /// When the next packet may leave; `None` if none will.
+    pub(crate) fn next_departure(&self) -> Option<Instant> {
+        let (start, end) = self.sends?;
+        if self.now >= end {
+            return None;
+        }
+        let allowed = self.session.next_departure(self.now)?;
+        let wanted = self
+            .limit
+            .as_ref()
+            .map_or(start, |limit| limit.next_departure(self.now).max(start));
+        Some(allowed.max(wanted)).filter(|departure| *departure < end)
+    }
+
+    /// Sends no more.
+    pub(crate) fn stop_sending(&mut self) {
+        self.sends = None;
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        self.session.poll_event()
+    }
+
+    pub(crate) fn state(&self) -> FlowState {
+        let statistics = self.session.statistics();
+        FlowState {
+            count: Count {
+                packets_sent: statistics.packets_sent,
+                bytes_sent: statistics.bytes_sent,
+                packets_received: statistics.packets_received,
+                bytes_received: statistics.bytes_received,
+                packets_lost: statistics.packets_lost,
+                out_of_order: self.arrivals.out_of_order,
+                packets_marked: statistics.packets_marked,
+                jitter: Duration::from_micros(self.arrivals.jitter as u64),
+            },
+            path: self.session.path(),
+        }
+    }
+}
+
+/// What arrival times and sequence numbers tell.
+#[derive(Debug, Default)]
+struct Arrivals {
+    highest: u64,
+    out_of_order: u64,
+    /// Arrival less departure of the last packet, modulo 2^32 microseconds.
+    transit: Option<u32>,
+    /// Microseconds.
+    jitter: f64,
+}
+
+impl Arrivals {
+    fn record(&mut self, packet: &MediaPacket<'_>) {
+        self.out_of_order += u64::from(packet.sequence < self.highest);
+        self.highest = self.highest.max(packet.sequence);
+        let transit = (packet.arrival.as_micros() as u32).wrapping_sub(packet.send_time);
+        if let Some(last) = self.transit.replace(transit) {
+            let difference = transit.wrapping_sub(last).cast_signed().unsigned_abs();
+            // RFC 3550 §6.4.1.
+            self.jitter += (f64::from(difference) - self.jitter) / 16.0;
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Many flows on one socket: which one a datagram is for, which one is due, and bursts in common.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use evenkeel_rtp::endpoint::{Datagram, Reason, Transmit};
+use evenkeel_rtp::rtp::is_rtcp;
+use evenkeel_rtp::session::{Event, EventKind};
+use tfrc::time::{Duration, Instant};
+
+use crate::flow::{Flow, FlowState};
+
+/// Names a flow, on both sides: a test in the upper half, the flow's number within it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowName {
+    pub(crate) test: u16,
+    pub(crate) flow: u16,
+}
+
+impl FlowName {
+    /// The synchronisation source of the server's side, or of the client's.
+    pub(crate) fn ssrc(self, server: bool) -> u32 {
+        u32::from(self.test) << 16 | u32::from(self.flow) << 1 | u32::from(server)
+    }
+
+    /// The flow that a datagram of RTP or RTCP is for: the sender of either names itself.
+    fn of(datagram: &[u8]) -> Option<Self> {
+        let at = if is_rtcp(datagram) { 4 } else { 8 };
+        let ssrc = u32::from_be_bytes(*datagram.get(at..)?.first_chunk()?);
+        Some(Self {
+            test: (ssrc >> 16) as u16,
+            flow: (ssrc as u16) >> 1,
+        })
+    }
+}
+
+/// Something that a flow's rate control did, or told its peer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowEvent {
+    /// The flow's number in its test.
+    pub flow: u16,
+    /// When and what.
+    pub event: Event,
+    /// The flow after it.
+    pub state: FlowState,
+}
+
+/// Events that wait for a reader: a second of a flow whose round trip is 0.1 ms.
+const MAX_EVENTS: usize = 16_384;
+
+/// The flows of one socket.
+///
+/// Departures are gathered: between two bursts lies half of what a burst may hold, so that a host that
+/// wakes up as late as that again still sends all that is due.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    flows: BTreeMap<FlowName, Entry>,
+    /// The timer of every flow that has one.
+    timers: BTreeSet<(Instant, FlowName)>,
+    ready: VecDeque<FlowName>,
+    gather: Duration,
+    /// No departure before this.
+    gate: Instant,
+    /// Departures of the burst that is under way.
+    is_sending: bool,
+    events: Option<VecDeque<FlowEvent>>,
+    events_lost: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    flow: Flow,
+    /// Its entry among the timers.
+    timer: Option<(Instant, Reason)>,
+    is_ready: bool,
+}
+
+impl Flows {
+    /// No flows yet. Their events are kept if they are `traced`.
+    pub(crate) fn new(traced: bool) -> Self {
+        Self {
+            flows: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            ready: VecDeque::new(),
+            gather: Duration::ZERO,
+            gate: Instant::ZERO,
+            is_sending: false,
+            events: traced.then(VecDeque::new),
+            events_lost: 0,
+        }
+    }
+
+    /// The least time between two bursts, from now on.
+    pub(crate) fn set_gather(&mut self, gather: Duration) {
+        self.gather = gather;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Adds a flow, which is looked at at once.
+    pub(crate) fn insert(&mut self, name: FlowName, flow: Flow) {
+        let entry = Entry {
+            flow,
+            timer: None,
+            is_ready: true,
+        };
+        self.flows.insert(name, entry);
+        self.ready.push_back(name);
+    }
+
+    /// Forgets a flow.
+    pub(crate) fn remove(&mut self, name: FlowName) {
+        if let Some(entry) = self.flows.remove(&name)
+            && let Some((at, _)) = entry.timer
+        {
+            self.timers.remove(&(at, name));
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, name: FlowName) -> Option<&mut Flow> {
+        self.flows.get_mut(&name).map(|entry| &mut entry.flow)
+    }
+
+    pub(crate) fn state(&self, name: FlowName) -> Option<FlowState> {
+        self.flows.get(&name).map(|entry| entry.flow.state())
+    }
+
+    /// Gives a datagram to its flow. The test that it belongs to, if the flow took it.
+    pub(crate) fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) -> Option<u16> {
+        let name = FlowName::of(datagram.payload)?;
+        let entry = self.flows.get_mut(&name)?;
+        if !entry.flow.handle_datagram(now, datagram) {
+            return None;
+        }
+        if !entry.is_ready {
+            entry.is_ready = true;
+            self.ready.push_back(name);
+        }
+        self.collect_events(name);
+        Some(name.test)
+    }
+
+    /// Looks at the flows whose time has come.
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, name)) = self.timers.first()
+            && at <= now
+        {
+            self.timers.pop_first();
+            let Some(entry) = self.flows.get_mut(&name) else {
+                continue;
+            };
+            entry.timer = None;
+            entry.flow.handle_timeout(now);
+            if !entry.is_ready {
+                entry.is_ready = true;
+                self.ready.push_back(name);
+            }
+            self.collect_events(name);
+        }
+    }
+
+    /// The next datagram of any flow.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
+        let may_depart = self.is_sending || now >= self.gate;
+        while let Some(&name) = self.ready.front() {
+            if let Some(entry) = self.flows.get_mut(&name) {
+                if let Some(transmit) = entry.flow.poll_control(now, buf) {
+                    self.collect_events(name);
+                    return Some(transmit);
+                }
+                if may_depart && let Some(transmit) = entry.flow.poll_media(now, buf) {
+                    self.is_sending = true;
+                    return Some(transmit);
+                }
+            }
+            self.ready.pop_front();
+            self.schedule(now, name);
+        }
+        if self.is_sending {
+            self.is_sending = false;
+            self.gate = now + self.gather;
+        }
+        None
+    }
+
+    /// When the first of the flows is due, and why.
+    pub(crate) fn poll_timeout(&self) -> Option<(Instant, Reason)> {
+        if !self.ready.is_empty() {
+            // Whoever heard something may have to answer.
+            return Some((Instant::ZERO, Reason::Feedback));
+        }
+        let (_, name) = self.timers.first()?;
+        self.flows.get(name)?.timer
+    }
+
+    /// The oldest event that was not taken yet.
+    pub(crate) fn poll_event(&mut self) -> Option<FlowEvent> {
+        self.events.as_mut()?.pop_front()
+    }
+
+    /// Events that nobody took in time.
+    pub(crate) fn events_lost(&self) -> u64 {
+        self.events_lost
+    }
+
+    fn schedule(&mut self, now: Instant, name: FlowName) {
+        let Some(entry) = self.flows.get_mut(&name) else {
+            return;
+        };
+        entry.is_ready = false;
+        let gate = if self.is_sending {
+            now + self.gather
+        } else {
+            self.gate
+        };
+        let departure = entry.flow.next_departure();
+        let departure = departure.map(|at| (at.max(gate), Reason::Departure));
+        let next = [departure, entry.flow.poll_timeout()];
+        let timer = next.into_iter().flatten().min_by_key(|&(at, _)| at);
+        let old = std::mem::replace(&mut entry.timer, timer);
+        if old == timer {
+            return;
+        }
+        if let Some((at, _)) = old {
+            self.timers.remove(&(at, name));
+        }
+        if let Some((at, _)) = timer {
+            self.timers.insert((at, name));
+        }
+    }
+
+    fn collect_events(&mut self, name: FlowName) {
+        let Some(entry) = self.flows.get_mut(&name) else {
+            return;
+        };
+        while let Some(event) = entry.flow.poll_event() {
+            let (Some(events), EventKind::RateControl(_) | EventKind::ReportSent { .. }) =
+                (&mut self.events, &event.kind)
+            else {
+                continue;
+            };
+            if events.len() == MAX_EVENTS {
+                events.pop_front();
+                self.events_lost += 1;
+            }
+            events.push_back(FlowEvent {
+                flow: name.flow,
+                event,
+                state: entry.flow.state(),
+            });
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `evenkeel perf`: what iperf3 calls the same is called the same.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use evenkeel_perf::{Limits, Mode, Terms};
+use tfrc::time::Duration;
+use tfrc::units::Rate;
+
+use crate::units;
+
+/// `evenkeel perf`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: evenkeel perf server      and elsewhere: evenkeel perf client 192.0.2.7 -t 20"
+)]
+pub(crate) struct PerfArgs {
+    /// Which end.
+    #[command(subcommand)]
+    pub(crate) command: PerfCommand,
+}
+
+/// `evenkeel perf …`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum PerfCommand {
+    /// Serve clients, within limits
+    Server(PerfServerArgs),
+    /// Run one test with a server
+    Client(PerfClientArgs),
+}
+
+/// What both ends have.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PerfOutputArgs {
+    /// UDP port of the server
+    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    pub(crate) port: u16,
+    /// Seconds between two lines; 0 for none
+    #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = units::run_time_or_zero)]
+    pub(crate) interval: Duration,
+    /// Write here instead of standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) logfile: Option<PathBuf>,
+    /// Wait the last microseconds before each departure without giving up the processor: exact
+    /// times for a core's worth of power
+    #[arg(long)]
+    pub(crate) spin: bool,
+}
+
+/// `evenkeel perf server`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PerfServerArgs {
+    #[command(flatten)]
+    pub(crate) output: PerfOutputArgs,
+    /// Local address
+    #[arg(short = 'B', long, value_name = "ADDR", default_value = "::")]
+    pub(crate) bind: IpAddr,
+    /// Serve one test and exit
+    #[arg(short = '1', long)]
+    pub(crate) one_off: bool,
+    /// Flows of all clients together
+    #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
+    pub(crate) max_flows: u16,
+    /// Rate of a flow; without it any
+    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Limits")]
+    pub(crate) max_rate: Option<Rate>,
+    /// Length of a test
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::run_time, help_heading = "Limits")]
+    pub(crate) max_time: Duration,
+}
+
+/// `evenkeel perf client`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel perf client 192.0.2.7 -R -P 4 -b 2M -t 20")]
+pub(crate) struct PerfClientArgs {
+    /// The server
+    #[arg(value_name = "HOST")]
+    pub(crate) host: String,
+    #[command(flatten)]
+    pub(crate) output: PerfOutputArgs,
+    /// How long to send
+    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = units::run_time)]
+    pub(crate) time: Duration,
+    /// The most that a flow sends; 0 for what TFRC allows [default: 0; 1M with -u]
+    #[arg(short, long, value_name = "RATE", value_parser = bitrate)]
+    bitrate: Option<Bitrate>,
+    /// Bytes of a packet, its UDP payload
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1_400, value_parser = clap::value_parser!(u16).range(i64::from(Terms::MIN_LENGTH)..=i64::from(Terms::MAX_LENGTH)))]
+    pub(crate) length: u16,
+    /// Number of flows
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)))]
+    pub(crate) parallel: u16,
+    /// The server sends
+    #[arg(short = 'R', long)]
+    pub(crate) reverse: bool,
+    /// Both send
+    #[arg(long, conflicts_with = "reverse")]
+    pub(crate) bidir: bool,
+    /// Print one JSON object at the end, of iperf3's shape
+    #[arg(short = 'J', long)]
+    pub(crate) json: bool,
+    /// UDP at the rate of -b, for comparison: no congestion control, on a path that is yours alone
+    #[arg(short, long, conflicts_with = "mode")]
+    udp: bool,
+    /// Which TFRC
+    #[arg(long, value_enum, default_value = "rfc5348", help_heading = "TFRC")]
+    mode: PerfMode,
+    /// s, the size of packets that TFRC computes the rate for [default: that of -l; 1460 for sp]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_LENGTH)), help_heading = "TFRC")]
+    packet_size: Option<u16>,
+    /// Send as ECN-capable: marks count as losses do
+    #[arg(long, help_heading = "TFRC")]
+    pub(crate) ecn: bool,
+    /// The most that leaves at once, as the time that it takes at the rate; one packet always may
+    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = burst, help_heading = "TFRC")]
+    pub(crate) burst: Duration,
+    /// Floor under the nofeedback timer: a host that is late with its reports for longer than four round
+    /// trips halves the rate without it
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
+    pub(crate) nofeedback_floor: Duration,
+}
+
+impl PerfClientArgs {
+    /// The rate of a flow, if it is limited.
+    pub(crate) fn rate(&self) -> Result<Option<Rate>, &'static str> {
+        match (self.udp, self.bitrate) {
+            (true, None) => Ok(Some(Rate::from_bits_per_sec(1e6))),
+            (true, Some(Bitrate(None))) => {
+                Err("--udp sends at a fixed rate: give one with --bitrate")
+            }
+            (_, asked) => Ok(asked.and_then(|Bitrate(rate)| rate)),
+        }
+    }
+
+    /// What sets the rate.
+    pub(crate) fn mode(&self) -> Mode {
+        match self.mode {
+            _ if self.udp => Mode::Fixed,
+            PerfMode::Rfc5348 => Mode::Rfc5348,
+            PerfMode::Rfc3448 => Mode::Rfc3448,
+            PerfMode::Sp => Mode::SmallPackets,
+        }
+    }
+
+    /// s.
+    pub(crate) fn segment_size(&self) -> u16 {
+        self.packet_size.unwrap_or(match self.mode {
+            PerfMode::Sp => 1_460,
+            PerfMode::Rfc5348 | PerfMode::Rfc3448 => self.length,
+        })
+    }
+}
+
+/// TFRC by its document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PerfMode {
+    Rfc5348,
+    Rfc3448,
+    Sp,
+}
+
+/// A limit, or none.
+#[derive(Clone, Copy, Debug)]
+struct Bitrate(Option<Rate>);
+
+fn bitrate(text: &str) -> Result<Bitrate, String> {
+    match text.trim() {
+        "0" => Ok(Bitrate(None)),
+        text => units::rate(text).map(|rate| Bitrate(Some(rate))),
+    }
+}
+
+fn burst(text: &str) -> Result<Duration, String> {
+    at_most(text, Terms::MAX_BURST)
+}
+
+fn nofeedback_floor(text: &str) -> Result<Duration, String> {
+    at_most(text, Terms::MAX_NOFEEDBACK)
+}
+
+fn at_most(text: &str, most: Duration) -> Result<Duration, String> {
+    match units::delay(text)? {
+        time if time > most => Err(format!("out of range: at most {most:?}")),
+        time => Ok(time),
+    }
+}

@@ -1,0 +1,269 @@
+//! `evenkeel perf client`.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use evenkeel_net::{Clock, Driver, DriverStats, Handle, Socket, processor_time};
+use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, Phase, Terms};
+use evenkeel_rtp::session::Path;
+use tfrc::time::{Duration, Instant};
+
+use super::output::Output;
+use super::tally::{self, Half, Rows, Sample};
+use super::{json, text};
+use crate::cli::PerfClientArgs;
+use crate::failure::Failure;
+use crate::setup;
+use crate::stop::Stop;
+
+/// How often the client's phase is looked at.
+const POLL: Duration = Duration::from_millis(50);
+
+/// A test that was run.
+pub(super) struct Report {
+    pub(super) server: SocketAddr,
+    pub(super) terms: Terms,
+    pub(super) intervals: Vec<Vec<Rows>>,
+    /// What was sent and what of it was received, a pair for each direction.
+    pub(super) ends: Vec<End>,
+    pub(super) driver: DriverStats,
+    /// Processor time of this process over the length of the test.
+    pub(super) processor: f64,
+}
+
+/// One direction at the end.
+pub(super) struct End {
+    pub(super) sent: Rows,
+    pub(super) received: Rows,
+    /// True if the client sent.
+    pub(super) forward: bool,
+}
+
+pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let mut output = Output::open(args.output.logfile.as_deref())?;
+    let server = setup::peer_at(&args.host, args.output.port)?;
+    let terms = terms(args)?;
+    let clock = Clock::start();
+    let socket = Socket::bind(match server {
+        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+    })
+    .map_err(Failure::usage)?;
+    let config = ClientConfig {
+        server,
+        terms: terms.clone(),
+        nonce: RandomState::new().hash_one(0),
+        seed: setup::network_seed(None),
+        wallclock: clock.ntp_of_zero(),
+        traced: false,
+    };
+    let client = Client::new(clock.now(), config);
+    let handle = Driver::spawn(clock, socket, client).map_err(Failure::runtime)?;
+    let mut run = Run {
+        clock,
+        stop,
+        handle,
+        terms: terms.clone(),
+        interval: args.output.interval,
+        quiet: args.json,
+        intervals: Vec::new(),
+    };
+    let start = run.await_start()?;
+    if !args.json {
+        output.say(format_args!("Connected to {server}"))?;
+    }
+    let used = processor_time();
+    run.print_intervals(start, &mut output)?;
+    let seconds = run.await_end(start)?;
+    let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
+    let driver = run.handle.stats().map_err(Failure::runtime)?;
+    let client = run.handle.stop().map_err(Failure::runtime)?;
+    let report = Report {
+        server,
+        ends: ends(&client, seconds),
+        terms,
+        intervals: run.intervals,
+        driver,
+        processor,
+    };
+    if args.json {
+        return output.say(format_args!("{:#}", json::report(&report)));
+    }
+    output.say("- - - - - - - - - - - - - - - - - - - - - - - - -")?;
+    output.say(text::heading(Half::Received))?;
+    for end in &report.ends {
+        for (rows, who) in [(&end.sent, "sender"), (&end.received, "receiver")] {
+            for line in text::lines(rows) {
+                output.say(format_args!("{line}  {who}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn terms(args: &PerfClientArgs) -> Result<Terms, Failure> {
+    Ok(Terms {
+        direction: match (args.reverse, args.bidir) {
+            (true, _) => Direction::Reverse,
+            (_, true) => Direction::Both,
+            _ => Direction::Forward,
+        },
+        flows: args.parallel,
+        rate: args.rate().map_err(Failure::usage)?,
+        duration: args.time,
+        length: args.length,
+        segment_size: args.segment_size(),
+        mode: args.mode(),
+        ecn: args.ecn,
+        burst: args.burst,
+        min_nofeedback: args.nofeedback_floor,
+    })
+}
+
+struct Run {
+    clock: Clock,
+    stop: Stop,
+    handle: Handle<Client>,
+    terms: Terms,
+    interval: Duration,
+    quiet: bool,
+    intervals: Vec<Vec<Rows>>,
+}
+
+impl Run {
+    /// The instant at which the test began.
+    fn await_start(&self) -> Result<Instant, Failure> {
+        loop {
+            match self.phase()? {
+                Phase::Running(start) => return Ok(start),
+                Phase::Failed(error) => return Err(failure(error)),
+                _ => self
+                    .clock
+                    .sleep_until(self.clock.now() + Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// A group of lines an interval, until the agreed time is over.
+    fn print_intervals(&mut self, start: Instant, output: &mut Output) -> Result<(), Failure> {
+        let halves = halves(self.terms.direction);
+        let end = start + self.terms.duration;
+        let mut before = Sample::default();
+        let mut next = if self.interval.is_zero() {
+            end
+        } else {
+            start + self.interval
+        };
+        if !self.quiet && !self.interval.is_zero() {
+            for &half in halves {
+                output.say(text::heading(half))?;
+            }
+        }
+        while matches!(self.phase()?, Phase::Running(_))
+            && before.at < self.terms.duration.as_secs_f64()
+        {
+            let until = next.min(end);
+            if self.clock.now() < until {
+                self.clock.sleep_until(until.min(self.clock.now() + POLL));
+                continue;
+            }
+            let after = self.sample(start)?;
+            if !self.interval.is_zero() {
+                let rows: Vec<Rows> = halves
+                    .iter()
+                    .map(|&half| tally::interval(half, &before, &after))
+                    .collect();
+                if !self.quiet {
+                    for line in rows.iter().flat_map(text::lines) {
+                        output.say(line)?;
+                    }
+                }
+                self.intervals.push(rows);
+                next += self.interval;
+            }
+            before = after;
+        }
+        Ok(())
+    }
+
+    /// How long the flows sent, once all results are there.
+    fn await_end(&self, start: Instant) -> Result<f64, Failure> {
+        let mut ended = None;
+        loop {
+            let ran = self
+                .clock
+                .now()
+                .saturating_since(start)
+                .min(self.terms.duration);
+            match self.phase()? {
+                Phase::Done => return Ok(ended.unwrap_or(ran).as_secs_f64()),
+                Phase::Failed(error) => return Err(failure(error)),
+                Phase::Finishing => {
+                    ended.get_or_insert(ran);
+                }
+                Phase::Asking | Phase::Running(_) => {}
+            }
+            self.clock.sleep_until(self.clock.now() + POLL);
+        }
+    }
+
+    /// How far the client is; ends the test if Ctrl-C asked for it.
+    fn phase(&self) -> Result<Phase, Failure> {
+        let stop = self.stop.is_asked();
+        self.handle
+            .call(move |client, now| {
+                if stop {
+                    client.close(now);
+                }
+                client.phase()
+            })
+            .map_err(Failure::runtime)
+    }
+
+    fn sample(&self, start: Instant) -> Result<Sample, Failure> {
+        self.handle
+            .call(move |client, now| Sample {
+                at: now.saturating_since(start).as_secs_f64(),
+                flows: client.flows().collect(),
+            })
+            .map_err(Failure::runtime)
+    }
+}
+
+fn failure(error: ClientError) -> Failure {
+    match error {
+        ClientError::Silent(_) | ClientError::Refused(_) => Failure::usage(error),
+        ClientError::Lost(_) => Failure::runtime(error),
+    }
+}
+
+fn halves(direction: Direction) -> &'static [Half] {
+    match direction {
+        Direction::Forward => &[Half::Sent],
+        Direction::Reverse => &[Half::Received],
+        Direction::Both => &[Half::Sent, Half::Received],
+    }
+}
+
+/// Joins what the two sides counted.
+fn ends(client: &Client, seconds: f64) -> Vec<End> {
+    let ours: Vec<(Count, Option<Path>)> = client
+        .flows()
+        .map(|state| (state.count, state.path))
+        .collect();
+    let theirs: Vec<_> = client
+        .results()
+        .iter()
+        .map(|&count| (count, None))
+        .collect();
+    let direction = client.terms().direction;
+    let end = |sender, receiver, forward| End {
+        sent: tally::total(Half::Sent, seconds, sender),
+        received: tally::total(Half::Received, seconds, receiver),
+        forward,
+    };
+    let forward = direction.client_sends().then(|| end(&ours, &theirs, true));
+    let reverse = direction.server_sends().then(|| end(&theirs, &ours, false));
+    forward.into_iter().chain(reverse).collect()
+}

@@ -1,0 +1,123 @@
+//! The results in iperf3's shape, with what it does not know under `end.tfrc`.
+
+use evenkeel_perf::{Direction, Mode};
+use serde_json::{Value, json};
+
+use super::client::{End, Report};
+use super::tally::{Half, Row, Rows};
+
+/// The whole object.
+pub(super) fn report(report: &Report) -> Value {
+    let terms = &report.terms;
+    let mut end = json!({
+        "streams": report.ends.iter().flat_map(end_streams).collect::<Vec<_>>(),
+        "cpu_utilization_percent": { "host_total": report.processor * 100.0 },
+        "tfrc": tfrc(report),
+    });
+    for direction in &report.ends {
+        // iperf3 names the second direction of --bidir so, and the only one of -R as any other.
+        let suffix = if direction.forward || terms.direction == Direction::Reverse {
+            ""
+        } else {
+            "_bidir_reverse"
+        };
+        end[format!("sum_sent{suffix}")] = row(&direction.sent.sum);
+        end[format!("sum_received{suffix}")] = row(&direction.received.sum);
+    }
+    json!({
+        "start": {
+            "connecting_to": { "host": report.server.ip().to_string(), "port": report.server.port() },
+            "version": concat!("evenkeel ", env!("CARGO_PKG_VERSION")),
+            "commit": env!("EVENKEEL_COMMIT"),
+            "test_start": {
+                "protocol": match terms.mode { Mode::Fixed => "UDP", _ => "TFRC" },
+                "num_streams": terms.flows,
+                "blksize": terms.length,
+                "duration": terms.duration.as_secs_f64(),
+                "reverse": u8::from(terms.direction == Direction::Reverse),
+                "bidir": u8::from(terms.direction == Direction::Both),
+                "target_bitrate": terms.rate.map_or(0.0, tfrc::units::Rate::bits_per_sec),
+            },
+        },
+        "intervals": report.intervals.iter().map(|rows| interval(rows)).collect::<Vec<_>>(),
+        "end": end,
+    })
+}
+
+fn interval(halves: &[Rows]) -> Value {
+    let streams: Vec<Value> = halves
+        .iter()
+        .flat_map(|rows| &rows.flows)
+        .map(row)
+        .collect();
+    let mut interval = json!({ "streams": streams });
+    for (rows, name) in halves.iter().zip(["sum", "sum_bidir_reverse"]) {
+        interval[name] = row(&rows.sum);
+    }
+    interval
+}
+
+/// A row; iperf3 gives loss and jitter where packets are received.
+fn row(row: &Row) -> Value {
+    let mut value = json!({
+        "start": row.start,
+        "end": row.end,
+        "seconds": row.seconds(),
+        "bytes": row.bytes(),
+        "bits_per_second": row.bits_per_second(),
+        "packets": row.packets(),
+        "sender": row.half == Half::Sent,
+    });
+    if let Some(flow) = row.flow {
+        value["socket"] = json!(flow + 1);
+    }
+    if row.half == Half::Received {
+        value["jitter_ms"] = json!(row.count.jitter.as_secs_f64() * 1e3);
+        value["lost_packets"] = json!(row.count.packets_lost);
+        value["lost_percent"] = json!(row.lost_percent());
+        value["out_of_order"] = json!(row.count.out_of_order);
+    }
+    if let Some(path) = row.path {
+        value["allowed_bits_per_second"] = json!(path.allowed_rate.bits_per_sec());
+        value["rtt_ms"] = json!(path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
+        value["loss_event_rate"] = json!(path.loss_event_rate.get());
+    }
+    value
+}
+
+fn end_streams(end: &End) -> Vec<Value> {
+    let pairs = end.sent.flows.iter().zip(&end.received.flows);
+    pairs
+        .map(|(sent, received)| json!({ "sender": row(sent), "udp": row(received) }))
+        .collect()
+}
+
+fn tfrc(report: &Report) -> Value {
+    let terms = &report.terms;
+    let departures = &report.driver.departures;
+    let micros = |q| departures.quantile(q).as_nanos() as f64 / 1e3;
+    json!({
+        "mode": match terms.mode {
+            Mode::Rfc5348 => "rfc5348",
+            Mode::Rfc3448 => "rfc3448",
+            Mode::SmallPackets => "sp",
+            Mode::Fixed => "none",
+        },
+        "packet_size": terms.segment_size,
+        "ecn": terms.ecn,
+        "burst_us": terms.burst.as_micros() as u64,
+        "nofeedback_floor_ms": terms.min_nofeedback.as_secs_f64() * 1e3,
+        "departures": {
+            "count": departures.count(),
+            "late_p50_us": micros(0.5),
+            "late_p99_us": micros(0.99),
+            "late_max_us": micros(1.0),
+        },
+        "system": {
+            "send_calls": report.driver.sent.calls,
+            "datagrams_sent": report.driver.sent.datagrams,
+            "datagrams_refused": report.driver.sent.failed,
+            "rounds": report.driver.rounds,
+        },
+    })
+}

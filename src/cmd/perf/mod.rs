@@ -1,0 +1,19 @@
+//! `evenkeel perf`: traffic between two machines, and what became of it.
+
+mod client;
+mod json;
+mod output;
+mod server;
+mod tally;
+mod text;
+
+use crate::cli::PerfCommand;
+use crate::failure::Failure;
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &PerfCommand) -> Result<(), Failure> {
+    match command {
+        PerfCommand::Server(args) => server::run(args),
+        PerfCommand::Client(args) => client::run(args),
+    }
+}

@@ -1,0 +1,89 @@
+//! `evenkeel perf server`.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
+
+use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_perf::{Limits, Server, ServerConfig, ServerEvent, ServerEventKind};
+use tfrc::time::{Duration, Instant};
+
+use super::output::Output;
+use crate::cli::PerfServerArgs;
+use crate::failure::Failure;
+use crate::setup;
+use crate::stop::Stop;
+
+/// How often events are looked for.
+const POLL: Duration = Duration::from_millis(100);
+
+pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let mut output = Output::open(args.output.logfile.as_deref())?;
+    let clock = Clock::start();
+    let address = SocketAddr::new(args.bind, args.output.port);
+    let socket = Socket::bind(address).map_err(Failure::usage)?;
+    // The system's entropy: the tokens are worth no more than this key.
+    let drawn = RandomState::new();
+    let server = Server::new(ServerConfig {
+        limits: Limits {
+            flows: args.max_flows,
+            rate: args.max_rate,
+            duration: args.max_time,
+        },
+        key: [drawn.hash_one(0), drawn.hash_one(1)],
+        seed: setup::network_seed(None),
+        wallclock: clock.ntp_of_zero(),
+    });
+    let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
+    output.say(format_args!(
+        "evenkeel perf server listening on {}",
+        handle.local_address()
+    ))?;
+    let mut served = false;
+    while !stop.is_asked() && (!served || !args.one_off) {
+        clock.sleep_until(clock.now() + POLL);
+        let events: Vec<ServerEvent> = handle
+            .call(|server, _| std::iter::from_fn(|| server.poll_event()).collect())
+            .map_err(Failure::runtime)?;
+        for event in events {
+            served |= matches!(event.kind, ServerEventKind::Ended { .. });
+            output.say(describe(&event))?;
+        }
+    }
+    handle.stop().map_err(Failure::runtime)?;
+    Ok(())
+}
+
+fn describe(event: &ServerEvent) -> String {
+    let ServerEvent { at, client, kind } = event;
+    let what = match kind {
+        ServerEventKind::Began { test, terms } => format!(
+            "test {test}: {} flows, {:?}, {:?}, {} s",
+            terms.flows,
+            terms.direction,
+            terms.mode,
+            terms.duration.as_secs_f64()
+        ),
+        ServerEventKind::Refused(refusal) => format!("refused: {refusal}"),
+        ServerEventKind::Malformed(error) => format!("a message that cannot be read: {error}"),
+        ServerEventKind::Ended {
+            test,
+            count,
+            agreed,
+        } => format!(
+            "test {test}: {}; sent {} packets, received {}, lost {}",
+            if *agreed {
+                "done"
+            } else {
+                "the client has gone"
+            },
+            count.packets_sent,
+            count.packets_received,
+            count.packets_lost
+        ),
+    };
+    format!(
+        "{:9.3} {client} {what}",
+        at.saturating_since(Instant::ZERO).as_secs_f64()
+    )
+}

@@ -1,0 +1,106 @@
+//! Rows as iperf3 prints them.
+
+use super::tally::{Half, Row, Rows};
+
+/// With more flows than this only their sum is printed: the rest is in the JSON.
+const MAX_LINES: usize = 16;
+
+/// The heading above rows of one half.
+pub(super) fn heading(half: Half) -> &'static str {
+    match half {
+        Half::Sent => {
+            "[ ID]   Interval           Transfer      Bitrate          Packets    X             R          p"
+        }
+        Half::Received => {
+            "[ ID]   Interval           Transfer      Bitrate          Jitter      Lost/Total packets"
+        }
+    }
+}
+
+/// A line a flow, and their sum if they are several.
+pub(super) fn lines(rows: &Rows) -> Vec<String> {
+    let single = rows.flows.len() == 1;
+    let shown = if rows.flows.len() > MAX_LINES {
+        &[]
+    } else {
+        rows.flows.as_slice()
+    };
+    let sum = Some(&rows.sum).filter(|_| !single);
+    shown.iter().chain(sum).map(line).collect()
+}
+
+fn line(row: &Row) -> String {
+    let id = row
+        .flow
+        .map_or("SUM".to_owned(), |flow| format!("{:3}", flow + 1));
+    let head = format!(
+        "[{id}] {:6.2}-{:<6.2} sec {:>13} {:>16}",
+        row.start,
+        row.end,
+        bytes(row.bytes()),
+        bits(row.bits_per_second()),
+    );
+    match (row.half, row.path) {
+        (Half::Sent, Some(path)) => format!(
+            "{head} {:>10}    {} {:>8.3} ms {:.2e}",
+            row.packets(),
+            bits(path.allowed_rate.bits_per_sec()),
+            path.rtt.map_or(0.0, |rtt| rtt.as_secs_f64() * 1e3),
+            path.loss_event_rate.get(),
+        ),
+        (Half::Sent, None) => format!("{head} {:>10}", row.packets()),
+        (Half::Received, _) => format!(
+            "{head} {:>8.3} ms  {}/{} ({:.2}%)",
+            row.count.jitter.as_secs_f64() * 1e3,
+            row.count.packets_lost,
+            row.packets(),
+            row.lost_percent(),
+        ),
+    }
+}
+
+/// Powers of 1024, as iperf3 has them.
+fn bytes(bytes: u64) -> String {
+    let (value, unit) = scaled(
+        bytes as f64,
+        1024.0,
+        ["Bytes", "KBytes", "MBytes", "GBytes"],
+    );
+    format!("{value} {unit}")
+}
+
+/// Powers of 1000.
+fn bits(rate: f64) -> String {
+    let units = ["bits/sec", "Kbits/sec", "Mbits/sec", "Gbits/sec"];
+    let (value, unit) = scaled(rate, 1000.0, units);
+    format!("{value} {unit}")
+}
+
+/// Three digits and the unit that suits.
+fn scaled(value: f64, base: f64, units: [&'static str; 4]) -> (String, &'static str) {
+    let mut scaled = value;
+    let mut unit = 0;
+    while scaled >= base && unit + 1 < units.len() {
+        scaled /= base;
+        unit += 1;
+    }
+    let text = match scaled {
+        small if small < 10.0 => format!("{small:.2}"),
+        middle if middle < 100.0 => format!("{middle:.1}"),
+        large => format!("{large:.0}"),
+    };
+    (text, units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_have_three_digits() {
+        assert_eq!(bytes(0), "0.00 Bytes");
+        assert_eq!(bytes(1_310_720), "1.25 MBytes");
+        assert_eq!(bits(12.34e6), "12.3 Mbits/sec");
+        assert_eq!(bits(123.4e9), "123 Gbits/sec");
+    }
+}
