@@ -397,7 +397,12 @@ mod tests {
         );
         let times = (0..=100_000u64, 0..=10_000_000u64);
         (choices, sizes, times).prop_map(|(choices, sizes, times)| {
-            let modes = [Mode::Rfc5348, Mode::Rfc3448, Mode::SmallPackets, Mode::Fixed];
+            let modes = [
+                Mode::Rfc5348,
+                Mode::Rfc3448,
+                Mode::SmallPackets,
+                Mode::Fixed,
+            ];
             Terms {
                 direction: [Direction::Forward, Direction::Reverse, Direction::Both][choices.0],
                 mode: modes[choices.1],
@@ -447,9 +452,15 @@ mod tests {
             any::<u64>().prop_map(|token| ServerMessage::Token { token }),
             any::<u16>().prop_map(|test| ServerMessage::Accept { test }),
             refusal.prop_map(ServerMessage::Refuse),
-            (any::<(u16, u16)>(), prop::collection::vec(count(), 0..=RESULTS)).prop_map(
-                |((test, flow), counts)| ServerMessage::Results { test, flow, counts }
-            ),
+            (
+                any::<(u16, u16)>(),
+                prop::collection::vec(count(), 0..=RESULTS)
+            )
+                .prop_map(|((test, flow), counts)| ServerMessage::Results {
+                    test,
+                    flow,
+                    counts
+                }),
         ]
     }
 

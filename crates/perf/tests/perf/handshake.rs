@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_perf::control::{CLIENT_LEN, ClientMessage, MAGIC, ServerMessage, Tagged};
-use evenkeel_perf::{ClientError, Direction, Limits, Phase, Refusal, Server, ServerEventKind, Terms};
+use evenkeel_perf::{
+    ClientError, Direction, Limits, Phase, Refusal, Server, ServerEventKind, Terms,
+};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use proptest::prelude::*;
 use tfrc::Ecn;
@@ -26,7 +28,10 @@ fn refusal(terms: Terms) -> Refusal {
     let Phase::Failed(ClientError::Refused(refusal)) = world.run_to_end() else {
         panic!("not refused");
     };
-    let said = world.events.iter().any(|event| event.kind == ServerEventKind::Refused(refusal));
+    let said = world
+        .events
+        .iter()
+        .any(|event| event.kind == ServerEventKind::Refused(refusal));
     assert!(said, "the server's log does not tell of it");
     assert_eq!(world.server.tests().count(), 0);
     refusal
@@ -34,7 +39,13 @@ fn refusal(terms: Terms) -> Refusal {
 
 #[test]
 fn too_many_flows_are_refused() {
-    assert_eq!(refusal(Terms { flows: 5, ..terms() }), Refusal::Flows(4));
+    assert_eq!(
+        refusal(Terms {
+            flows: 5,
+            ..terms()
+        }),
+        Refusal::Flows(4)
+    );
 }
 
 #[test]
@@ -48,13 +59,19 @@ fn a_flow_that_is_too_fast_or_has_no_limit_is_refused() {
 #[test]
 fn a_test_that_is_too_long_is_refused() {
     let duration = Duration::from_secs(21);
-    let refused = refusal(Terms { duration, ..terms() });
+    let refused = refusal(Terms {
+        duration,
+        ..terms()
+    });
     assert_eq!(refused, Refusal::Duration(Duration::from_secs(20)));
 }
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
-    let link = LinkConfig { loss: Loss::Bernoulli(1.0), ..LinkConfig::default() };
+    let link = LinkConfig {
+        loss: Loss::Bernoulli(1.0),
+        ..LinkConfig::default()
+    };
     let mut world = World::new(terms(), limits(), link);
     let silent = ClientError::Silent(server_address());
     assert_eq!(world.run_to_end(), Phase::Failed(silent));
@@ -62,12 +79,22 @@ fn a_server_that_is_not_there_is_named() {
 
 #[test]
 fn what_is_lost_of_the_handshake_is_said_again() {
-    let link = LinkConfig { loss: Loss::Bernoulli(0.3), ..LinkConfig::default() };
-    let terms = Terms { flows: 40, duration: Duration::from_secs(1), ..terms() };
+    let link = LinkConfig {
+        loss: Loss::Bernoulli(0.3),
+        ..LinkConfig::default()
+    };
+    let terms = Terms {
+        flows: 40,
+        duration: Duration::from_secs(1),
+        ..terms()
+    };
     let mut world = World::new(terms, Limits::default(), link);
     assert_eq!(world.run_to_end(), Phase::Done);
     assert_eq!(world.client.results().len(), 40);
-    let began = world.events.iter().filter(|e| matches!(e.kind, ServerEventKind::Began { .. }));
+    let began = world
+        .events
+        .iter()
+        .filter(|e| matches!(e.kind, ServerEventKind::Began { .. }));
     assert_eq!(began.count(), 1);
 }
 
@@ -101,8 +128,14 @@ fn said(message: ClientMessage) -> Vec<u8> {
 
 #[test]
 fn an_address_that_returned_no_token_gets_no_traffic() {
-    let reverse = Terms { direction: Direction::Reverse, ..terms() };
-    let guessed = ClientMessage::Request { token: 123, terms: reverse };
+    let reverse = Terms {
+        direction: Direction::Reverse,
+        ..terms()
+    };
+    let guessed = ClientMessage::Request {
+        token: 123,
+        terms: reverse,
+    };
     let mut server = Server::new(server_config(Limits::default()));
     let sent = answers(&mut server, &said(guessed));
     let [refused] = &sent[..] else {
@@ -144,14 +177,25 @@ fn a_message_that_cannot_be_read_is_logged_and_changes_nothing() {
     world.server.handle_datagram(world.now, datagram);
     assert_eq!(world.run_to_end(), Phase::Done);
     let logged = |event: &&_| matches!(event, ServerEventKind::Malformed(_));
-    assert_eq!(world.events.iter().map(|event| &event.kind).filter(logged).count(), 1);
+    assert_eq!(
+        world
+            .events
+            .iter()
+            .map(|event| &event.kind)
+            .filter(logged)
+            .count(),
+        1
+    );
 }
 
 #[test]
 fn another_address_cannot_end_a_test() {
     let mut world = World::with(terms());
     world.run_for(Duration::from_secs(1));
-    for message in [ClientMessage::Finish { test: 1, flow: 0 }, ClientMessage::Goodbye { test: 1 }] {
+    for message in [
+        ClientMessage::Finish { test: 1, flow: 0 },
+        ClientMessage::Goodbye { test: 1 },
+    ] {
         let mut bytes = [0; CLIENT_LEN];
         Tagged { nonce: 77, message }.emit(&mut bytes).unwrap();
         let datagram = Datagram {
@@ -175,9 +219,21 @@ fn a_client_that_vanishes_is_sent_nothing_after_ten_seconds() {
     };
     let mut world = World::with(terms);
     world.run_for(Duration::from_secs(5));
-    assert!(world.run_server_alone(Duration::from_secs(9)) > 0, "it never sent");
+    assert!(
+        world.run_server_alone(Duration::from_secs(9)) > 0,
+        "it never sent"
+    );
     world.run_server_alone(Duration::from_secs(3));
     assert_eq!(world.run_server_alone(Duration::from_secs(60)), 0);
-    let ended = |event: &&ServerEventKind| matches!(event, ServerEventKind::Ended { agreed: false, .. });
-    assert_eq!(world.events.iter().map(|event| &event.kind).filter(ended).count(), 1);
+    let ended =
+        |event: &&ServerEventKind| matches!(event, ServerEventKind::Ended { agreed: false, .. });
+    assert_eq!(
+        world
+            .events
+            .iter()
+            .map(|event| &event.kind)
+            .filter(ended)
+            .count(),
+        1
+    );
 }

@@ -17,14 +17,21 @@ fn counted(world: &mut World) -> (Count, Count) {
     assert_eq!(world.run_to_end(), Phase::Done);
     let ours = world.client.flows().map(|flow| flow.count);
     let ours = ours.fold(Count::default(), |sum, count| sum.plus(&count));
-    let theirs = world.client.results().iter().fold(Count::default(), Count::plus);
+    let theirs = world
+        .client
+        .results()
+        .iter()
+        .fold(Count::default(), Count::plus);
     (ours, theirs)
 }
 
 #[test]
 fn a_flow_of_limited_rate_sends_what_was_asked_for_and_all_of_it_arrives() {
     let duration = Duration::from_secs(60);
-    let (ours, theirs) = counted(&mut World::with(Terms { duration, ..terms() }));
+    let (ours, theirs) = counted(&mut World::with(Terms {
+        duration,
+        ..terms()
+    }));
     let rate = ours.bytes_sent as f64 * 8.0 / 60.0;
     // Slow start costs a few packets of the first half second.
     assert!((0.99e6..=1.001e6).contains(&rate), "{rate}");
@@ -35,11 +42,17 @@ fn a_flow_of_limited_rate_sends_what_was_asked_for_and_all_of_it_arrives() {
 
 #[test]
 fn the_server_sends_in_reverse_and_both_send_both_ways() {
-    let reverse = Terms { direction: Direction::Reverse, ..terms() };
+    let reverse = Terms {
+        direction: Direction::Reverse,
+        ..terms()
+    };
     let (ours, theirs) = counted(&mut World::with(reverse));
     assert_eq!((ours.packets_sent, theirs.packets_received), (0, 0));
     assert!(ours.packets_received > 300 && ours.packets_received == theirs.packets_sent);
-    let both = Terms { direction: Direction::Both, ..terms() };
+    let both = Terms {
+        direction: Direction::Both,
+        ..terms()
+    };
     let (ours, theirs) = counted(&mut World::with(both));
     assert!(ours.packets_sent > 300 && ours.packets_received > 300);
     assert_eq!(ours.packets_sent, theirs.packets_received);
@@ -49,12 +62,26 @@ fn the_server_sends_in_reverse_and_both_send_both_ways() {
 #[test]
 fn every_one_of_many_flows_gets_its_share() {
     let duration = Duration::from_secs(10);
-    let terms = Terms { flows: 100, duration, ..terms() };
-    let mut world = World::with(Terms { direction: Direction::Reverse, ..terms });
+    let terms = Terms {
+        flows: 100,
+        duration,
+        ..terms()
+    };
+    let mut world = World::with(Terms {
+        direction: Direction::Reverse,
+        ..terms
+    });
     counted(&mut world);
     let share = 0.9 * 1e6 / 8.0 * 10.0;
-    let worst = world.client.flows().map(|flow| flow.count.bytes_received).min();
-    assert!(worst.is_some_and(|bytes| bytes as f64 >= share), "{worst:?}");
+    let worst = world
+        .client
+        .flows()
+        .map(|flow| flow.count.bytes_received)
+        .min();
+    assert!(
+        worst.is_some_and(|bytes| bytes as f64 >= share),
+        "{worst:?}"
+    );
 }
 
 #[test]
@@ -66,22 +93,47 @@ fn tfrc_without_a_limit_fills_a_link_and_a_fixed_rate_overruns_it() {
         ..LinkConfig::default()
     };
     let duration = Duration::from_secs(30);
-    let tfrc = Terms { rate: None, duration, ..terms() };
+    let tfrc = Terms {
+        rate: None,
+        duration,
+        ..terms()
+    };
     let (ours, theirs) = counted(&mut World::new(tfrc.clone(), Limits::default(), link));
     let rate = theirs.bytes_received as f64 * 8.0 / 30.0;
     assert!(rate > 0.85 * 4e6, "{rate}");
     let lost = ours.packets_sent - theirs.packets_received;
-    assert!(lost * 50 < ours.packets_sent, "{lost} of {}", ours.packets_sent);
-    let fixed = Terms { mode: Mode::Fixed, rate: Some(mbps(8.0)), ..tfrc };
+    assert!(
+        lost * 50 < ours.packets_sent,
+        "{lost} of {}",
+        ours.packets_sent
+    );
+    let fixed = Terms {
+        mode: Mode::Fixed,
+        rate: Some(mbps(8.0)),
+        ..tfrc
+    };
     let (ours, theirs) = counted(&mut World::new(fixed, Limits::default(), link));
     assert!(theirs.packets_received < ours.packets_sent * 6 / 10);
 }
 
 #[test]
 fn every_mode_makes_traffic() {
-    for mode in [Mode::Rfc5348, Mode::Rfc3448, Mode::SmallPackets, Mode::Fixed] {
-        let small = Terms { mode, length: 200, segment_size: 1_460, ..terms() };
-        let (_, theirs) = counted(&mut World::with(Terms { rate: Some(mbps(0.1)), ..small }));
+    for mode in [
+        Mode::Rfc5348,
+        Mode::Rfc3448,
+        Mode::SmallPackets,
+        Mode::Fixed,
+    ] {
+        let small = Terms {
+            mode,
+            length: 200,
+            segment_size: 1_460,
+            ..terms()
+        };
+        let (_, theirs) = counted(&mut World::with(Terms {
+            rate: Some(mbps(0.1)),
+            ..small
+        }));
         assert!(theirs.packets_received > 200, "{mode:?}: {theirs:?}");
     }
 }
@@ -90,27 +142,50 @@ fn every_mode_makes_traffic() {
 fn losses_are_counted_where_they_are_seen() {
     let loss = Loss::Bernoulli(0.05);
     let delay = Duration::from_millis(25);
-    let link = LinkConfig { delay, loss, ..LinkConfig::default() };
-    let terms = Terms { mode: Mode::Fixed, duration: Duration::from_secs(30), ..terms() };
+    let link = LinkConfig {
+        delay,
+        loss,
+        ..LinkConfig::default()
+    };
+    let terms = Terms {
+        mode: Mode::Fixed,
+        duration: Duration::from_secs(30),
+        ..terms()
+    };
     let (ours, theirs) = counted(&mut World::new(terms, Limits::default(), link));
     let missing = ours.packets_sent - theirs.packets_received;
-    assert!(missing > 0 && theirs.packets_lost.abs_diff(missing) <= 2, "{theirs:?}");
+    assert!(
+        missing > 0 && theirs.packets_lost.abs_diff(missing) <= 2,
+        "{theirs:?}"
+    );
 }
 
 #[test]
 fn a_receiver_without_its_processor_for_200_ms_a_second_costs_no_rate() {
     // The thesis (§4.1.5) saw the rate fall to a few kB/s.
-    let terms = Terms { rate: Some(mbps(10.0)), duration: Duration::from_secs(20), ..terms() };
+    let terms = Terms {
+        rate: Some(mbps(10.0)),
+        duration: Duration::from_secs(20),
+        ..terms()
+    };
     let mut world = World::with(terms);
     world.run_for(Duration::from_secs(2));
     let mut sent = Vec::new();
     for _ in 0..15 {
-        let before = world.client.flows().map(|flow| flow.count.bytes_sent).sum::<u64>();
+        let before = world
+            .client
+            .flows()
+            .map(|flow| flow.count.bytes_sent)
+            .sum::<u64>();
         world.server_is_stopped = true;
         world.run_for(Duration::from_millis(200));
         world.server_is_stopped = false;
         world.run_for(Duration::from_millis(800));
-        let after = world.client.flows().map(|flow| flow.count.bytes_sent).sum::<u64>();
+        let after = world
+            .client
+            .flows()
+            .map(|flow| flow.count.bytes_sent)
+            .sum::<u64>();
         sent.push((after - before) as f64 * 8.0);
     }
     assert!(sent.iter().all(|rate| *rate > 9e6), "{sent:?}");
@@ -122,14 +197,22 @@ fn what_the_rate_control_does_is_told() {
     world.run_for(Duration::from_secs(3));
     let event = world.client.poll_event().expect("an event");
     assert_eq!(event.flow, 0);
-    assert!(event.state.path.is_some_and(|path| path.allowed_rate > Rate::ZERO));
+    assert!(
+        event
+            .state
+            .path
+            .is_some_and(|path| path.allowed_rate > Rate::ZERO)
+    );
     let more = std::iter::from_fn(|| world.client.poll_event()).count();
     assert!(more > 10 && world.client.events_lost() == 0, "{more}");
 }
 
 #[test]
 fn a_test_that_is_broken_off_has_results() {
-    let mut world = World::with(Terms { duration: Duration::from_secs(500), ..terms() });
+    let mut world = World::with(Terms {
+        duration: Duration::from_secs(500),
+        ..terms()
+    });
     world.run_for(Duration::from_secs(3));
     world.client.close(world.now);
     let (ours, theirs) = counted(&mut world);

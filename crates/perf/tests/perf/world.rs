@@ -117,11 +117,17 @@ impl World {
         loop {
             self.deliver();
             self.act();
-            let server = self.server.poll_timeout().filter(|_| !self.server_is_stopped);
+            let server = self
+                .server
+                .poll_timeout()
+                .filter(|_| !self.server_is_stopped);
             let timers = [self.client.poll_timeout(), server];
             let timers = timers.into_iter().flatten().map(|(at, _)| at);
             let links = self.links.iter().filter_map(Link::poll_timeout);
-            let next = timers.chain(links).min().map_or(until, |at| at.max(self.now));
+            let next = timers
+                .chain(links)
+                .min()
+                .map_or(until, |at| at.max(self.now));
             if next >= until {
                 self.now = until;
                 return;
@@ -142,7 +148,8 @@ impl World {
             let next = self.server.poll_timeout().map_or(until, |(at, _)| at);
             self.now = next.max(self.now + Duration::from_micros(1)).min(until);
         }
-        self.events.extend(std::iter::from_fn(|| self.server.poll_event()));
+        self.events
+            .extend(std::iter::from_fn(|| self.server.poll_event()));
         sent
     }
 
@@ -168,7 +175,8 @@ impl World {
         if !self.server_is_stopped {
             self.server.handle_timeout(self.now);
             send(&mut self.server, self.now, &mut self.links[1]);
-            self.events.extend(std::iter::from_fn(|| self.server.poll_event()));
+            self.events
+                .extend(std::iter::from_fn(|| self.server.poll_event()));
         }
     }
 }
