@@ -122,7 +122,9 @@ fn answers(server: &mut Server, payload: &[u8]) -> Vec<Vec<u8>> {
 
 fn said(message: ClientMessage) -> Vec<u8> {
     let mut buf = vec![0; CLIENT_LEN];
-    Tagged { nonce: 9, message }.emit(&mut buf).unwrap();
+    Tagged { nonce: 9, message }
+        .emit(&mut buf)
+        .expect("the buffer is as long as the message");
     buf
 }
 

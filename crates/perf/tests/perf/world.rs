@@ -17,11 +17,11 @@ use tfrc::units::{Bytes, Rate};
 const HEADERS: usize = 28;
 
 pub(crate) fn client_address() -> SocketAddr {
-    "192.0.2.1:40000".parse().unwrap()
+    "192.0.2.1:40000".parse().expect("an address")
 }
 
 pub(crate) fn server_address() -> SocketAddr {
-    "192.0.2.2:5201".parse().unwrap()
+    "192.0.2.2:5201".parse().expect("an address")
 }
 
 pub(crate) fn terms() -> Terms {
