@@ -5,8 +5,8 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
+use evenkeel_media::codec::{Codec, VideoEncoder};
 use evenkeel_media::frame::{EncodedFrame, Picture};
-use evenkeel_media::rate_target::Encoder;
 use evenkeel_media::source::{Source, SourceError};
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
@@ -34,6 +34,7 @@ pub(crate) struct Coded {
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
+    pub(crate) codec: Codec,
     pub(crate) source: Box<dyn Source + Send>,
     /// Held only while it is used, so that a source that blocks keeps no station alive.
     pub(crate) station: Weak<Handle<Station>>,
@@ -51,8 +52,8 @@ impl Capture {
     }
 
     fn run(mut self) -> Result<(), SourceError> {
-        let mut encoder = Encoder::new();
         let interval = self.source.format().frame_rate.interval();
+        let mut encoder = self.codec.encoder(interval);
         let Some(offset) = self.call(|station, _| station.call.session().wire_timestamp(0)) else {
             return Ok(());
         };
@@ -66,7 +67,7 @@ impl Capture {
                 Err(error) => return Err(error),
             };
             let captured = self.clock.now();
-            if !self.take(&mut encoder, captured, picture, offset) {
+            if !self.take(encoder.as_mut(), captured, picture, offset) {
                 break;
             }
             // A source that keeps its own time is waited for in `next`; here at most one frame of
@@ -80,7 +81,7 @@ impl Capture {
     /// Encodes one picture and hands it over; false if the station is gone.
     fn take(
         &mut self,
-        encoder: &mut Encoder,
+        encoder: &mut dyn VideoEncoder,
         captured: Instant,
         picture: Picture,
         offset: u32,
@@ -93,7 +94,7 @@ impl Capture {
             page.show_sent(&crate::display::jpeg_for_page(&picture));
         }
         let Some(target) = target else { return true };
-        let Ok(encoded) = encoder.encode(&picture, target.size) else {
+        let Ok(Some(coded)) = encoder.encode(&picture, &target) else {
             return true;
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
@@ -102,16 +103,15 @@ impl Capture {
             captured,
             picture,
         });
-        let size_error = encoded.size_error();
         let frame = EncodedFrame {
             captured,
             timestamp,
-            image: encoded.image,
+            picture: coded.picture,
         };
         // A monitor that is behind loses figures, never the picture.
         let _ = self.coded.try_send(Coded {
             at: self.clock.now(),
-            size_error,
+            size_error: coded.size_error,
         });
         let push = move |station: &mut Station, now| {
             // The packetiser refuses only sizes that the encoder refuses before it.

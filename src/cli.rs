@@ -5,9 +5,11 @@ mod perf;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_conform::Rfc;
+use evenkeel_media::codec::{Codec, UnknownCodec};
 use evenkeel_media::source::FrameRate;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
@@ -53,6 +55,18 @@ pub(crate) enum Command {
     Perf(PerfArgs),
 }
 
+impl Command {
+    /// What it says of pictures, if it sends any.
+    pub(crate) fn picture(&self) -> Option<&PictureArgs> {
+        match self {
+            Self::Demo(args) => Some(&args.picture),
+            Self::Call(args) => Some(&args.picture),
+            Self::Send(args) => Some(&args.picture),
+            _ => None,
+        }
+    }
+}
+
 /// What to send and how.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Picture")]
@@ -67,6 +81,9 @@ pub(crate) struct PictureArgs {
     /// Frames per second; a file keeps its own unless this is given
     #[arg(long, value_name = "FPS", value_parser = units::fps)]
     pub(crate) fps: Option<FrameRate>,
+    /// How pictures are coded: `list` tells what each codec can do
+    #[arg(long, value_name = "CODEC", default_value = "mjpeg")]
+    pub(crate) codec: CodecChoice,
     /// Seed of every random choice of this run [default: 1; `call` and `send` then draw what names
     /// them on the network anew each time]
     #[arg(long, value_name = "N")]
@@ -77,6 +94,34 @@ impl PictureArgs {
     /// The seed of pictures and losses: equal runs unless another is asked for.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
+    }
+
+    /// The codec of a run.
+    pub(crate) fn codec(&self) -> Codec {
+        match self.codec {
+            CodecChoice::List => Codec::default(),
+            CodecChoice::One(codec) => codec,
+        }
+    }
+}
+
+/// What `--codec` says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CodecChoice {
+    /// The names of all codecs are asked for, not a run.
+    List,
+    One(Codec),
+}
+
+impl FromStr for CodecChoice {
+    type Err = UnknownCodec;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCodec> {
+        if name == "list" {
+            Ok(Self::List)
+        } else {
+            name.parse().map(Self::One)
+        }
     }
 }
 

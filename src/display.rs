@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::mjpeg::{Decoder, Scale, encode, jfif};
+use evenkeel_media::codec::VideoDecoder;
+use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_media::frame::{Picture, ReceivedFrame};
 use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::report::ShownFrame;
@@ -21,6 +22,7 @@ const PAGE_QUALITY: f64 = 90.0;
 /// What the thread works with.
 pub(crate) struct Display {
     pub(crate) clock: Clock,
+    pub(crate) decoder: Box<dyn VideoDecoder>,
     pub(crate) frames: Receiver<ReceivedFrame>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
@@ -37,10 +39,9 @@ impl Display {
     }
 
     fn run(mut self) -> io::Result<()> {
-        let mut decoder = Decoder::new();
         while let Ok(frame) = self.frames.recv() {
             // What cannot be decoded is as good as lost: the picture before stays on display.
-            let Ok(decoded) = decoder.decode(&frame.image) else {
+            let Ok(decoded) = self.decoder.decode(&frame.picture) else {
                 continue;
             };
             let at = self.clock.now();

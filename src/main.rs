@@ -28,8 +28,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use evenkeel_media::codec::Codec;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CodecChoice, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -61,6 +62,14 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Failure> {
+    if let Some(picture) = command.picture()
+        && picture.codec == CodecChoice::List
+    {
+        for codec in Codec::ALL {
+            println!("{:<6} {}", codec.name(), codec.summary());
+        }
+        return Ok(());
+    }
     match command {
         Command::Demo(args) => cmd::demo::run(&args),
         Command::Call(args) => cmd::call::run(&args),

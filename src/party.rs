@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use evenkeel_media::call::{Call, CallEvent};
+use evenkeel_media::codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_media::sink::Sink;
 use evenkeel_media::source::{Source, SourceError};
@@ -29,6 +31,13 @@ const FIGURES: usize = 1_024;
 /// How long a source may take for the picture that it is at: a pipe or a stream may have stalled.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What the media of a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    pub(crate) codec: Codec,
+    pub(crate) payload: Payload,
+}
+
 /// What an end is made of.
 pub(crate) struct PartyConfig {
     pub(crate) clock: Clock,
@@ -36,6 +45,8 @@ pub(crate) struct PartyConfig {
     pub(crate) socket: Socket,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
+    /// What both its media are.
+    pub(crate) stream: Stream,
     /// Present if this end sends.
     pub(crate) source: Option<Box<dyn Source + Send>>,
     /// Present if this end receives.
@@ -66,7 +77,12 @@ impl Party {
     /// Starts every thread of an end.
     pub(crate) fn start(config: PartyConfig) -> Result<Self, Failure> {
         let clock = config.clock;
-        let call = Call::new(clock.now(), config.session, config.policy);
+        let call = Call::new(
+            clock.now(),
+            config.session,
+            config.policy,
+            config.stream.payload,
+        );
         let (station, outlets) = Station::new(call);
         let station =
             Arc::new(Driver::spawn(clock, config.socket, station).map_err(Failure::runtime)?);
@@ -77,6 +93,7 @@ impl Party {
             Some(sink) => Some(
                 Display {
                     clock,
+                    decoder: config.stream.codec.decoder(),
                     frames: outlets.frames,
                     originals: config.originals,
                     shown: shown_in,
@@ -93,6 +110,7 @@ impl Party {
                 Capture {
                     clock,
                     stop: config.stop.clone(),
+                    codec: config.stream.codec,
                     source,
                     station: Arc::downgrade(&station),
                     captured: config.captured,

@@ -9,7 +9,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evenkeel_link::Schedule;
+use evenkeel_media::codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::reassemble::Payload;
 use evenkeel_media::sink::{Null, Sink};
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 use evenkeel_media::source::Camera;
@@ -17,25 +19,21 @@ use evenkeel_media::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::Clock;
-use evenkeel_rtp::payload::jpeg::MAX_DIMENSION;
 use evenkeel_rtp::sdp::Description;
 use evenkeel_rtp::session::{self, ReceiveConfig, SendConfig};
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::page::{Knobs, Mode, Page, PageInfo};
+use crate::party::Stream;
 use crate::recording::Recording;
 use crate::trace::TraceFile;
 
-/// The static payload type of JPEG (RFC 3551 §6).
-pub(crate) const JPEG: u8 = 26;
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
 const DEFAULT_PORT: u16 = 5_004;
 /// Decorrelates the second scene of a two-way demo from the first.
 const SECOND: u64 = 0x5ec0_4d00;
 
-/// The longest side that RFC 2435 can say.
-const MAX_SIDE: usize = MAX_DIMENSION as usize;
 /// The scene's size where none is asked for.
 const DEFAULT_SIZE: (usize, usize) = (640, 480);
 /// The scene's pictures a second, and those of a stream whose description does not say.
@@ -79,28 +77,23 @@ pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
     })
 }
 
-/// Opens what `--source` names, if RFC 2435 can carry its pictures.
+/// Opens what `--source` names, if `--codec` can carry its pictures.
 pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     let source = open(picture)?;
     let format = source.format();
-    let (width, height) = (nearest_side(format.width), nearest_side(format.height));
-    if (width, height) == (format.width, format.height) {
+    let size = (format.width, format.height);
+    let (width, height) = picture.codec().nearest_size(size);
+    if (width, height) == size {
         return Ok(source);
     }
     Err(Failure::usage(format!(
-        "--source {}: pictures of {}x{} cannot be sent: JPEG over RTP has sides that are multiples of 8, up to {MAX_SIDE}; add --size {width}x{height}",
-        picture.source, format.width, format.height
+        "--source {}: pictures of {}x{} cannot be sent by --codec {}: {}; add --size {width}x{height}",
+        picture.source,
+        format.width,
+        format.height,
+        picture.codec(),
+        picture.codec().possible_sizes()
     )))
-}
-
-/// The side nearest to `side` that RFC 2435 §3.1.5 can say: blocks of 8, counted in one byte. A side
-/// that has to change becomes one that `--size` takes.
-fn nearest_side(side: usize) -> usize {
-    if side.is_multiple_of(8) && side <= MAX_SIDE {
-        side
-    } else {
-        ((side.min(MAX_SIDE) + 4) / 8 * 8).max(16)
-    }
 }
 
 fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
@@ -194,10 +187,11 @@ pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
     Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
-/// One end's session: M-JPEG under TFRC.
+/// One end's session: video under TFRC.
 pub(crate) fn session(
     name: &str,
     role: Role,
+    codec: Codec,
     peer: Option<SocketAddr>,
     seed: u64,
     clock: &Clock,
@@ -210,12 +204,19 @@ pub(crate) fn session(
     config.peer = peer;
     config.wallclock = clock.ntp_of_zero();
     if role != Role::Receives {
-        config.send = Some(SendConfig::new(JPEG));
+        config.send = Some(SendConfig::new(codec.payload_type()));
     }
     if role != Role::Sends {
-        config.receive = Some(ReceiveConfig::new(JPEG));
+        config.receive = Some(ReceiveConfig::new(codec.payload_type()));
     }
     config
+}
+
+/// What `--codec` makes of pictures of this format, which it can carry.
+pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
+    let payload = codec.payload((format.width, format.height));
+    let payload = payload.ok_or_else(|| Failure::usage(codec.possible_sizes()))?;
+    Ok(Stream { codec, payload })
 }
 
 /// The deadline policy for a source.
@@ -226,6 +227,7 @@ pub(crate) fn policy(format: &Format) -> PolicyConfig {
 /// The description of a stream, for receivers that are not ours too.
 pub(crate) fn describe(
     session: &session::Config,
+    stream: Stream,
     format: &Format,
     peer: SocketAddr,
 ) -> Description {
@@ -235,7 +237,10 @@ pub(crate) fn describe(
     } else {
         Ipv6Addr::LOCALHOST.into()
     };
-    let mut description = Description::new(origin, peer.ip(), peer.port(), JPEG);
+    let mut description =
+        Description::new(origin, peer.ip(), peer.port(), stream.codec.payload_type());
+    description.encoding = stream.codec.encoding().into();
+    description.parameters = stream.payload.parameters();
     description.session_id = session.seed;
     description.extension_id = Some(session.extension_id);
     description.frame_rate = Some(format.frame_rate.per_second());
@@ -246,18 +251,25 @@ pub(crate) fn describe(
 pub(crate) fn follow(
     description: &Description,
     session: &mut session::Config,
-) -> Result<(), Failure> {
-    if !description.encoding.eq_ignore_ascii_case("JPEG") {
+) -> Result<Stream, Failure> {
+    let codec = Codec::ALL
+        .into_iter()
+        .find(|codec| codec.encoding().eq_ignore_ascii_case(&description.encoding));
+    let Some(codec) = codec else {
         return Err(Failure::usage(format!(
-            "--sdp: encoding is {}; only JPEG can be received",
-            description.encoding
+            "--sdp: encoding is {}; there are {}",
+            description.encoding,
+            Codec::ALL.map(Codec::encoding).join(", ")
         )));
-    }
+    };
+    let parameters = description.parameters.as_deref().unwrap_or_default();
+    let payload = Payload::described(codec, parameters)
+        .map_err(|error| Failure::usage(format!("--sdp: {error}")))?;
     session.extension_id = description
         .extension_id
         .unwrap_or(session::Config::EXTENSION_ID);
     session.receive = Some(ReceiveConfig::new(description.payload_type));
-    Ok(())
+    Ok(Stream { codec, payload })
 }
 
 /// A frame rate as a description states it, in thousandths.

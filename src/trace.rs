@@ -167,13 +167,9 @@ pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
         MediaEvent::Completed { timestamp, late } => {
             ("completed", json!({ "frame": timestamp, "late": late }))
         }
-        MediaEvent::Shown {
-            timestamp,
-            missing,
-            intervals,
-        } => (
+        MediaEvent::Shown { timestamp, parts } => (
             "shown",
-            json!({ "frame": timestamp, "missing": missing, "intervals": intervals }),
+            json!({ "frame": timestamp, "missing": parts.missing, "parts": parts.of }),
         ),
         MediaEvent::Dropped { timestamp, reason } => (
             "dropped",

@@ -6,8 +6,8 @@ use std::time::Duration;
 use std::{fs, io};
 
 use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
-use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture};
-use evenkeel_media::packetize::jpeg::Packetizer;
+use evenkeel_media::frame::{CodedPicture, EncodedFrame, JpegImage, Picture, RawPicture};
+use evenkeel_media::packetize::Packetizer;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
 use evenkeel_rtp::ext::{Element, RttSendTs};
@@ -21,9 +21,12 @@ const SSRC: u32 = 0x1234_5678;
 
 fn main() -> io::Result<()> {
     let image = image();
-    let payloads = payloads(&image);
+    let payloads = payloads(image.clone().into());
     for (index, payload) in payloads.iter().enumerate() {
         write("jpeg_payload", &format!("packet-{index}"), payload)?;
+    }
+    for (index, payload) in self::payloads(uncompressed()).iter().enumerate() {
+        write("raw_payload", &format!("packet-{index}"), payload)?;
     }
     write("rtp", "media", &packet(&payloads[0]))?;
     write("rtp", "padding-and-two-byte-extension", &foreign_packet())?;
@@ -53,18 +56,28 @@ fn image() -> JpegImage {
     encode(&picture(), Scale::from_quality(30.0)).expect("the size is allowed")
 }
 
-fn payloads(image: &JpegImage) -> Vec<Vec<u8>> {
+/// 16 x 6, the size that the target expects.
+fn uncompressed() -> CodedPicture {
+    CodedPicture::Raw(RawPicture {
+        width: 16,
+        height: 6,
+        data: (0..192).collect(),
+        missing: Vec::new(),
+    })
+}
+
+fn payloads(picture: CodedPicture) -> Vec<Vec<u8>> {
     let frame = EncodedFrame {
         captured: Instant::ZERO,
         timestamp: 0,
-        image: image.clone(),
+        picture,
     };
     let packets = Packetizer::new(300)
         .packetize(frame)
         .expect("the frame can be cut");
     let payload = |index| {
         let mut payload = Vec::new();
-        packets.write(index, &mut payload);
+        packets.write(index, 0, &mut payload);
         payload
     };
     (0..packets.packets()).map(payload).collect()

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_media::codec::mjpeg::Decoder;
-use evenkeel_media::reassemble::jpeg::{JpegReassembler, Pushed};
+use evenkeel_media::frame::CodedPicture;
+use evenkeel_media::reassemble::{Payload, Pushed, Reassembler};
 use evenkeel_rtp::payload::jpeg::{JpegHeader, JpegType, Restart, Tables};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
@@ -47,7 +48,7 @@ enum Then {
 pub fn check(data: &[u8]) {
     check_headers(data);
     let mut stream = Unstructured::new(data);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     let mut decoder = Decoder::new();
     let mut now = Instant::ZERO;
     while !stream.is_empty() {
@@ -66,7 +67,7 @@ pub fn check(data: &[u8]) {
             send_time: 0,
             rtt: None,
         });
-        assert!(reassembler.frames().count() <= JpegReassembler::MAX_FRAMES);
+        assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         let taken = match (packet.then, pushed) {
             (Then::TakeOldest, _) => reassembler.frames().next().map(|frame| frame.timestamp),
             (Then::TakeComplete, Pushed::Complete { timestamp }) => Some(timestamp),
@@ -78,13 +79,14 @@ pub fn check(data: &[u8]) {
         };
         let frame = taken.and_then(|timestamp| reassembler.take(timestamp, now));
         if let Some(Ok(frame)) = frame
-            && frame.image.mcus() <= MOST_MCUS
+            && let CodedPicture::Jpeg(image) = &frame.picture
+            && image.mcus() <= MOST_MCUS
         {
             let picture = decoder
-                .decode(&frame.image)
+                .decode(image)
                 .expect("reassembled images are possible");
             let size = (picture.picture.width(), picture.picture.height());
-            assert_eq!(size, (frame.image.width.into(), frame.image.height.into()));
+            assert_eq!(size, (image.width.into(), image.height.into()));
         }
     }
 }

@@ -6,6 +6,7 @@ pub mod files;
 pub mod jpeg_payload;
 pub mod path;
 pub mod rate_control;
+pub mod raw_payload;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
@@ -19,11 +20,12 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("files", files::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),
     ("rate_control", rate_control::check),
+    ("raw_payload", raw_payload::check),
     ("rtcp", rtcp::check),
     ("rtp", rtp::check),
     ("sdp", sdp::check),

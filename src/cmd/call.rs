@@ -18,13 +18,14 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let peer = setup::peer(&args.peer)?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
+    let stream = setup::stream(args.picture.codec(), &format)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
     // Both ends may be bound to 0.0.0.0:5004 and be given one seed: whom they call tells them apart,
     // or they would draw one SSRC and take each other for an echo (RFC 3550 §8.2).
     let name = format!("{}-{peer}", socket.local_address());
     let seed = setup::network_seed(args.picture.seed);
-    let mut session = setup::session(&name, Role::Both, Some(peer), seed, &clock);
+    let mut session = setup::session(&name, Role::Both, stream.codec, Some(peer), seed, &clock);
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         session,
         socket,
         policy: setup::policy(&format),
+        stream,
         source: Some(source),
         sink: Some(setup::no_sink()),
         captured: References::default(),

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
+    let stream = setup::stream(args.picture.codec(), &format)?;
     let sink = setup::sink(args.record.as_deref(), format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 
@@ -72,7 +73,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         (Role::Sends, Role::Receives)
     };
     let session = |name: &str, role, peer| {
-        setup::session(name, role, Some(peer), args.picture.seed(), &clock)
+        setup::session(
+            name,
+            role,
+            stream.codec,
+            Some(peer),
+            args.picture.seed(),
+            &clock,
+        )
     };
     let a = Party::start(PartyConfig {
         clock,
@@ -80,6 +88,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         session: session("a", role_a, relay.address_a()),
         socket: socket_a,
         policy: setup::policy(&format),
+        stream,
         source: Some(source),
         sink: both.then(setup::no_sink),
         captured: from_a.clone(),
@@ -93,6 +102,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         session: session("b", role_b, relay.address_b()),
         socket: socket_b,
         policy: setup::policy(&format),
+        stream,
         source: if both {
             Some(setup::second_source(&args.picture)?)
         } else {

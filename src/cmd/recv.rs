@@ -2,7 +2,9 @@
 
 use std::fs;
 
+use evenkeel_media::codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::reassemble::Payload;
 use evenkeel_media::source::FrameRate;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
@@ -12,7 +14,7 @@ use crate::cli::RecvArgs;
 use crate::failure::Failure;
 use crate::monitor::{Monitor, Watch};
 use crate::page::Mode;
-use crate::party::{Party, PartyConfig};
+use crate::party::{Party, PartyConfig, Stream};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
@@ -21,14 +23,18 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
     let seed = setup::network_seed(args.seed);
-    let mut session = setup::session("recv", Role::Receives, None, seed, &clock);
+    let mut session = setup::session("recv", Role::Receives, Codec::Mjpeg, None, seed, &clock);
     let mut frame_rate = None;
+    let mut stream = Stream {
+        codec: Codec::Mjpeg,
+        payload: Payload::Jpeg,
+    };
     if let Some(path) = &args.sdp {
         let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
         let description: Description = text
             .parse()
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-        setup::follow(&description, &mut session)?;
+        stream = setup::follow(&description, &mut session)?;
         frame_rate = description.frame_rate.and_then(setup::frame_rate);
     }
     let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
@@ -43,6 +49,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         session,
         socket,
         policy: PolicyConfig::new(FrameRate::interval(frame_rate)),
+        stream,
         source: None,
         sink: Some(sink),
         captured: References::default(),

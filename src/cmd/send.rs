@@ -21,18 +21,19 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let peer = setup::peer(&args.dest)?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
+    let stream = setup::stream(args.picture.codec(), &format)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind.unwrap_or_else(|| any_port_towards(peer)))
         .map_err(Failure::usage)?;
 
     let seed = setup::network_seed(args.picture.seed);
-    let mut session = setup::session("send", Role::Sends, Some(peer), seed, &clock);
+    let mut session = setup::session("send", Role::Sends, stream.codec, Some(peer), seed, &clock);
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;
     }
     if let Some(path) = &args.sdp {
-        let description = setup::describe(&session, &format, peer);
+        let description = setup::describe(&session, stream, &format, peer);
         fs::write(path, description.to_string())
             .map_err(|error| setup::cannot("write", path, &error))?;
     }
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         session,
         socket,
         policy: setup::policy(&format),
+        stream,
         source: Some(source),
         sink: None,
         captured: References::default(),

@@ -9,8 +9,9 @@ use tfrc::trace::Trace;
 
 use crate::event;
 use crate::frame::{EncodedFrame, ReceivedFrame};
-use crate::packetize::jpeg::PacketizeError;
+use crate::packetize::PacketizeError;
 use crate::policy::{FrameTarget, PolicyConfig};
+use crate::reassemble::Payload;
 use crate::receiver::ReceivingSide;
 use crate::sender::{SenderConfig, SendingSide};
 
@@ -51,12 +52,17 @@ pub struct Call {
 
 impl Call {
     /// One end of a call that starts at `now`. It sends and receives what `config` says; `policy`
-    /// holds for what it sends.
-    pub fn new(now: Instant, config: session::Config, policy: PolicyConfig) -> Self {
+    /// holds for what it sends, `payload` is what the packets carry that it receives.
+    pub fn new(
+        now: Instant,
+        config: session::Config,
+        policy: PolicyConfig,
+        payload: Payload,
+    ) -> Self {
         let receiver = config
             .receive
             .as_ref()
-            .map(|receive| ReceivingSide::new(receive.clock_rate));
+            .map(|receive| ReceivingSide::new(payload, receive.clock_rate));
         let packet_size = config.send.as_ref().map(|send| send.packet_size);
         let session = Session::new(now, config);
         let sender = packet_size.map(|size| {
@@ -185,7 +191,7 @@ impl Call {
             return None;
         }
         let path = self.session.path()?;
-        let packet = sender.next_packet(self.now, &path)?;
+        let packet = sender.next_packet(self.now, &path, self.session.next_sequence())?;
         let transmit = self
             .session
             .write_media(self.now, &packet.info, packet.payload, buf)?;

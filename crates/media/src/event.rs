@@ -6,6 +6,8 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use crate::frame::Parts;
+
 /// Something that happened to a frame or to the flow of frames, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
@@ -77,10 +79,8 @@ pub enum EventKind {
     Shown {
         /// Its media timestamp.
         timestamp: u32,
-        /// Restart intervals that did not arrive.
-        missing: usize,
-        /// Restart intervals in all.
-        intervals: usize,
+        /// How much of it arrived.
+        parts: Parts,
     },
     /// A frame of which something arrived will not be shown.
     Dropped {
@@ -139,7 +139,7 @@ impl Discard {
 pub enum NotShown {
     /// A newer frame was due too.
     Superseded,
-    /// Not one of its restart intervals arrived whole.
+    /// Not one of its parts arrived whole.
     Empty,
     /// The packet with its quantisation tables was lost, and they were not known.
     NoTables,

@@ -1,4 +1,6 @@
-//! The picture in its two forms: samples, and the coded image that RFC 2435 carries.
+//! The picture in its two forms: samples, and what a codec makes of them for the wire.
+
+use std::ops::Range;
 
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -141,6 +143,93 @@ impl JpegImage {
     }
 }
 
+/// An uncompressed picture in packed 4:2:2, 8 bit, as RFC 4175 carries it: Cb Y Cr Y for each two
+/// pixels, line by line, without padding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawPicture {
+    /// Columns, an even number.
+    pub width: u16,
+    /// Rows.
+    pub height: u16,
+    /// The samples: two bytes a pixel.
+    pub data: Vec<u8>,
+    /// The bytes of `data` that the network lost, in ascending order; what stands there means nothing.
+    pub missing: Vec<Range<usize>>,
+}
+
+impl RawPicture {
+    /// The bytes of a line.
+    pub fn stride(&self) -> usize {
+        2 * usize::from(self.width)
+    }
+}
+
+/// A picture as its codec writes it: what crosses the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodedPicture {
+    /// Motion JPEG (RFC 2435).
+    Jpeg(JpegImage),
+    /// Uncompressed (RFC 4175).
+    Raw(RawPicture),
+}
+
+/// How much of a picture arrived, in the parts that its codec can lose one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Those that are missing, wholly or in part.
+    pub missing: usize,
+    /// All of them.
+    pub of: usize,
+}
+
+impl CodedPicture {
+    /// Its coded bytes, without the headers of packets and without tables.
+    pub fn size(&self) -> Bytes {
+        match self {
+            Self::Jpeg(image) => image.scan_size(),
+            Self::Raw(picture) => Bytes::from(picture.data.len()),
+        }
+    }
+
+    /// Restart intervals of JPEG, lines of an uncompressed picture.
+    pub fn parts(&self) -> Parts {
+        match self {
+            Self::Jpeg(image) => Parts {
+                missing: image.intervals.iter().filter(|i| i.is_none()).count(),
+                of: image.intervals.len(),
+            },
+            Self::Raw(picture) => Parts {
+                missing: damaged_lines(picture),
+                of: picture.height.into(),
+            },
+        }
+    }
+
+    /// True when nothing is missing.
+    pub fn is_whole(&self) -> bool {
+        self.parts().missing == 0
+    }
+}
+
+fn damaged_lines(picture: &RawPicture) -> usize {
+    let stride = picture.stride().max(1);
+    // Lines below this one are counted.
+    let mut counted = 0;
+    let mut damaged = 0;
+    for range in &picture.missing {
+        let first = (range.start / stride).max(counted);
+        counted = range.end.div_ceil(stride).max(first);
+        damaged += counted - first;
+    }
+    damaged
+}
+
+impl From<JpegImage> for CodedPicture {
+    fn from(image: JpegImage) -> Self {
+        Self::Jpeg(image)
+    }
+}
+
 /// A coded frame on its way to the network.
 #[derive(Clone, Debug)]
 pub struct EncodedFrame {
@@ -148,8 +237,8 @@ pub struct EncodedFrame {
     pub captured: Instant,
     /// The same instant on the media clock of 90 kHz, as RTP carries it.
     pub timestamp: u32,
-    /// The coded picture; every interval is present.
-    pub image: JpegImage,
+    /// The coded picture; nothing of it is missing.
+    pub picture: CodedPicture,
 }
 
 /// A frame as the network delivered it, due for display.
@@ -160,5 +249,30 @@ pub struct ReceivedFrame {
     /// When its last packet arrived, or when it was given up.
     pub completed: Instant,
     /// What arrived of it.
-    pub image: JpegImage,
+    pub picture: CodedPicture,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_with_two_holes_is_one_damaged_line() {
+        let picture = |missing: Vec<Range<usize>>| {
+            CodedPicture::Raw(RawPicture {
+                width: 4,
+                height: 4,
+                data: vec![0; 32],
+                missing,
+            })
+        };
+        // Lines have eight bytes.
+        assert!(picture(vec![]).is_whole());
+        assert_eq!(
+            picture(vec![0..4, 4..8]).parts(),
+            Parts { missing: 1, of: 4 }
+        );
+        assert_eq!(picture(vec![4..12, 28..32]).parts().missing, 3);
+        assert_eq!(picture(vec![0..20, 20..32]).parts().missing, 4);
+    }
 }

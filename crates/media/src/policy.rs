@@ -63,10 +63,12 @@ impl PolicyConfig {
 }
 
 /// What the encoder is to make of the picture just captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameTarget {
-    /// The size to aim at, of the coded scan ([`JpegImage::scan_size`](crate::frame::JpegImage::scan_size)).
+    /// The size to aim at, of the coded bytes ([`CodedPicture::size`](crate::frame::CodedPicture::size)).
     pub size: Bytes,
+    /// What the path carries of coded bytes, for a codec whose frames have a size of their own.
+    pub rate: Rate,
     /// From capture to display, at the latest.
     pub deadline: Duration,
     /// True while the deadline is longer than the configured one.
@@ -234,7 +236,8 @@ impl Policy {
         let wire = wire.max(least);
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
-            size: self.scan_size(wire),
+            size: self.coded_size(wire),
+            rate: self.coded_size(carried) / self.config.frame_interval,
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
         })
@@ -320,8 +323,8 @@ impl Policy {
         self.floor.max(Bytes::new(interval.get() / WORTH_SENDING))
     }
 
-    /// The coded scan that takes `wire` bytes with its headers.
-    fn scan_size(&self, wire: Bytes) -> Bytes {
+    /// The coded bytes that take `wire` bytes with their headers.
+    fn coded_size(&self, wire: Bytes) -> Bytes {
         Bytes::new((wire.as_f64() / self.expansion) as u64)
     }
 

@@ -11,8 +11,10 @@
 
 use tfrc::units::Bytes;
 
-use crate::codec::mjpeg::{Coefficients, PictureSizeError, Scale, Scan, restart_interval_for};
+use crate::codec::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
+use crate::codec::{Coded, PictureSizeError, VideoEncoder};
 use crate::frame::{JpegImage, Picture};
+use crate::policy::FrameTarget;
 
 /// A frame is accepted from this share of its target on. It is never accepted above the target,
 /// which is what the network gives, unless it cannot be coded smaller.
@@ -136,7 +138,7 @@ impl Encoder {
         picture: &Picture,
         target: Bytes,
     ) -> Result<Encoded, PictureSizeError> {
-        PictureSizeError::check(picture)?;
+        check_size(picture)?;
         self.coefficients.transform(picture);
         let interval = self
             .restart_interval
@@ -246,6 +248,22 @@ impl Encoder {
         if steps.abs() >= SLOPE_STEPS {
             self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
         }
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+    ) -> Result<Option<Coded>, PictureSizeError> {
+        let encoded = self.encode(picture, target.size)?;
+        let size_error = encoded.size_error();
+        let picture = encoded.image.into();
+        Ok(Some(Coded {
+            picture,
+            size_error,
+        }))
     }
 }
 

@@ -8,22 +8,22 @@ use tfrc::time::Instant;
 use crate::event::{Event, EventKind, EventQueue, NotShown};
 use crate::frame::ReceivedFrame;
 use crate::playout::Playout;
-use crate::reassemble::jpeg::{InFlight, JpegReassembler, Pushed, Refused};
+use crate::reassemble::{InFlight, Payload, Pushed, Reassembler, Refused};
 
 /// Packets in, frames out when they are due.
 #[derive(Debug)]
 pub struct ReceivingSide {
-    reassembler: JpegReassembler,
+    reassembler: Reassembler,
     playout: Playout,
     refused: [u64; Refused::ALL.len()],
     events: EventQueue,
 }
 
 impl ReceivingSide {
-    /// A receiving side for timestamps of `clock_rate` ticks a second.
-    pub fn new(clock_rate: u32) -> Self {
+    /// A receiving side of a stream, for timestamps of `clock_rate` ticks a second.
+    pub fn new(payload: Payload, clock_rate: u32) -> Self {
         Self {
-            reassembler: JpegReassembler::new(),
+            reassembler: Reassembler::new(payload),
             playout: Playout::new(clock_rate),
             refused: [0; Refused::ALL.len()],
             events: EventQueue::default(),
@@ -71,11 +71,9 @@ impl ReceivingSide {
             match self.reassembler.take(timestamp, now)? {
                 _ if superseded => self.not_shown(now, timestamp, NotShown::Superseded),
                 Ok(frame) => {
-                    let intervals = &frame.image.intervals;
                     let kind = EventKind::Shown {
                         timestamp: frame.timestamp,
-                        missing: intervals.iter().filter(|i| i.is_none()).count(),
-                        intervals: intervals.len(),
+                        parts: frame.picture.parts(),
                     };
                     self.events.push(now, kind);
                     return Some(frame);
@@ -139,7 +137,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 mod tests {
     use super::*;
     use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
-    use crate::packetize::jpeg::Packetizer;
+    use crate::packetize::Packetizer;
     use proptest::prelude::*;
 
     const TICKS: u32 = 3_600;
@@ -156,7 +154,7 @@ mod tests {
         fn new() -> Self {
             Self {
                 offset: 0,
-                receiver: ReceivingSide::new(90_000),
+                receiver: ReceivingSide::new(Payload::Jpeg, 90_000),
                 packetizer: Packetizer::new(200),
             }
         }
@@ -177,13 +175,13 @@ mod tests {
             let frame = EncodedFrame {
                 captured: Instant::ZERO,
                 timestamp: n * TICKS + self.offset,
-                image,
+                picture: image.into(),
             };
             let frame = self.packetizer.packetize(frame).unwrap();
             assert_eq!(frame.packets(), 4);
             for index in (0..4).filter(|index| !lost.contains(index)) {
                 let mut payload = Vec::new();
-                frame.write(index, &mut payload);
+                frame.write(index, 0, &mut payload);
                 let arrival = at(n, 70 + later);
                 let packet = MediaPacket {
                     sequence: u64::from(n) * 4 + index as u64,
@@ -200,7 +198,7 @@ mod tests {
 
         fn poll(&mut self, n: u32, ms: u64) -> Option<(u32, usize)> {
             let frame = self.receiver.poll_frame(at(n, ms))?;
-            let missing = frame.image.intervals.iter().filter(|i| i.is_none()).count();
+            let missing = frame.picture.parts().missing;
             Some(((frame.timestamp - self.offset) / TICKS, missing))
         }
     }
@@ -327,7 +325,7 @@ mod tests {
                 };
                 bench.receiver.push_packet(now, &packet);
                 let drained = std::iter::from_fn(|| bench.receiver.poll_frame(now)).count();
-                prop_assert!(drained <= JpegReassembler::MAX_FRAMES);
+                prop_assert!(drained <= Reassembler::MAX_FRAMES);
                 prop_assert!(bench.receiver.poll_timeout().is_none_or(|at| at > now));
             }
         }

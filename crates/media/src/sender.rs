@@ -8,7 +8,7 @@ use tfrc::units::Bytes;
 
 use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::frame::EncodedFrame;
-use crate::packetize::jpeg::{PacketizeError, Packetizer};
+use crate::packetize::{PacketizeError, Packetizer};
 use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig};
 use crate::sending_buffer::SendingBuffer;
 
@@ -109,7 +109,7 @@ impl SendingSide {
     pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
         let target = self.target.take();
         let frame = self.packetizer.packetize(frame)?;
-        let scan = frame.scan_size();
+        let scan = frame.size();
         self.policy.observe_frame(&CodedFrame {
             preparation: frame.age(now),
             target,
@@ -139,14 +139,19 @@ impl SendingSide {
         self.buffer.queued()
     }
 
-    /// The packet that leaves if one leaves now.
-    pub fn next_packet(&mut self, now: Instant, path: &Path) -> Option<Outgoing<'_>> {
+    /// The packet that leaves if one leaves now; it will have this extended sequence number.
+    pub fn next_packet(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        sequence: u32,
+    ) -> Option<Outgoing<'_>> {
         let before = self.policy.stretched();
         let policy = &mut self.policy;
         let next = self.buffer.next_packet(now, path, policy, &mut self.events);
         let info = next.map(|next| {
             self.payload.clear();
-            next.frame.write(next.index, &mut self.payload);
+            next.frame.write(next.index, sequence, &mut self.payload);
             MediaInfo {
                 timestamp: next.frame.timestamp(),
                 marker: next.index + 1 == next.frame.packets(),

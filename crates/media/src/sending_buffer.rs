@@ -12,7 +12,7 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 use crate::event::{Discard, EventKind, EventQueue};
-use crate::packetize::jpeg::PacketizedFrame;
+use crate::packetize::PacketizedFrame;
 use crate::policy::Policy;
 
 /// Frames that wait or are being sent.
@@ -229,7 +229,7 @@ fn discard(now: Instant, frame: &PacketizedFrame, reason: Discard, events: &mut 
 mod tests {
     use super::*;
     use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
-    use crate::packetize::jpeg::Packetizer;
+    use crate::packetize::Packetizer;
     use crate::policy::PolicyConfig;
     use tfrc::units::{LossEventRate, Rate};
 
@@ -252,7 +252,7 @@ mod tests {
         let frame = EncodedFrame {
             captured: at(ms),
             timestamp: ms as u32,
-            image,
+            picture: image.into(),
         };
         Packetizer::new(1_000)
             .packetize(frame)

@@ -117,7 +117,7 @@ impl Camera {
             let frame = EncodedFrame {
                 captured: now,
                 timestamp: media_time(now, MEDIA_CLOCK),
-                image,
+                picture: image.into(),
             };
             (now + CODING, frame)
         });

@@ -7,6 +7,7 @@ use crate::tfrc_flow::LOWER_LAYERS;
 use crate::traffic::Body;
 use evenkeel_media::call::Call;
 use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
 use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, SendConfig};
@@ -73,7 +74,7 @@ impl MediaEnd {
             ..config
         };
         Self {
-            call: Call::new(start, config, policy),
+            call: Call::new(start, config, policy, Payload::Jpeg),
             camera,
             peer,
             start,
@@ -113,7 +114,7 @@ impl MediaEnd {
                 at,
                 delay: captured.map(|captured| at.saturating_since(captured)),
                 psnr: None,
-                corrupt: !frame.image.is_whole(),
+                corrupt: !frame.picture.is_whole(),
             });
         }
         while let Some(event) = self.call.poll_event() {

@@ -1,3 +1,250 @@
-//! Codecs: pictures to coded images and back.
+//! Codecs: pictures to coded pictures and back, each behind two traits.
 
 pub mod mjpeg;
+pub mod raw;
+mod thinning;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::frame::{CodedPicture, Picture};
+use crate::policy::FrameTarget;
+use crate::rate_target;
+use crate::reassemble::Payload;
+
+/// A codec, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// Motion JPEG (RFC 2435): each frame by itself, of any size asked for.
+    #[default]
+    Mjpeg,
+    /// Uncompressed 4:2:2 (RFC 4175): where the path carries less, whole frames are left out.
+    Raw,
+}
+
+impl Codec {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Mjpeg, Self::Raw];
+
+    /// The name by which it is chosen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mjpeg => "mjpeg",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// What it can do, in a line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Mjpeg => {
+                "Motion JPEG, 4:2:0, RFC 2435; follows any frame size; a lost packet costs its rows"
+            }
+            Self::Raw => {
+                "uncompressed 4:2:2, 8 bit, RFC 4175; leaves out whole frames, evenly; a lost packet costs its pixels"
+            }
+        }
+    }
+
+    /// Its name in a session description.
+    pub const fn encoding(self) -> &'static str {
+        match self {
+            Self::Mjpeg => "JPEG",
+            Self::Raw => "raw",
+        }
+    }
+
+    /// The payload type: the static one (RFC 3551 §6), or else the first dynamic one.
+    pub const fn payload_type(self) -> u8 {
+        match self {
+            Self::Mjpeg => 26,
+            Self::Raw => 96,
+        }
+    }
+
+    /// What its packets carry, of pictures of this size.
+    pub fn payload(self, (width, height): (usize, usize)) -> Option<Payload> {
+        match self {
+            Self::Mjpeg => Some(Payload::Jpeg),
+            Self::Raw => Payload::raw(width, height),
+        }
+    }
+
+    /// The size nearest to this one that it can send.
+    pub fn nearest_size(self, (width, height): (usize, usize)) -> (usize, usize) {
+        match self {
+            Self::Mjpeg => (mjpeg::nearest_side(width), mjpeg::nearest_side(height)),
+            Self::Raw => raw::nearest_size(width, height),
+        }
+    }
+
+    /// The sizes that it can send, in words.
+    pub const fn possible_sizes(self) -> &'static str {
+        match self {
+            Self::Mjpeg => mjpeg::POSSIBLE_SIZES,
+            Self::Raw => raw::POSSIBLE_SIZES,
+        }
+    }
+
+    /// A new encoder, for pictures that come every `interval`.
+    pub fn encoder(self, interval: Duration) -> Box<dyn VideoEncoder> {
+        match self {
+            Self::Mjpeg => Box::new(rate_target::Encoder::new()),
+            Self::Raw => Box::new(raw::Encoder::new(interval)),
+        }
+    }
+
+    /// A new decoder.
+    pub fn decoder(self) -> Box<dyn VideoDecoder> {
+        match self {
+            Self::Mjpeg => Box::new(mjpeg::Decoder::new()),
+            Self::Raw => Box::new(raw::Decoder::default()),
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = UnknownCodec;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCodec> {
+        let found = Self::ALL.into_iter().find(|codec| codec.name() == name);
+        found.ok_or(UnknownCodec)
+    }
+}
+
+/// No codec has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCodec;
+
+impl fmt::Display for UnknownCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Codec::ALL.map(Codec::name).join(", ");
+        write!(f, "no such codec; there are {names}")
+    }
+}
+
+impl std::error::Error for UnknownCodec {}
+
+/// Codes the pictures of a stream.
+pub trait VideoEncoder: Send {
+    /// Codes a picture as the path's target asks; `None` if it is to be left out, for the sake of
+    /// those that are sent.
+    ///
+    /// # Errors
+    /// If the codec has no pictures of this size.
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+    ) -> Result<Option<Coded>, PictureSizeError>;
+}
+
+/// A picture that was coded.
+#[derive(Clone, Debug)]
+pub struct Coded {
+    /// What crosses the wire.
+    pub picture: CodedPicture,
+    /// How far its size is from what was asked for and could be reached, as a share of that.
+    pub size_error: f64,
+}
+
+/// A picture of a size that the codec cannot send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PictureSizeError {
+    /// Columns.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// What it could send.
+    pub possible: &'static str,
+}
+
+impl fmt::Display for PictureSizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            width,
+            height,
+            possible,
+        } = self;
+        write!(f, "picture of {width}x{height}: {possible}")
+    }
+}
+
+impl std::error::Error for PictureSizeError {}
+
+/// Decodes the pictures of a stream.
+pub trait VideoDecoder: Send {
+    /// Decodes a picture; what is missing or damaged is concealed.
+    ///
+    /// # Errors
+    /// If nothing of it can be shown. The decoder is then unchanged.
+    fn decode(&mut self, picture: &CodedPicture) -> Result<Decoded, DecodeError>;
+}
+
+/// A decoded picture.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// The picture, in I420.
+    pub picture: Picture,
+    /// Its [parts](CodedPicture::parts) that were missing or damaged and are shown as they were in the
+    /// picture before, or black if there is none of this size.
+    pub concealed: usize,
+}
+
+/// Why a coded picture has no picture at all. Bytes that do not decode only damage their part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The image contradicts itself.
+    Jpeg(mjpeg::DecodeError),
+    /// The samples are not as many as the size says.
+    Raw,
+    /// It is of another codec.
+    OtherCodec,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Jpeg(error) => error.fmt(f),
+            Self::Raw => f.write_str("an uncompressed picture has not the samples of its size"),
+            Self::OtherCodec => f.write_str("a picture of another codec"),
+        }
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_codec_is_found_by_its_name() {
+        for codec in Codec::ALL {
+            assert_eq!(codec.name().parse(), Ok(codec));
+        }
+        let error = "vp9".parse::<Codec>().unwrap_err();
+        assert_eq!(error.to_string(), "no such codec; there are mjpeg, raw");
+    }
+
+    #[test]
+    fn the_nearest_size_is_one_that_can_be_sent() {
+        for codec in Codec::ALL {
+            for size in [(1, 1), (641, 479), (1280, 720), (50_000, 3)] {
+                let (width, height) = codec.nearest_size(size);
+                assert_eq!(codec.nearest_size((width, height)), (width, height));
+                assert!(
+                    codec.payload((width, height)).is_some(),
+                    "{codec} {width}x{height}"
+                );
+            }
+        }
+    }
+}

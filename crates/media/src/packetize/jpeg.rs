@@ -1,109 +1,13 @@
-//! A JPEG frame as RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
-
-use std::fmt;
-use std::time::Duration;
+//! A JPEG image as RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
 
 use evenkeel_rtp::payload::jpeg::{
     JpegHeader, JpegType, MAX_DIMENSION, Restart, Tables, WHOLE_FRAME,
 };
-use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use crate::frame::{EncodedFrame, JpegImage, Sampling};
+use super::PacketizeError;
+use crate::frame::{JpegImage, Sampling};
 use crate::packetize::tables::TableIndex;
-
-/// Why a frame cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketizeError {
-    /// Width or height is 0 or above [`MAX_DIMENSION`].
-    Dimensions {
-        /// Columns.
-        width: u16,
-        /// Rows.
-        height: u16,
-    },
-    /// Not as many intervals as the picture's size and its restart interval make.
-    IntervalCount {
-        /// How many there must be.
-        expected: usize,
-        /// How many there are.
-        found: usize,
-    },
-    /// More intervals than a restart count can number (§3.1.7).
-    TooManyIntervals,
-    /// An interval has no data.
-    MissingInterval {
-        /// Which.
-        index: usize,
-    },
-    /// The scan exceeds the 2^24 bytes that a fragment offset reaches (§3.1.2).
-    TooLarge,
-    /// A packet is too small for the headers and a byte of data.
-    Capacity,
-}
-
-impl fmt::Display for PacketizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dimensions { width, height } => write!(
-                f,
-                "{width}x{height} is not within 1x1 to {MAX_DIMENSION}x{MAX_DIMENSION}"
-            ),
-            Self::IntervalCount { expected, found } => {
-                write!(
-                    f,
-                    "{found} restart intervals where there must be {expected}"
-                )
-            }
-            Self::TooManyIntervals => write!(f, "more than {WHOLE_FRAME} restart intervals"),
-            Self::MissingInterval { index } => write!(f, "restart interval {index} has no data"),
-            Self::TooLarge => write!(f, "the coded frame exceeds 16 MiB"),
-            Self::Capacity => write!(f, "the packet size leaves no room for data"),
-        }
-    }
-}
-
-impl std::error::Error for PacketizeError {}
-
-/// Cuts the frames of one stream into packets.
-#[derive(Clone, Debug)]
-pub struct Packetizer {
-    tables: TableIndex,
-    capacity: usize,
-}
-
-impl Packetizer {
-    /// A packetiser whose payloads, RTP/JPEG headers included, have at most `capacity` bytes.
-    pub fn new(capacity: usize) -> Self {
-        Self {
-            tables: TableIndex::default(),
-            capacity,
-        }
-    }
-
-    /// The largest payload.
-    pub const fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Plans the packets of a frame.
-    ///
-    /// A size that is no multiple of 8 travels rounded up, for RFC 2435 has no other: the MCUs are
-    /// the same, and the receiver's picture shows up to seven columns and rows of the encoder's
-    /// padding.
-    pub fn packetize(&mut self, frame: EncodedFrame) -> Result<PacketizedFrame, PacketizeError> {
-        check(&frame.image)?;
-        let q = self.tables.q(&frame.image.tables);
-        let mut packetized = PacketizedFrame {
-            frame,
-            q,
-            pieces: Vec::new(),
-            payload: Bytes::ZERO,
-        };
-        packetized.plan(self.capacity)?;
-        Ok(packetized)
-    }
-}
 
 fn check(image: &JpegImage) -> Result<(), PacketizeError> {
     let (width, height) = (image.width, image.height);
@@ -148,55 +52,52 @@ struct Piece {
     ends: bool,
 }
 
-/// A coded frame with the plan of its packets. The bytes are put together at departure.
+/// An image with the plan of its packets.
 #[derive(Clone, Debug)]
-pub struct PacketizedFrame {
-    frame: EncodedFrame,
+pub(super) struct JpegPayloads {
+    image: JpegImage,
     q: u8,
     pieces: Vec<Piece>,
-    payload: Bytes,
 }
 
-impl PacketizedFrame {
-    /// How many packets it takes; at least one.
-    pub fn packets(&self) -> usize {
+impl JpegPayloads {
+    /// Plans the packets of an image, whose payloads have at most `capacity` bytes.
+    ///
+    /// A size that is no multiple of 8 travels rounded up, for RFC 2435 has no other: the MCUs are
+    /// the same, and the receiver's picture shows up to seven columns and rows of the encoder's
+    /// padding.
+    pub(super) fn plan(
+        image: JpegImage,
+        tables: &mut TableIndex,
+        capacity: usize,
+    ) -> Result<Self, PacketizeError> {
+        check(&image)?;
+        let q = tables.q(&image.tables);
+        let mut payloads = Self {
+            image,
+            q,
+            pieces: Vec::new(),
+        };
+        payloads.cut(capacity)?;
+        Ok(payloads)
+    }
+
+    /// The coded scan.
+    pub(super) fn size(&self) -> Bytes {
+        self.image.scan_size()
+    }
+
+    pub(super) fn packets(&self) -> usize {
         self.pieces.len()
     }
 
-    /// All payloads together, RTP/JPEG headers included.
-    pub const fn payload(&self) -> Bytes {
-        self.payload
-    }
-
-    /// When its picture was captured.
-    pub const fn captured(&self) -> Instant {
-        self.frame.captured
-    }
-
-    /// Its media timestamp.
-    pub const fn timestamp(&self) -> u32 {
-        self.frame.timestamp
-    }
-
-    /// Its coded scan.
-    pub fn scan_size(&self) -> Bytes {
-        self.frame.image.scan_size()
-    }
-
-    /// How long ago its picture was captured.
-    pub const fn age(&self, now: Instant) -> Duration {
-        now.saturating_since(self.frame.captured)
-    }
-
-    /// The size of payload `index` (below [`packets`](Self::packets)), in bytes.
-    pub fn payload_len(&self, index: usize) -> usize {
+    pub(super) fn payload_len(&self, index: usize) -> usize {
         self.pieces
             .get(index)
             .map_or(0, |piece| self.header_len(piece.offset) + piece.len)
     }
 
-    /// Writes payload `index` (below [`packets`](Self::packets)) to the empty `buf`.
-    pub fn write(&self, index: usize, buf: &mut Vec<u8>) {
+    pub(super) fn write(&self, index: usize, buf: &mut Vec<u8>) {
         let Some(piece) = self.pieces.get(index) else {
             return;
         };
@@ -209,11 +110,12 @@ impl PacketizedFrame {
             Some(header.len()),
             "check() admits what emit() can write"
         );
-        let image = &self.frame.image;
         let mut skip = piece.skip;
         let end = buf.len() + piece.len;
         for interval in piece.first..piece.first + piece.count {
-            let data = image.intervals[interval].as_deref().unwrap_or_default();
+            let data = self.image.intervals[interval]
+                .as_deref()
+                .unwrap_or_default();
             let marker = marker_before(interval);
             let from_marker = skip.min(marker.len());
             buf.extend_from_slice(&marker[from_marker..]);
@@ -226,13 +128,13 @@ impl PacketizedFrame {
     /// Luma and chroma as the quantisation table header has them.
     fn tables(&self) -> [u8; 128] {
         let mut bytes = [0; 128];
-        bytes[..64].copy_from_slice(&self.frame.image.tables.luma);
-        bytes[64..].copy_from_slice(&self.frame.image.tables.chroma);
+        bytes[..64].copy_from_slice(&self.image.tables.luma);
+        bytes[64..].copy_from_slice(&self.image.tables.chroma);
         bytes
     }
 
     fn header<'a>(&self, piece: &Piece, tables: &'a [u8; 128]) -> JpegHeader<'a> {
-        let image = &self.frame.image;
+        let image = &self.image;
         let restart = (image.restart_interval > 0).then_some(Restart {
             interval: image.restart_interval,
             first: piece.skip == 0,
@@ -255,7 +157,7 @@ impl PacketizedFrame {
     }
 
     fn header_len(&self, offset: usize) -> usize {
-        let restart = if self.frame.image.restart_interval > 0 {
+        let restart = if self.image.restart_interval > 0 {
             4
         } else {
             0
@@ -270,13 +172,13 @@ impl PacketizedFrame {
 
     /// The bytes of an interval on the wire, with the marker before it.
     fn interval_len(&self, index: usize) -> usize {
-        let data = self.frame.image.intervals[index].as_ref();
+        let data = self.image.intervals[index].as_ref();
         marker_before(index).len() + data.map_or(0, Vec::len)
     }
 
     /// Greedy: as many whole intervals as fit; one that fits into no packet is cut.
-    fn plan(&mut self, capacity: usize) -> Result<(), PacketizeError> {
-        let intervals = self.frame.image.intervals.len();
+    fn cut(&mut self, capacity: usize) -> Result<(), PacketizeError> {
+        let intervals = self.image.intervals.len();
         let (mut next, mut skip, mut offset) = (0, 0, 0);
         while next < intervals {
             let header = self.header_len(offset);
@@ -309,7 +211,6 @@ impl PacketizedFrame {
                 };
             }
             offset += piece.len;
-            self.payload += Bytes::from(header + piece.len);
             self.pieces.push(piece);
         }
         Ok(())
@@ -339,30 +240,31 @@ mod tests {
     use super::*;
     use crate::frame::QuantTables;
 
-    fn frame(sizes: &[usize]) -> EncodedFrame {
-        EncodedFrame {
-            captured: Instant::ZERO,
-            timestamp: 1,
-            image: JpegImage {
-                width: 64,
-                height: 16,
-                sampling: Sampling::Yuv420,
-                tables: QuantTables {
-                    luma: [9; 64],
-                    chroma: [9; 64],
-                },
-                restart_interval: 1,
-                intervals: sizes.iter().map(|&size| Some(vec![1; size])).collect(),
+    fn image(sizes: &[usize]) -> JpegImage {
+        JpegImage {
+            width: 64,
+            height: 16,
+            sampling: Sampling::Yuv420,
+            tables: QuantTables {
+                luma: [9; 64],
+                chroma: [9; 64],
             },
+            restart_interval: 1,
+            intervals: sizes.iter().map(|&size| Some(vec![1; size])).collect(),
         }
     }
 
-    fn headers(packetizer: &mut Packetizer, frame: EncodedFrame) -> Vec<(u32, Restart, usize)> {
-        let frame = packetizer.packetize(frame).unwrap();
-        (0..frame.packets())
+    fn plan(image: JpegImage, capacity: usize) -> Result<JpegPayloads, PacketizeError> {
+        JpegPayloads::plan(image, &mut TableIndex::default(), capacity)
+    }
+
+    fn headers(sizes: &[usize], capacity: usize) -> Vec<(u32, Restart, usize)> {
+        let payloads = plan(image(sizes), capacity).unwrap();
+        (0..payloads.packets())
             .map(|index| {
                 let mut payload = Vec::new();
-                frame.write(index, &mut payload);
+                payloads.write(index, &mut payload);
+                assert_eq!(payload.len(), payloads.payload_len(index));
                 let (header, data) = JpegHeader::parse(&payload).unwrap();
                 assert_eq!(header.q, 128);
                 assert_eq!(header.tables.is_some(), index == 0);
@@ -380,7 +282,7 @@ mod tests {
             count,
         };
         // The first has 144 bytes of headers, the others 12; intervals but the first have a marker.
-        let sent = headers(&mut Packetizer::new(344), frame(&[100, 98, 700, 20]));
+        let sent = headers(&[100, 98, 700, 20], 344);
         let expected = vec![
             (0, place(0, true, true), 200),
             (200, place(2, true, false), 332),
@@ -392,29 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn the_sizes_add_up() {
-        let frame = Packetizer::new(344)
-            .packetize(frame(&[100, 98, 700, 20]))
-            .unwrap();
-        let payloads: usize = (0..5).map(|index| frame.payload_len(index)).sum();
-        assert_eq!(frame.payload(), Bytes::from(payloads));
-        assert_eq!(
-            frame.payload(),
-            frame.scan_size() + Bytes::new(144 + 4 * 12)
-        );
-        assert_eq!(frame.payload_len(5), 0);
-    }
-
-    #[test]
     fn what_cannot_travel_is_refused_by_name() {
         let refused = |change: fn(&mut JpegImage), capacity| {
-            let mut frame = frame(&[5; 4]);
-            change(&mut frame.image);
-            Packetizer::new(capacity).packetize(frame).unwrap_err()
+            let mut image = image(&[5; 4]);
+            change(&mut image);
+            plan(image, capacity).unwrap_err()
         };
         assert_eq!(
             refused(|image| image.width = 2_041, 1_000).to_string(),
-            "2041x16 is not within 1x1 to 2040x2040"
+            "2041x16 is no size that this payload format can carry"
         );
         assert_eq!(
             refused(|image| image.height = 17, 1_000),

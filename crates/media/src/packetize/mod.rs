@@ -1,4 +1,209 @@
 //! Coded frames as RTP payloads, one file a payload format.
 
-pub mod jpeg;
+mod jpeg;
+mod raw;
 pub mod tables;
+
+use std::fmt;
+use std::time::Duration;
+
+use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+
+use self::jpeg::JpegPayloads;
+use self::raw::RawPayloads;
+use self::tables::TableIndex;
+use crate::frame::{CodedPicture, EncodedFrame};
+
+/// Why a frame cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketizeError {
+    /// Width or height is beyond what the payload format can say.
+    Dimensions {
+        /// Columns.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+    /// Not as many intervals as the picture's size and its restart interval make.
+    IntervalCount {
+        /// How many there must be.
+        expected: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// More intervals than a restart count can number (§3.1.7).
+    TooManyIntervals,
+    /// An interval has no data.
+    MissingInterval {
+        /// Which.
+        index: usize,
+    },
+    /// The scan exceeds the 2^24 bytes that a fragment offset reaches (§3.1.2).
+    TooLarge,
+    /// A packet is too small for the headers and a byte of data.
+    Capacity,
+}
+
+impl fmt::Display for PacketizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dimensions { width, height } => write!(
+                f,
+                "{width}x{height} is no size that this payload format can carry"
+            ),
+            Self::IntervalCount { expected, found } => {
+                write!(
+                    f,
+                    "{found} restart intervals where there must be {expected}"
+                )
+            }
+            Self::TooManyIntervals => write!(f, "more than {WHOLE_FRAME} restart intervals"),
+            Self::MissingInterval { index } => write!(f, "restart interval {index} has no data"),
+            Self::TooLarge => write!(f, "the coded frame exceeds 16 MiB"),
+            Self::Capacity => write!(f, "the packet size leaves no room for data"),
+        }
+    }
+}
+
+impl std::error::Error for PacketizeError {}
+
+/// Cuts the frames of one stream into packets.
+#[derive(Clone, Debug)]
+pub struct Packetizer {
+    tables: TableIndex,
+    capacity: usize,
+}
+
+impl Packetizer {
+    /// A packetiser whose payloads, payload headers included, have at most `capacity` bytes.
+    pub fn new(capacity: usize) -> Self {
+        Self {
+            tables: TableIndex::default(),
+            capacity,
+        }
+    }
+
+    /// The largest payload.
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Plans the packets of a frame.
+    pub fn packetize(&mut self, frame: EncodedFrame) -> Result<PacketizedFrame, PacketizeError> {
+        let payloads = match frame.picture {
+            CodedPicture::Jpeg(image) => {
+                Payloads::Jpeg(JpegPayloads::plan(image, &mut self.tables, self.capacity)?)
+            }
+            CodedPicture::Raw(picture) => Payloads::Raw(RawPayloads::plan(picture, self.capacity)?),
+        };
+        let mut packetized = PacketizedFrame {
+            captured: frame.captured,
+            timestamp: frame.timestamp,
+            payloads,
+            total: Bytes::ZERO,
+        };
+        packetized.total = (0..packetized.packets())
+            .map(|index| Bytes::from(packetized.payload_len(index)))
+            .sum();
+        Ok(packetized)
+    }
+}
+
+/// A coded frame with the plan of its packets. The bytes are put together at departure.
+#[derive(Clone, Debug)]
+pub struct PacketizedFrame {
+    captured: Instant,
+    timestamp: u32,
+    payloads: Payloads,
+    total: Bytes,
+}
+
+#[derive(Clone, Debug)]
+enum Payloads {
+    Jpeg(JpegPayloads),
+    Raw(RawPayloads),
+}
+
+impl PacketizedFrame {
+    /// When its picture was captured.
+    pub const fn captured(&self) -> Instant {
+        self.captured
+    }
+
+    /// Its media timestamp.
+    pub const fn timestamp(&self) -> u32 {
+        self.timestamp
+    }
+
+    /// How long ago its picture was captured.
+    pub const fn age(&self, now: Instant) -> Duration {
+        now.saturating_since(self.captured)
+    }
+
+    /// Its coded bytes ([`CodedPicture::size`]).
+    pub fn size(&self) -> Bytes {
+        match &self.payloads {
+            Payloads::Jpeg(jpeg) => jpeg.size(),
+            Payloads::Raw(raw) => raw.size(),
+        }
+    }
+
+    /// All payloads together, payload headers included.
+    pub const fn payload(&self) -> Bytes {
+        self.total
+    }
+
+    /// How many packets it takes; at least one.
+    pub fn packets(&self) -> usize {
+        match &self.payloads {
+            Payloads::Jpeg(jpeg) => jpeg.packets(),
+            Payloads::Raw(raw) => raw.packets(),
+        }
+    }
+
+    /// The size of payload `index` (below [`packets`](Self::packets)), in bytes.
+    pub fn payload_len(&self, index: usize) -> usize {
+        match &self.payloads {
+            Payloads::Jpeg(jpeg) => jpeg.payload_len(index),
+            Payloads::Raw(raw) => raw.payload_len(index),
+        }
+    }
+
+    /// Writes payload `index` (below [`packets`](Self::packets)) to the empty `buf`. It will travel in
+    /// the packet with this extended sequence number, whose upper half some formats repeat.
+    pub fn write(&self, index: usize, sequence: u32, buf: &mut Vec<u8>) {
+        match &self.payloads {
+            Payloads::Jpeg(jpeg) => jpeg.write(index, buf),
+            Payloads::Raw(raw) => raw.write(index, sequence, buf),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::RawPicture;
+
+    #[test]
+    fn the_sizes_add_up() {
+        let picture = CodedPicture::Raw(RawPicture {
+            width: 100,
+            height: 3,
+            data: vec![0; 600],
+            missing: Vec::new(),
+        });
+        let frame = EncodedFrame {
+            captured: Instant::ZERO,
+            timestamp: 1,
+            picture,
+        };
+        let frame = Packetizer::new(344).packetize(frame).unwrap();
+        let packets = frame.packets();
+        let payloads: usize = (0..packets).map(|index| frame.payload_len(index)).sum();
+        assert_eq!(frame.payload(), Bytes::from(payloads));
+        assert_eq!(frame.size(), Bytes::new(600));
+        assert_eq!(frame.payload_len(packets), 0);
+    }
+}

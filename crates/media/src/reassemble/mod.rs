@@ -1,4 +1,373 @@
-//! Frames from RTP payloads, one file a payload format.
+//! Frames from RTP payloads: the order of packets and frames here, each payload format in its file.
 
 mod chunk;
-pub mod jpeg;
+mod coverage;
+mod jpeg;
+mod payload;
+mod raw;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use evenkeel_rtp::payload::jpeg::{JpegHeader, Tables};
+use evenkeel_rtp::payload::raw::RawPayload;
+use evenkeel_rtp::session::MediaPacket;
+use tfrc::time::Instant;
+
+use self::jpeg::{JpegAssembly, quant_tables};
+pub use self::payload::{MAX_PIXELS, ParameterError, Payload};
+use self::raw::RawAssembly;
+use crate::event::NotShown;
+use crate::frame::{CodedPicture, ReceivedFrame};
+use crate::packetize::tables::TableCache;
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It belongs to this frame, which still lacks something.
+    Partial {
+        /// The extended timestamp of the frame.
+        timestamp: i64,
+    },
+    /// It made this frame whole.
+    Complete {
+        /// The extended timestamp of the frame.
+        timestamp: i64,
+    },
+    /// It was of no use.
+    Refused(Refused),
+}
+
+/// Why a packet was of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Refused {
+    /// Its headers break the payload format.
+    Malformed,
+    /// It contradicts an earlier packet of its frame, or its place lies outside the picture.
+    Inconsistent,
+    /// Its frame has been shown or given up, or the packet came before.
+    Stale,
+    /// Its frame has as many packets or bytes as a frame may have.
+    Oversized,
+}
+
+impl Refused {
+    /// Every kind, in the order of the counters.
+    pub const ALL: [Self; 4] = [
+        Self::Malformed,
+        Self::Inconsistent,
+        Self::Stale,
+        Self::Oversized,
+    ];
+
+    /// The name by which logs and reports show it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Inconsistent => "inconsistent",
+            Self::Stale => "stale",
+            Self::Oversized => "oversized",
+        }
+    }
+}
+
+/// Puts the frames of one stream together.
+///
+/// At most [`MAX_FRAMES`](Self::MAX_FRAMES) frames of [`MAX_BYTES`](Self::MAX_BYTES) in all are
+/// held, whatever arrives; an uncompressed picture has its full size from its first packet on.
+#[derive(Debug)]
+pub struct Reassembler {
+    payload: Payload,
+    /// By extended timestamp.
+    frames: BTreeMap<i64, Assembly>,
+    /// The extended timestamp that the next one is read near.
+    newest: Option<i64>,
+    /// Frames up to this one were taken or given up.
+    released: Option<i64>,
+    /// The highest sequence number of all.
+    highest: u64,
+    tables: TableCache,
+}
+
+impl Reassembler {
+    /// Frames in flight: half a second of reordering at 25 frames a second.
+    pub const MAX_FRAMES: usize = 12;
+    /// Bytes in flight: two pictures of 2040x2040 at 8 bits a pixel.
+    pub const MAX_BYTES: usize = 8 << 20;
+
+    /// A reassembler that has seen nothing.
+    pub fn new(payload: Payload) -> Self {
+        Self {
+            payload,
+            frames: BTreeMap::new(),
+            newest: None,
+            released: None,
+            highest: 0,
+            tables: TableCache::default(),
+        }
+    }
+
+    /// The timestamp as it stands on an axis that does not wrap, near the newest one seen.
+    pub fn extend(&self, timestamp: u32) -> i64 {
+        match self.newest {
+            Some(newest) => newest + i64::from(timestamp.wrapping_sub(newest as u32) as i32),
+            None => i64::from(timestamp),
+        }
+    }
+
+    /// Takes a packet. The second value is the frame that had to leave for it, if one had to.
+    pub fn push(&mut self, packet: &MediaPacket<'_>) -> (Pushed, Option<i64>) {
+        let Some(part) = Part::parse(self.payload, packet.payload) else {
+            return (Pushed::Refused(Refused::Malformed), None);
+        };
+        let timestamp = self.extend(packet.timestamp);
+        if self.released.is_some_and(|released| timestamp <= released) {
+            return (Pushed::Refused(Refused::Stale), None);
+        }
+        if let Part::Jpeg { header, .. } = &part
+            && let Some(Tables::InBand(bytes)) = header.tables
+        {
+            self.tables.learn(header.q, &quant_tables(bytes));
+        }
+        self.newest = self.newest.max(Some(timestamp));
+        self.highest = self.highest.max(packet.sequence);
+        let frame = self
+            .frames
+            .entry(timestamp)
+            .or_insert_with(|| Assembly::new(&part, packet));
+        let was_complete = frame.is_complete();
+        if let Err(reason) = frame.push(&part, packet, &self.tables) {
+            return (Pushed::Refused(reason), self.make_room());
+        }
+        let pushed = if frame.is_complete() && !was_complete {
+            Pushed::Complete { timestamp }
+        } else {
+            Pushed::Partial { timestamp }
+        };
+        (pushed, self.make_room())
+    }
+
+    /// The frames in flight, oldest first.
+    pub fn frames(&self) -> impl Iterator<Item = InFlight> + '_ {
+        self.frames.iter().map(|(&timestamp, frame)| InFlight {
+            timestamp,
+            complete: frame.is_complete(),
+            settled: frame.is_complete() || self.is_settled(timestamp, frame),
+            ended: frame.marker.is_some(),
+            last_arrival: frame.last_arrival,
+        })
+    }
+
+    /// Takes a frame out. Later packets of it, and of older frames, are stale.
+    pub fn take(
+        &mut self,
+        timestamp: i64,
+        now: Instant,
+    ) -> Option<Result<ReceivedFrame, NotShown>> {
+        let frame = self.frames.remove(&timestamp)?;
+        self.released = self.released.max(Some(timestamp));
+        Some(frame.finish(now))
+    }
+
+    /// Forgets every frame, but not the tables, which hold for the life of the stream.
+    pub fn reset(&mut self) {
+        self.frames.clear();
+        self.newest = None;
+        self.released = None;
+        self.highest = 0;
+    }
+
+    /// True if nothing that is missing is still expected: [`REORDERING`] packets with higher numbers
+    /// have overtaken it.
+    fn is_settled(&self, timestamp: i64, frame: &Assembly) -> bool {
+        let newer = self.newest.is_some_and(|newest| newest > timestamp);
+        let Some(missing) = frame.last_missing() else {
+            return false;
+        };
+        (frame.marker.is_some() || newer) && self.highest >= missing.saturating_add(REORDERING)
+    }
+
+    /// Gives up the oldest frame while there are too many, or too large ones.
+    fn make_room(&mut self) -> Option<i64> {
+        let bytes: usize = self.frames.values().map(|frame| frame.bytes).sum();
+        if self.frames.len() <= Self::MAX_FRAMES && bytes <= Self::MAX_BYTES {
+            return None;
+        }
+        let (timestamp, _) = self.frames.pop_first()?;
+        self.released = self.released.max(Some(timestamp));
+        Some(timestamp)
+    }
+}
+
+/// A packet is lost once this many with higher numbers have come (RFC 5348 §5.1: NDUPACK).
+const REORDERING: u64 = 3;
+
+/// The most that one frame may hold. One packet more brings both frames and bytes back under
+/// [`Reassembler::MAX_BYTES`] when the oldest leaves.
+const MAX_FRAME_BYTES: usize = Reassembler::MAX_BYTES / 2;
+
+/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, 1,012 bytes in each.
+const MAX_FRAME_PACKETS: usize = 16_384;
+
+/// The state of a frame that has not been taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// Its extended timestamp.
+    pub timestamp: i64,
+    /// All of it is there.
+    pub complete: bool,
+    /// It is complete, or what is missing is not expected any more.
+    pub settled: bool,
+    /// Its last packet arrived.
+    pub ended: bool,
+    /// When a packet of it arrived last.
+    pub last_arrival: Instant,
+}
+
+/// One frame being put together.
+#[derive(Debug)]
+struct Assembly {
+    content: Content,
+    /// The timestamp as the packets carry it.
+    wire_timestamp: u32,
+    /// What came, by sequence number.
+    sequences: Vec<u64>,
+    /// The sequence number of the last packet.
+    marker: Option<u64>,
+    /// What was stored of the packets' data.
+    bytes: usize,
+    last_arrival: Instant,
+}
+
+#[derive(Debug)]
+enum Content {
+    Jpeg(Box<JpegAssembly>),
+    Raw(RawAssembly),
+}
+
+/// What one packet holds.
+enum Part<'a> {
+    Jpeg {
+        header: JpegHeader<'a>,
+        data: &'a [u8],
+    },
+    Raw {
+        payload: RawPayload<'a>,
+        size: (u16, u16),
+    },
+}
+
+impl<'a> Part<'a> {
+    fn parse(payload: Payload, bytes: &'a [u8]) -> Option<Self> {
+        Some(match payload {
+            Payload::Jpeg => {
+                let (header, data) = JpegHeader::parse(bytes).ok()?;
+                Self::Jpeg { header, data }
+            }
+            Payload::Raw { width, height } => Self::Raw {
+                payload: RawPayload::parse(bytes).ok()?,
+                size: (width, height),
+            },
+        })
+    }
+
+    /// The bytes that storing it takes: none in a picture that has its place for all of them.
+    fn stored(&self) -> usize {
+        match self {
+            Self::Jpeg { data, .. } => data.len(),
+            Self::Raw { .. } => 0,
+        }
+    }
+}
+
+impl Assembly {
+    fn new(part: &Part<'_>, packet: &MediaPacket<'_>) -> Self {
+        let content = match part {
+            Part::Jpeg { header, .. } => Content::Jpeg(Box::new(JpegAssembly::new(header))),
+            Part::Raw { size, .. } => Content::Raw(RawAssembly::new(size.0, size.1)),
+        };
+        Self {
+            content,
+            wire_timestamp: packet.timestamp,
+            sequences: Vec::new(),
+            marker: None,
+            bytes: 0,
+            last_arrival: packet.arrival,
+        }
+    }
+
+    fn push(
+        &mut self,
+        part: &Part<'_>,
+        packet: &MediaPacket<'_>,
+        tables: &TableCache,
+    ) -> Result<(), Refused> {
+        if let (Content::Jpeg(image), Part::Jpeg { header, .. }) = (&self.content, part)
+            && !image.matches(header)
+        {
+            return Err(Refused::Inconsistent);
+        }
+        let Err(place) = self.sequences.binary_search(&packet.sequence) else {
+            return Err(Refused::Stale);
+        };
+        if self.bytes + part.stored() > MAX_FRAME_BYTES || self.sequences.len() == MAX_FRAME_PACKETS
+        {
+            return Err(Refused::Oversized);
+        }
+        self.sequences.insert(place, packet.sequence);
+        self.bytes += part.stored();
+        self.last_arrival = self.last_arrival.max(packet.arrival);
+        if packet.marker {
+            self.marker = Some(packet.sequence);
+        }
+        match (&mut self.content, part) {
+            (Content::Jpeg(image), Part::Jpeg { header, data }) => {
+                image.push(header, data, packet, tables)
+            }
+            (Content::Raw(picture), Part::Raw { payload, .. }) => picture.push(payload),
+            // A stream has one payload format.
+            _ => Err(Refused::Inconsistent),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        match &self.content {
+            Content::Jpeg(image) => image.is_complete(),
+            Content::Raw(picture) => picture.is_complete(),
+        }
+    }
+
+    /// The highest sequence number that seems to be missing from the frame.
+    fn last_missing(&self) -> Option<u64> {
+        let (&lowest, &highest) = (self.sequences.first()?, self.sequences.last()?);
+        if self.marker.is_none() {
+            return Some(highest.saturating_add(1));
+        }
+        let gap = self
+            .sequences
+            .windows(2)
+            .rev()
+            .find(|pair| pair[1] - pair[0] > 1)
+            .map(|pair| pair[1] - 1);
+        // Without a hole inside, what is missing came before.
+        Some(gap.unwrap_or(lowest.saturating_sub(1)))
+    }
+
+    fn finish(self, now: Instant) -> Result<ReceivedFrame, NotShown> {
+        let completed = if self.is_complete() {
+            self.last_arrival
+        } else {
+            now
+        };
+        let picture = match self.content {
+            Content::Jpeg(image) => CodedPicture::Jpeg(image.finish()?),
+            Content::Raw(picture) => CodedPicture::Raw(picture.finish()?),
+        };
+        Ok(ReceivedFrame {
+            timestamp: self.wire_timestamp,
+            completed,
+            picture,
+        })
+    }
+}

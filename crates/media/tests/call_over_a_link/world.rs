@@ -7,9 +7,12 @@ use std::time::Duration;
 use evenkeel_link::{Link, LinkConfig, Loss, QueueLimit};
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::event::EventKind;
-use evenkeel_media::frame::{EncodedFrame, JpegImage, QuantTables, ReceivedFrame, Sampling};
+use evenkeel_media::frame::{
+    CodedPicture, EncodedFrame, JpegImage, QuantTables, ReceivedFrame, Sampling,
+};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::quality::percentile;
+use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
@@ -155,7 +158,12 @@ impl Studio {
             ((end == End::Receiver) == (index == 1)).then_some((from, until))
         });
         Self {
-            call: Call::new(Instant::ZERO, config, PolicyConfig::new(interval)),
+            call: Call::new(
+                Instant::ZERO,
+                config,
+                PolicyConfig::new(interval),
+                Payload::Jpeg,
+            ),
             captured: 0,
             next_capture: Instant::ZERO + interval,
             coding: None,
@@ -193,7 +201,7 @@ impl Studio {
                     let frame = EncodedFrame {
                         captured: now,
                         timestamp: media_time(now, 90_000),
-                        image: picture(number, size as usize, &mut self.random),
+                        picture: picture(number, size as usize, &mut self.random).into(),
                     };
                     self.coding = Some((now + ENCODING, frame));
                 }
@@ -204,7 +212,7 @@ impl Studio {
 
     fn drive_display(&mut self, now: Instant) {
         while let Some(frame) = self.call.poll_frame(now) {
-            let damaged = !frame.image.is_whole();
+            let damaged = !frame.picture.is_whole();
             self.seen.shown.push((now, number(&frame), damaged));
         }
         while let Some(event) = self.call.poll_event() {
@@ -255,8 +263,10 @@ fn picture(number: u32, size: usize, random: &mut Random) -> JpegImage {
 }
 
 fn number(frame: &ReceivedFrame) -> u32 {
-    let data = frame
-        .image
+    let CodedPicture::Jpeg(image) = &frame.picture else {
+        panic!("an image was sent");
+    };
+    let data = image
         .intervals
         .iter()
         .flatten()

@@ -54,6 +54,8 @@ pub struct Description {
     pub encoding: String,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,
+    /// What else the encoding has to say (`fmtp`); a line break in it is written as a space.
+    pub parameters: Option<String>,
     /// The identifier of the `rtt-sendts` header extension, if it is sent.
     pub extension_id: Option<u8>,
     /// `rtcp-fb` names TFRC's feedback.
@@ -87,6 +89,7 @@ impl Description {
             payload_type,
             encoding: "JPEG".into(),
             clock_rate: 90_000,
+            parameters: None,
             extension_id: Some(crate::session::Config::EXTENSION_ID),
             tfrc: true,
             reduced_size: true,
@@ -132,7 +135,8 @@ impl std::error::Error for SdpError {}
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (origin, address) = (Address(self.origin), Address(self.address));
-        let name = self.name.replace(['\r', '\n', '\0'], " ");
+        let line = |text: &str| text.replace(['\r', '\n', '\0'], " ");
+        let name = line(&self.name);
         let payload_type = self.payload_type;
         write!(f, "v=0\r\no=- {0} {0} {origin}\r\n", self.session_id)?;
         // RFC 8866 §5.3: a session without a name is called "-".
@@ -158,6 +162,9 @@ impl fmt::Display for Description {
         }
         let (encoding, clock_rate) = (&self.encoding, self.clock_rate);
         write!(f, "a=rtpmap:{payload_type} {encoding}/{clock_rate}\r\n")?;
+        if let Some(parameters) = &self.parameters {
+            write!(f, "a=fmtp:{payload_type} {}\r\n", line(parameters))?;
+        }
         if let Some(id) = self.extension_id {
             write!(f, "a=extmap:{id} {}\r\n", RttSendTs::URI)?;
         }
@@ -280,6 +287,7 @@ mod tests {
             (session_id, v4, v6, port) in any::<(u64, u32, u128, u16)>(),
             (payload_type, clock_rate) in (96..128u8, 1..=u32::MAX),
             (name, encoding) in ("[a-zA-Z0-9 ]{1,20}", "[A-Za-z0-9-]{1,12}"),
+            parameters in proptest::option::of("[a-z0-9=:;]{1,30}"),
             extension_id in proptest::option::of(1..=14u8),
             (avpf, tfrc, reduced_size, mux) in any::<(bool, bool, bool, bool)>(),
             frame_rate in proptest::option::of(0.01..1_000.0f64),
@@ -297,6 +305,7 @@ mod tests {
                 payload_type,
                 encoding,
                 clock_rate,
+                parameters,
                 extension_id,
                 tfrc: tfrc && avpf,
                 reduced_size: reduced_size && avpf,

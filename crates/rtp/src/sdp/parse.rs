@@ -51,6 +51,7 @@ struct Parser {
     address: Option<IpAddr>,
     media: Option<(u16, Profile, u8)>,
     map: Option<(String, u32)>,
+    parameters: Option<String>,
     extension_id: Option<u8>,
     tfrc: bool,
     reduced_size: bool,
@@ -125,6 +126,12 @@ impl Parser {
                     self.map = Some(encoding(map).ok_or("rtpmap")?);
                 }
             }
+            "fmtp" => {
+                let (number, parameters) = value.split_once(' ').ok_or("fmtp")?;
+                if is_ours(number) {
+                    self.parameters = Some(parameters.to_owned());
+                }
+            }
             "extmap" => {
                 let (id, uri) = value.split_once(' ').ok_or("extmap")?;
                 if uri.split(' ').next() == Some(RttSendTs::URI) {
@@ -172,6 +179,7 @@ impl Parser {
             payload_type,
             encoding,
             clock_rate,
+            parameters: self.parameters,
             extension_id: self.extension_id,
             tfrc: self.tfrc && has_feedback,
             reduced_size: self.reduced_size && has_feedback,

@@ -37,6 +37,12 @@ impl Session {
         outbound.packet_size().saturating_sub(MEDIA_HEADERS)
     }
 
+    /// The extended sequence number that the next media packet will have; 0 for a session that only
+    /// receives.
+    pub fn next_sequence(&self) -> u32 {
+        self.outbound.as_ref().map_or(0, Outbound::sequence)
+    }
+
     /// Writes a media packet around `payload` that departs at `now`. `None` if
     /// [`next_departure`](Self::next_departure) does not allow it, if the payload exceeds
     /// [`payload_capacity`](Self::payload_capacity) or if `buf` is too small.

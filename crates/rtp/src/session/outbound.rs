@@ -37,7 +37,8 @@ pub(super) struct Outbound {
     control: Control,
     /// What was sent, where p is computed here.
     departures: Option<Box<Departures<IN_FLIGHT>>>,
-    sequence: u16,
+    /// That of the next packet, extended: its lower half is RTP's.
+    sequence: u32,
     timestamp_offset: u32,
     packets: u32,
     payload_bytes: u32,
@@ -61,7 +62,7 @@ impl Outbound {
         Self {
             control,
             departures: None,
-            sequence: random.next_u32() as u16,
+            sequence: random.next_u32() & 0xffff,
             timestamp_offset: random.next_u32(),
             packets: 0,
             payload_bytes: 0,
@@ -110,12 +111,17 @@ impl Outbound {
         })
     }
 
+    /// The extended sequence number of the next packet.
+    pub(super) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
     /// The header of the next packet.
     pub(super) fn header(&self, ssrc: u32, timestamp: u32, marker: bool) -> RtpHeader {
         RtpHeader {
             payload_type: self.config.payload_type,
             marker,
-            sequence: self.sequence,
+            sequence: self.sequence as u16,
             timestamp: self.offset(timestamp),
             ssrc,
         }

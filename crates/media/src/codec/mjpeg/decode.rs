@@ -6,22 +6,13 @@ use super::bits::{BitReader, BlockDecoder, CHROMA, Damaged, LUMA};
 use super::dct::{self, AAN, Block};
 use super::encode::{MAX_SIDE, chunk};
 use super::tables::ZIGZAG;
-use crate::frame::{JpegImage, Picture, Sampling};
+use crate::codec::{self, Decoded, VideoDecoder};
+use crate::frame::{CodedPicture, JpegImage, Picture, Sampling};
 
 /// Decodes a stream of images; remembers the last picture for concealment.
 #[derive(Debug, Default)]
 pub struct Decoder {
     previous: Option<Picture>,
-}
-
-/// A decoded picture.
-#[derive(Clone, Debug)]
-pub struct Decoded {
-    /// The picture, in I420.
-    pub picture: Picture,
-    /// Intervals that were missing or damaged and are shown as they were in the picture before, or
-    /// black if there is none of this size.
-    pub concealed: usize,
 }
 
 /// Why an image has no picture at all. Bytes that do not decode only damage their interval.
@@ -113,6 +104,15 @@ impl Decoder {
             picture: canvas.picture,
             concealed,
         })
+    }
+}
+
+impl VideoDecoder for Decoder {
+    fn decode(&mut self, picture: &CodedPicture) -> Result<Decoded, codec::DecodeError> {
+        match picture {
+            CodedPicture::Jpeg(image) => self.decode(image).map_err(codec::DecodeError::Jpeg),
+            CodedPicture::Raw(_) => Err(codec::DecodeError::OtherCodec),
+        }
     }
 }
 

@@ -1,12 +1,11 @@
 //! From coefficients to restart intervals.
 
-use core::fmt;
-
 use tfrc::units::Bytes;
 
 use super::coefficients::Coefficients;
 use super::entropy::IntervalCoder;
 use super::tables::Scale;
+use crate::codec::PictureSizeError;
 use crate::frame::{JpegImage, Picture, Sampling};
 
 /// The largest side that RFC 2435 §3.1.5 can state.
@@ -31,7 +30,7 @@ pub fn restart_interval_for(width: usize) -> u16 {
 /// # Errors
 /// If the picture is larger than RFC 2435 can carry.
 pub fn encode(picture: &Picture, scale: Scale) -> Result<JpegImage, PictureSizeError> {
-    PictureSizeError::check(picture)?;
+    check_size(picture)?;
     let mut coefficients = Coefficients::default();
     coefficients.transform(picture);
     let mut scan = Scan::default();
@@ -109,38 +108,34 @@ pub(super) fn chunk(restart_interval: u16) -> usize {
     }
 }
 
-/// A picture that RFC 2435 cannot carry: a side is zero or above 2040.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PictureSizeError {
-    /// Columns.
-    pub width: usize,
-    /// Rows.
-    pub height: usize,
+/// What `PictureSizeError` says.
+pub(in crate::codec) const POSSIBLE_SIZES: &str =
+    "JPEG over RTP has sides that are multiples of 8, up to 2040";
+
+/// Refuses what RFC 2435 cannot carry: a side that is zero or above 2040.
+pub(crate) fn check_size(picture: &Picture) -> Result<(), PictureSizeError> {
+    let (width, height) = (picture.width(), picture.height());
+    let possible = 1..=usize::from(MAX_SIDE);
+    if possible.contains(&width) && possible.contains(&height) {
+        return Ok(());
+    }
+    Err(PictureSizeError {
+        width,
+        height,
+        possible: POSSIBLE_SIZES,
+    })
 }
 
-impl PictureSizeError {
-    pub(crate) fn check(picture: &Picture) -> Result<(), Self> {
-        let (width, height) = (picture.width(), picture.height());
-        let possible = 1..=usize::from(MAX_SIDE);
-        if possible.contains(&width) && possible.contains(&height) {
-            Ok(())
-        } else {
-            Err(Self { width, height })
-        }
+/// The side nearest to this one that RFC 2435 §3.1.5 can say: blocks of 8, counted in one byte. A side
+/// that has to change has 16 at least.
+pub(in crate::codec) fn nearest_side(side: usize) -> usize {
+    let largest = usize::from(MAX_SIDE);
+    if side.is_multiple_of(8) && side <= largest {
+        side
+    } else {
+        ((side.min(largest) + 4) / 8 * 8).max(16)
     }
 }
-
-impl fmt::Display for PictureSizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { width, height } = self;
-        write!(
-            f,
-            "picture of {width}x{height}: JPEG over RTP has 1x1 to 2040x2040"
-        )
-    }
-}
-
-impl core::error::Error for PictureSizeError {}
 
 #[cfg(test)]
 mod tests {

@@ -26,6 +26,8 @@ pub mod jfif;
 mod tables;
 
 pub use coefficients::Coefficients;
-pub use decode::{DecodeError, Decoded, Decoder};
-pub use encode::{PictureSizeError, Scan, encode, restart_interval_for};
+pub use decode::{DecodeError, Decoder};
+pub(crate) use encode::check_size;
+pub(in crate::codec) use encode::{POSSIBLE_SIZES, nearest_side};
+pub use encode::{Scan, encode, restart_interval_for};
 pub use tables::{Scale, rfc2435_tables};

@@ -1,6 +1,7 @@
 use super::*;
-use crate::frame::EncodedFrame;
-use crate::packetize::jpeg::Packetizer;
+use crate::frame::{EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
+use crate::packetize::Packetizer;
+use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
 use proptest::prelude::*;
 
 /// A packet as the network carries it.
@@ -13,7 +14,7 @@ struct Packet {
 }
 
 impl Packet {
-    fn push(&self, reassembler: &mut JpegReassembler) -> Pushed {
+    fn push(&self, reassembler: &mut Reassembler) -> Pushed {
         let packet = MediaPacket {
             sequence: self.sequence,
             timestamp: self.timestamp,
@@ -24,6 +25,13 @@ impl Packet {
             rtt: None,
         };
         reassembler.push(&packet).0
+    }
+}
+
+fn jpeg(frame: &ReceivedFrame) -> &JpegImage {
+    match &frame.picture {
+        CodedPicture::Jpeg(image) => image,
+        CodedPicture::Raw(_) => unreachable!("nothing else was sent"),
     }
 }
 
@@ -46,20 +54,20 @@ fn image(sizes: &[usize], tables: u8) -> JpegImage {
 /// The packets of an image; sequence numbers begin at `sequence`.
 fn packets(
     packetizer: &mut Packetizer,
-    image: JpegImage,
+    picture: impl Into<CodedPicture>,
     timestamp: u32,
     sequence: u64,
 ) -> Vec<Packet> {
     let frame = EncodedFrame {
         captured: Instant::ZERO,
         timestamp,
-        image,
+        picture: picture.into(),
     };
     let frame = packetizer.packetize(frame).expect("well formed");
     (0..frame.packets())
         .map(|index| {
             let mut payload = Vec::new();
-            frame.write(index, &mut payload);
+            frame.write(index, 0, &mut payload);
             assert_eq!(payload.len(), frame.payload_len(index));
             assert!(payload.len() <= packetizer.capacity());
             Packet {
@@ -72,7 +80,7 @@ fn packets(
         .collect()
 }
 
-fn take(reassembler: &mut JpegReassembler) -> Option<Result<ReceivedFrame, NotShown>> {
+fn take(reassembler: &mut Reassembler) -> Option<Result<ReceivedFrame, NotShown>> {
     let timestamp = reassembler.frames().next()?.timestamp;
     reassembler.take(timestamp, Instant::from_secs(9))
 }
@@ -82,18 +90,18 @@ fn a_lost_packet_costs_its_own_intervals() {
     let image = image(&[100; 8], 3);
     let sent = packets(&mut Packetizer::new(400), image.clone(), 90, 7);
     assert_eq!(sent.len(), 3);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     sent[0].push(&mut reassembler);
     sent[2].push(&mut reassembler);
     let received = take(&mut reassembler).unwrap().unwrap();
     assert_eq!(received.timestamp, 90);
     assert_eq!(received.completed, Instant::from_secs(9));
     let missing: Vec<usize> = (0..8)
-        .filter(|&i| received.image.intervals[i].is_none())
+        .filter(|&i| jpeg(&received).intervals[i].is_none())
         .collect();
     assert_eq!(missing, [2, 3, 4]);
-    assert_eq!(received.image.intervals[7], image.intervals[7]);
-    assert_eq!(received.image.tables, image.tables);
+    assert_eq!(jpeg(&received).intervals[7], image.intervals[7]);
+    assert_eq!(jpeg(&received).tables, image.tables);
 }
 
 #[test]
@@ -101,7 +109,7 @@ fn an_interval_larger_than_a_packet_needs_all_its_fragments() {
     let image = image(&[50, 900, 50, 50], 3);
     let sent = packets(&mut Packetizer::new(400), image.clone(), 0, 0);
     assert_eq!(sent.len(), 5);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     for index in [4, 2, 0, 3] {
         assert!(matches!(
             sent[index].push(&mut reassembler),
@@ -112,23 +120,23 @@ fn an_interval_larger_than_a_packet_needs_all_its_fragments() {
         sent[1].push(&mut reassembler),
         Pushed::Complete { .. }
     ));
-    assert_eq!(take(&mut reassembler).unwrap().unwrap().image, image);
+    assert_eq!(jpeg(&take(&mut reassembler).unwrap().unwrap()), &image);
 }
 
 #[test]
 fn tables_once_seen_outlive_the_packet_that_carries_them() {
     let mut packetizer = Packetizer::new(400);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     let first = packets(&mut packetizer, image(&[100; 8], 3), 0, 0);
     let second = packets(&mut packetizer, image(&[100; 8], 3), 90, 3);
     let third = packets(&mut packetizer, image(&[100; 8], 4), 180, 6);
     for packet in first.iter().chain(&second[1..]).chain(&third[1..]) {
         packet.push(&mut reassembler);
     }
-    assert!(take(&mut reassembler).unwrap().unwrap().image.is_whole());
+    assert!(jpeg(&take(&mut reassembler).unwrap().unwrap()).is_whole());
     let damaged = take(&mut reassembler).unwrap().unwrap();
-    assert_eq!(damaged.image.tables.luma, [3; 64]);
-    assert!(damaged.image.intervals[0].is_none());
+    assert_eq!(jpeg(&damaged).tables.luma, [3; 64]);
+    assert!(jpeg(&damaged).intervals[0].is_none());
     assert!(matches!(
         take(&mut reassembler),
         Some(Err(NotShown::NoTables))
@@ -140,11 +148,11 @@ fn an_image_in_one_piece_is_read_whole() {
     let mut whole = image(&[1_000], 3);
     whole.restart_interval = 0;
     let sent = packets(&mut Packetizer::new(400), whole.clone(), 0, 0);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     for packet in sent.iter().rev() {
         packet.push(&mut reassembler);
     }
-    assert_eq!(take(&mut reassembler).unwrap().unwrap().image, whole);
+    assert_eq!(jpeg(&take(&mut reassembler).unwrap().unwrap()), &whole);
 }
 
 #[test]
@@ -153,7 +161,7 @@ fn packets_that_are_not_aligned_with_intervals_are_read_whole() {
     let mut sent = packets(&mut Packetizer::new(2_000), image.clone(), 0, 0);
     let one = sent.pop().unwrap();
     let (header, data) = JpegHeader::parse(&one.payload).unwrap();
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     let mut offset = 0;
     for (sequence, part) in data.chunks(130).enumerate() {
         let restart = header.restart.map(|restart| Restart {
@@ -178,7 +186,7 @@ fn packets_that_are_not_aligned_with_intervals_are_read_whole() {
         };
         packet.push(&mut reassembler);
     }
-    assert_eq!(take(&mut reassembler).unwrap().unwrap().image, image);
+    assert_eq!(jpeg(&take(&mut reassembler).unwrap().unwrap()), &image);
 }
 
 #[test]
@@ -186,9 +194,10 @@ fn odd_sizes_travel_rounded_up() {
     let mut odd = image(&[100; 8], 3);
     (odd.width, odd.height) = (121, 57);
     let sent = packets(&mut Packetizer::new(2_000), odd.clone(), 0, 0);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     sent[0].push(&mut reassembler);
-    let received = take(&mut reassembler).unwrap().unwrap().image;
+    let received = take(&mut reassembler).unwrap().unwrap();
+    let received = jpeg(&received);
     assert_eq!((received.width, received.height), (128, 64));
     assert_eq!(received.intervals, odd.intervals);
 }
@@ -199,7 +208,7 @@ fn a_hole_settles_when_three_packets_have_overtaken_it_and_the_frame_has_ended()
     let mut sent = packets(&mut packetizer, image(&[100; 8], 3), 0, 0);
     assert_eq!(sent.len(), 4);
     sent.extend(packets(&mut packetizer, image(&[100; 8], 3), 3_600, 4));
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     let mut settled = Vec::new();
     for packet in sent.iter().filter(|packet| packet.sequence != 2) {
         packet.push(&mut reassembler);
@@ -214,7 +223,7 @@ fn a_hole_settles_when_three_packets_have_overtaken_it_and_the_frame_has_ended()
 #[test]
 fn what_contradicts_its_frame_is_refused() {
     let sent = packets(&mut Packetizer::new(400), image(&[100; 8], 3), 0, 0);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     sent[0].push(&mut reassembler);
     assert_eq!(
         sent[0].push(&mut reassembler),
@@ -246,7 +255,7 @@ fn what_contradicts_its_frame_is_refused() {
 #[test]
 fn the_timestamp_wraps_without_notice() {
     let mut packetizer = Packetizer::new(2_000);
-    let mut reassembler = JpegReassembler::new();
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
     for (sequence, timestamp) in [(0, u32::MAX - 10), (1, 20)] {
         packets(&mut packetizer, image(&[10; 8], 3), timestamp, sequence)[0].push(&mut reassembler);
     }
@@ -272,11 +281,12 @@ proptest! {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             sent.swap(i, (random >> 33) as usize % (i + 1));
         }
-        let mut reassembler = JpegReassembler::new();
+        let mut reassembler = Reassembler::new(Payload::Jpeg);
         for packet in sent.iter().chain(&sent) {
             packet.push(&mut reassembler);
         }
-        prop_assert_eq!(take(&mut reassembler).unwrap().unwrap().image, image);
+        let received = take(&mut reassembler).unwrap().unwrap();
+        prop_assert_eq!(jpeg(&received), &image);
     }
 
     /// Every interval is whole and right, or missing.
@@ -288,12 +298,12 @@ proptest! {
     ) {
         let image = image(&sizes, 5);
         let sent = packets(&mut Packetizer::new(capacity), image.clone(), 0, 0);
-        let mut reassembler = JpegReassembler::new();
+        let mut reassembler = Reassembler::new(Payload::Jpeg);
         for packet in sent.iter().filter(|packet| lost >> (packet.sequence % 64) & 1 == 0) {
             packet.push(&mut reassembler);
         }
         if let Some(Ok(received)) = take(&mut reassembler) {
-            for (got, sent) in received.image.intervals.iter().zip(&image.intervals) {
+            for (got, sent) in jpeg(&received).intervals.iter().zip(&image.intervals) {
                 prop_assert!(got.is_none() || got == sent);
             }
         }
@@ -306,19 +316,19 @@ proptest! {
             0..200,
         ),
     ) {
-        let mut reassembler = JpegReassembler::new();
+        let mut reassembler = Reassembler::new(Payload::Jpeg);
         for (sequence, step, marker, payload) in packets {
             let packet = Packet { sequence, timestamp: step * 1_000, marker, payload };
             packet.push(&mut reassembler);
-            prop_assert!(reassembler.frames().count() <= JpegReassembler::MAX_FRAMES);
+            prop_assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         }
         while let Some(frame) = take(&mut reassembler) {
             if let Ok(frame) = frame {
-                let expected = match frame.image.restart_interval {
+                let expected = match jpeg(&frame).restart_interval {
                     0 => 1,
-                    mcus => frame.image.mcus().div_ceil(usize::from(mcus)),
+                    mcus => jpeg(&frame).mcus().div_ceil(usize::from(mcus)),
                 };
-                prop_assert_eq!(frame.image.intervals.len(), expected);
+                prop_assert_eq!(jpeg(&frame).intervals.len(), expected);
             }
         }
     }
@@ -344,4 +354,68 @@ fn hostile_payload() -> impl Strategy<Value = Vec<u8>> {
         payload.extend(data);
         payload
     })
+}
+
+/// 20x6: six lines of 40 bytes, in packets of one line each.
+fn raw_packets() -> (RawPicture, Vec<Packet>) {
+    let picture = RawPicture {
+        width: 20,
+        height: 6,
+        data: (0..240).collect(),
+        missing: Vec::new(),
+    };
+    let coded = CodedPicture::Raw(picture.clone());
+    (picture, packets(&mut Packetizer::new(50), coded, 90, 7))
+}
+
+const RAW: Payload = Payload::Raw {
+    width: 20,
+    height: 6,
+};
+
+#[test]
+fn an_uncompressed_picture_comes_together_in_any_order() {
+    let (picture, sent) = raw_packets();
+    assert_eq!(sent.len(), 6);
+    let mut reassembler = Reassembler::new(RAW);
+    for index in [5, 0, 3, 3, 1, 4] {
+        sent[index].push(&mut reassembler);
+    }
+    assert_eq!(
+        sent[2].push(&mut reassembler),
+        Pushed::Complete { timestamp: 90 }
+    );
+    let received = take(&mut reassembler).unwrap().unwrap();
+    assert_eq!(received.picture, CodedPicture::Raw(picture));
+}
+
+#[test]
+fn a_lost_packet_costs_its_own_pixels() {
+    let (_, sent) = raw_packets();
+    let mut reassembler = Reassembler::new(RAW);
+    for index in [0, 1, 3, 5] {
+        sent[index].push(&mut reassembler);
+    }
+    let received = take(&mut reassembler).unwrap().unwrap().picture;
+    assert_eq!(received.parts().missing, 2);
+    let CodedPicture::Raw(received) = received else {
+        panic!("nothing else was sent");
+    };
+    assert_eq!(received.missing, [80..120, 160..200]);
+}
+
+#[test]
+fn pixels_outside_the_picture_are_refused() {
+    let (_, sent) = raw_packets();
+    for (place, value) in [(5, 6), (7, 2), (3, 38), (4, 0x80)] {
+        let mut packet = sent[0].clone();
+        packet.payload[place] = value;
+        let mut reassembler = Reassembler::new(RAW);
+        let refused = packet.push(&mut reassembler);
+        assert_eq!(refused, Pushed::Refused(Refused::Inconsistent), "{place}");
+        assert_eq!(
+            take(&mut reassembler).unwrap().unwrap_err(),
+            NotShown::Empty
+        );
+    }
 }

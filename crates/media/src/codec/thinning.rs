@@ -1,0 +1,157 @@
+//! Which pictures of a stream are left out, where the path does not carry all of them.
+
+use std::time::Duration;
+
+use tfrc::units::{Bytes, Rate};
+
+/// Kept pictures of so many: each step is a rhythm that repeats soon, so that motion stays even.
+const STEPS: [(u32, u32); 13] = [
+    (1, 1),
+    (5, 6),
+    (3, 4),
+    (2, 3),
+    (1, 2),
+    (1, 3),
+    (1, 4),
+    (1, 6),
+    (1, 8),
+    (1, 12),
+    (1, 16),
+    (1, 32),
+    (1, 64),
+];
+
+/// What is sent stays this far below what the path carries: the packets' timing is not exact.
+const FILL: f64 = 0.98;
+
+/// How much more than a step needs must be there before that step is taken upwards, and for how
+/// long: longer than TFRC's rate takes to swing, so that the viewer does not see its reports.
+const MARGIN: f64 = 1.05;
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Chooses which pictures are sent: as many as the path carries whole, evenly.
+#[derive(Clone, Debug)]
+pub(super) struct Thinning {
+    interval: Duration,
+    step: usize,
+    /// Up to 1: a picture is sent when this overflows.
+    phase: (u32, u32),
+    /// For how long the next step has been possible.
+    roomy: Duration,
+}
+
+impl Thinning {
+    /// All pictures are sent until the path is known; they come every `interval`.
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            step: 0,
+            phase: (0, 1),
+            roomy: Duration::ZERO,
+        }
+    }
+
+    /// Whether the next picture, of `size`, is sent while the path carries `rate`.
+    pub(super) fn admits(&mut self, size: Bytes, rate: Rate) -> bool {
+        self.follow(size / self.interval, rate * FILL);
+        let (kept, of) = STEPS[self.step];
+        if self.phase.1 != of {
+            // The first picture of a rhythm is sent.
+            self.phase = (of - kept, of);
+        }
+        self.phase.0 += kept;
+        let sent = self.phase.0 >= of;
+        if sent {
+            self.phase.0 -= of;
+        }
+        sent
+    }
+
+    /// Steps down at once and up slowly; `whole` is the rate of all pictures.
+    fn follow(&mut self, whole: Rate, carried: Rate) {
+        let needs = |step: usize| {
+            let (kept, of) = STEPS[step];
+            whole * (f64::from(kept) / f64::from(of))
+        };
+        while self.step + 1 < STEPS.len() && needs(self.step) > carried {
+            self.step += 1;
+            self.roomy = Duration::ZERO;
+        }
+        if self.step == 0 || needs(self.step - 1) * MARGIN > carried {
+            self.roomy = Duration::ZERO;
+            return;
+        }
+        self.roomy += self.interval;
+        if self.roomy >= PATIENCE {
+            self.step -= 1;
+            self.roomy = Duration::ZERO;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Bytes = Bytes::new(12_500);
+
+    /// 50 pictures a second of 100,000 bits: 5 Mb/s in all.
+    fn thinning() -> Thinning {
+        Thinning::new(Duration::from_millis(20))
+    }
+
+    fn sent(thinning: &mut Thinning, pictures: usize, megabits: f64) -> Vec<usize> {
+        let rate = Rate::from_bits_per_sec(megabits * 1e6);
+        (0..pictures)
+            .filter(|_| thinning.admits(FRAME, rate))
+            .collect()
+    }
+
+    #[test]
+    fn what_fits_is_sent_whole() {
+        assert_eq!(sent(&mut thinning(), 100, 5.2).len(), 100);
+    }
+
+    #[test]
+    fn the_gaps_are_even() {
+        for (megabits, kept, of) in [
+            (4.3, 5, 6),
+            (3.5, 2, 3),
+            (2.6, 1, 2),
+            (0.9, 1, 6),
+            (0.01, 1, 64),
+        ] {
+            let mut thinning = thinning();
+            let sent = sent(&mut thinning, 40 * of, megabits);
+            assert_eq!(sent.len(), 40 * kept, "{megabits} Mb/s");
+            let gaps: Vec<usize> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let spread = gaps.iter().max().unwrap() - gaps.iter().min().unwrap();
+            assert!(spread <= 1, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn it_steps_down_at_once_and_up_after_a_second() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
+        assert_eq!(sent(&mut thinning, 6, 2.6).len(), 3);
+        // 49 pictures are not yet a second, and it goes up a step a second, not all at once.
+        assert!(sent(&mut thinning, 49, 9.0).len() <= 25);
+        let after = sent(&mut thinning, 48, 9.0).len();
+        assert!((31..=33).contains(&after), "two of three, then: {after}");
+        sent(&mut thinning, 200, 9.0);
+        assert_eq!(sent(&mut thinning, 20, 9.0).len(), 20);
+    }
+
+    #[test]
+    fn a_rate_that_swings_about_a_step_does_not_show() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 100, 3.5);
+        let mut steps = Vec::new();
+        for turn in 0..200 {
+            sent(&mut thinning, 5, if turn % 2 == 0 { 3.6 } else { 4.0 });
+            steps.push(thinning.step);
+        }
+        assert!(steps.windows(2).all(|pair| pair[0] == pair[1]), "{steps:?}");
+    }
+}

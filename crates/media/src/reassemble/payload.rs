@@ -1,0 +1,145 @@
+//! What the packets of a stream carry, and how a session description says so.
+
+use std::fmt;
+use std::str::FromStr;
+
+use evenkeel_rtp::payload::raw::MAX_DIMENSION;
+
+use crate::codec::Codec;
+
+/// The most pixels of an uncompressed picture, those of 3840x2160: a picture has its full size in
+/// memory before it is whole.
+pub const MAX_PIXELS: usize = 3_840 * 2_160;
+
+/// What the packets of a stream carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// RFC 2435.
+    Jpeg,
+    /// RFC 4175: 4:2:2, 8 bit, progressive, of this size, which no packet repeats.
+    Raw {
+        /// Columns, an even number.
+        width: u16,
+        /// Rows.
+        height: u16,
+    },
+}
+
+impl Payload {
+    /// Uncompressed pictures of this size; `None` if there are none.
+    pub fn raw(width: usize, height: usize) -> Option<Self> {
+        let possible = 1..=usize::from(MAX_DIMENSION);
+        let fits = possible.contains(&width) && possible.contains(&height);
+        (fits && width.is_multiple_of(2) && width * height <= MAX_PIXELS).then_some(Self::Raw {
+            width: width as u16,
+            height: height as u16,
+        })
+    }
+
+    /// The media type's parameters (RFC 4175 §6.1), if it has any.
+    pub fn parameters(self) -> Option<String> {
+        match self {
+            Self::Jpeg => None,
+            Self::Raw { width, height } => Some(format!(
+                "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
+                 colorimetry=BT709-2"
+            )),
+        }
+    }
+
+    /// What a description says of a stream of this codec.
+    ///
+    /// # Errors
+    /// If a parameter is not there, does not read, or names what we do not have.
+    pub fn described(codec: Codec, parameters: &str) -> Result<Self, ParameterError> {
+        match codec {
+            Codec::Mjpeg => Ok(Self::Jpeg),
+            Codec::Raw => {
+                let value = |name| value(parameters, name).ok_or(ParameterError(name));
+                let number = |name| {
+                    let value = value(name)?;
+                    usize::from_str(value).map_err(|_| ParameterError(name))
+                };
+                if !value("sampling")?.eq_ignore_ascii_case(SAMPLING) {
+                    return Err(ParameterError("sampling"));
+                }
+                if number("depth")? != DEPTH {
+                    return Err(ParameterError("depth"));
+                }
+                Self::raw(number("width")?, number("height")?).ok_or(ParameterError("width"))
+            }
+        }
+    }
+}
+
+/// The one sampling that we have, and its bits.
+const SAMPLING: &str = "YCbCr-4:2:2";
+const DEPTH: usize = 8;
+
+/// The value of `name=value` among those between semicolons.
+fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
+    parameters.split(';').find_map(|parameter| {
+        let (key, value) = parameter.trim().split_once('=')?;
+        key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+/// The parameter of an uncompressed stream that is missing or not what we can receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParameterError(pub &'static str);
+
+impl fmt::Display for ParameterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "uncompressed video: {} is missing or not ours; it must be sampling={SAMPLING}, \
+             depth={DEPTH}, an even width and at most the pixels of 3840x2160",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for ParameterError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_description_gives_back_what_it_was_made_of() {
+        let payload = Payload::raw(1280, 720).unwrap();
+        let parameters = payload.parameters().unwrap();
+        assert_eq!(Payload::described(Codec::Raw, &parameters), Ok(payload));
+        assert_eq!(Payload::Jpeg.parameters(), None);
+        assert_eq!(Payload::described(Codec::Mjpeg, ""), Ok(Payload::Jpeg));
+    }
+
+    #[test]
+    fn a_parameter_that_is_not_ours_is_named() {
+        let good = "Sampling=YCbCr-4:2:2;WIDTH=64;height=48 ; depth=8";
+        assert_eq!(
+            Payload::described(Codec::Raw, good).ok(),
+            Payload::raw(64, 48)
+        );
+        for (from, to, name) in [
+            ("4:2:2", "4:4:4", "sampling"),
+            ("depth=8", "depth=10", "depth"),
+            ("=64", "=65", "width"),
+            ("=64", "=-2", "width"),
+            ("=64", "=32766", "width"),
+            ("height=48", "", "height"),
+        ] {
+            let bad = good.replace(from, to);
+            let bad = if to == "=32766" {
+                bad.replace("=48", "=32767")
+            } else {
+                bad
+            };
+            assert_eq!(
+                Payload::described(Codec::Raw, &bad),
+                Err(ParameterError(name)),
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! An uncompressed picture from RTP payloads (RFC 4175), each written where it says it belongs.
+
+use evenkeel_rtp::payload::raw::RawPayload;
+
+use super::Refused;
+use super::coverage::Coverage;
+use crate::event::NotShown;
+use crate::frame::RawPicture;
+
+/// The bytes of a pixel group: two pixels of 4:2:2.
+const GROUP: usize = 4;
+
+/// One picture being put together.
+#[derive(Debug)]
+pub(super) struct RawAssembly {
+    picture: RawPicture,
+    covered: Coverage,
+}
+
+impl RawAssembly {
+    /// A picture of which nothing has come.
+    pub(super) fn new(width: u16, height: u16) -> Self {
+        let size = 2 * usize::from(width) * usize::from(height);
+        Self {
+            picture: RawPicture {
+                width,
+                height,
+                data: vec![0; size],
+                missing: Vec::new(),
+            },
+            covered: Coverage::default(),
+        }
+    }
+
+    /// Takes in a packet. One that leaves the picture is refused as a whole.
+    pub(super) fn push(&mut self, payload: &RawPayload<'_>) -> Result<(), Refused> {
+        let stride = self.picture.stride();
+        let inside = |line: u16, offset: u16, len: usize| {
+            line < self.picture.height
+                && 2 * usize::from(offset) + len <= stride
+                && len.is_multiple_of(GROUP)
+                && offset.is_multiple_of(2)
+        };
+        let consistent = payload.segments().all(|(segment, pixels)| {
+            !segment.second_field && inside(segment.line, segment.offset, pixels.len())
+        });
+        if !consistent {
+            return Err(Refused::Inconsistent);
+        }
+        for (segment, pixels) in payload.segments() {
+            let start = usize::from(segment.line) * stride + 2 * usize::from(segment.offset);
+            let range = start..start + pixels.len();
+            self.picture.data[range.clone()].copy_from_slice(pixels);
+            self.covered.insert(range);
+        }
+        Ok(())
+    }
+
+    /// Every sample is there.
+    pub(super) fn is_complete(&self) -> bool {
+        self.covered.is_whole(self.picture.data.len())
+    }
+
+    /// The picture, with what is missing.
+    pub(super) fn finish(mut self) -> Result<RawPicture, NotShown> {
+        let size = self.picture.data.len();
+        self.picture.missing = self.covered.missing(size);
+        if matches!(self.picture.missing.as_slice(), [all] if all.len() == size) {
+            return Err(NotShown::Empty);
+        }
+        Ok(self.picture)
+    }
+}
