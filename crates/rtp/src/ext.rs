@@ -178,6 +178,24 @@ impl RttSendTs {
     }
 }
 
+/// The transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2): two bytes by
+/// which [`crate::rtcp::twcc`] names a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransportSequence(pub u16);
+
+impl TransportSequence {
+    /// The URI that SDP maps to an identifier.
+    pub const URI: &'static str =
+        "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+    /// Its bytes.
+    pub const LEN: usize = 2;
+
+    /// The data of the element.
+    pub const fn to_bytes(self) -> [u8; Self::LEN] {
+        self.0.to_be_bytes()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,14 +1,18 @@
 //! RTCP (RFC 3550 §6): the packets of a datagram, told apart and checked.
 
+pub mod app;
 pub mod bye;
 pub mod ccfb;
 pub mod feedback;
 pub mod receiver_report;
+pub mod sack;
 pub mod sdes;
 pub mod sender_report;
+pub mod twcc;
 
 use crate::wire::{ParseError, Writer};
 
+pub use app::App;
 pub use bye::Bye;
 pub use feedback::{Feedback, TfrcFeedback};
 pub use receiver_report::{ReceiverReport, ReportBlock, ReportBlocks};
@@ -23,6 +27,8 @@ pub const RECEIVER_REPORT: u8 = 201;
 pub const SOURCE_DESCRIPTION: u8 = 202;
 /// Packet type of BYE.
 pub const GOODBYE: u8 = 203;
+/// Packet type of an application-defined packet.
+pub const APPLICATION: u8 = 204;
 /// Packet type of transport-layer feedback, RTPFB (RFC 4585 §6.1).
 pub const TRANSPORT_FEEDBACK: u8 = 205;
 
@@ -67,6 +73,8 @@ pub enum Packet<'a> {
     Sdes(Sdes<'a>),
     /// Sources that leave.
     Bye(Bye<'a>),
+    /// What its name says.
+    Application(App<'a>),
     /// Transport-layer feedback, of whatever format.
     Feedback(Feedback<'a>),
     /// A type that we do not read; RFC 3550 §6.1 has it skipped.
@@ -178,6 +186,7 @@ fn typed(raw: RawPacket<'_>) -> Result<Packet<'_>, ParseError> {
         }
         SOURCE_DESCRIPTION => Packet::Sdes(Sdes::parse(raw.count, raw.body)?),
         GOODBYE => Packet::Bye(Bye::parse(raw.count, raw.body)?),
+        APPLICATION => Packet::Application(App::parse(raw.count, raw.body)?),
         TRANSPORT_FEEDBACK => Packet::Feedback(Feedback::parse(raw.count, raw.body)?),
         _ => Packet::Unknown(raw),
     })
@@ -209,6 +218,7 @@ mod tests {
                 Packet::ReceiverReport(..) => RECEIVER_REPORT,
                 Packet::Sdes(_) => SOURCE_DESCRIPTION,
                 Packet::Bye(_) => GOODBYE,
+                Packet::Application(_) => APPLICATION,
                 Packet::Feedback(_) => TRANSPORT_FEEDBACK,
                 Packet::Unknown(raw) => raw.packet_type,
             })
@@ -300,7 +310,7 @@ mod tests {
                         }),
                         Ok(Packet::Bye(bye)) => prop_assert!(bye.sources().count() <= 31),
                         Ok(Packet::Feedback(feedback)) => drop(TfrcFeedback::parse(feedback.fci)),
-                        Ok(Packet::Unknown(_)) | Err(_) => {}
+                        Ok(Packet::Application(_) | Packet::Unknown(_)) | Err(_) => {}
                     }
                 }
             }

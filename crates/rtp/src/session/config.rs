@@ -32,6 +32,9 @@ pub struct Config {
     /// Identifier of the `rtt-sendts` header extension, 1 to 14 (RFC 8285 §4.2); what is not counts
     /// as the default.
     pub extension_id: u8,
+    /// Identifier of the transport-wide sequence number, 1 to 14 and not `extension_id`; what is not
+    /// counts as the default. It is sent with [`FeedbackMode::Twcc`] alone.
+    pub transport_sequence_id: u8,
     /// Sends media as ECT(0).
     pub ecn: bool,
     /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock
@@ -47,6 +50,8 @@ impl Config {
     pub const FEEDBACK_FORMAT: u8 = 2;
     /// The identifier that our SDP gives to `rtt-sendts`.
     pub const EXTENSION_ID: u8 = 1;
+    /// The identifier that our SDP gives to the transport-wide sequence number.
+    pub const TRANSPORT_SEQUENCE_ID: u8 = 2;
 
     /// An endpoint named `cname` that as yet neither sends nor receives.
     pub fn new(cname: impl Into<String>, seed: u64) -> Self {
@@ -59,6 +64,7 @@ impl Config {
             receive: None,
             feedback_format: Self::FEEDBACK_FORMAT,
             extension_id: Self::EXTENSION_ID,
+            transport_sequence_id: Self::TRANSPORT_SEQUENCE_ID,
             ecn: false,
             wallclock: NtpTime::default(),
             bandwidth: Rate::from_bits_per_sec(1e6),
@@ -73,6 +79,15 @@ impl Config {
         }
         if !matches!(self.extension_id, 1..=14) {
             self.extension_id = Self::EXTENSION_ID;
+        }
+        let own = self.extension_id;
+        if !matches!(self.transport_sequence_id, 1..=14) || self.transport_sequence_id == own {
+            let default = Self::TRANSPORT_SEQUENCE_ID;
+            self.transport_sequence_id = if own == default {
+                Self::EXTENSION_ID
+            } else {
+                default
+            };
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
@@ -114,6 +129,15 @@ pub enum FeedbackMode {
     /// At the sender, from which packets came, when and with which mark: RFC 8888. Any receiver that
     /// speaks it will do.
     Ccfb,
+    /// As before, from transport-wide feedback, as WebRTC endpoints send it; it knows no ECN.
+    Twcc,
+    /// As before, from a bit a packet and X_recv: the `light` paper's SACK vector.
+    Sack,
+}
+
+impl FeedbackMode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack];
 }
 
 /// The media that we send.

@@ -1,19 +1,22 @@
 //! RTCP: what is read from the peer's, and what of ours is due.
 
 use tfrc::Ecn;
+use tfrc::report::Departures;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 
 use super::event::EventKind;
-use super::outbound::Outbound;
+use super::outbound::{IN_FLIGHT, Outbound};
 use super::peer::Origin;
-use super::reporter::Report;
+use super::reporter::{Address, Report};
 use super::rtcp_timer::{LOWER_LAYERS, Members};
 use super::statistics::Ignored;
 use super::{CONTROL_BUFFER, Closing, FeedbackMode, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
+use crate::rtcp::sack::{self, Sack};
+use crate::rtcp::twcc::{self, Twcc};
 use crate::rtcp::{
-    Bye, Feedback, Packet, Packets, ReceiverReport, ReportBlock, ReportBlocks, SenderReport,
+    App, Bye, Feedback, Packet, Packets, ReceiverReport, ReportBlock, ReportBlocks, SenderReport,
     TfrcFeedback, ccfb, sdes,
 };
 
@@ -79,6 +82,7 @@ impl Session {
                 Packet::SenderReport(report, _) => Some(report.ssrc),
                 Packet::ReceiverReport(report, _) => Some(report.ssrc),
                 Packet::Feedback(feedback) => Some(feedback.sender_ssrc),
+                Packet::Application(app) => Some(app.ssrc),
                 Packet::Sdes(sdes) => sdes.chunks().next().map(|chunk| chunk.ssrc),
                 Packet::Bye(bye) => bye.sources().next(),
                 Packet::Unknown(raw) => {
@@ -102,6 +106,10 @@ impl Session {
                 blocks.any(|block| block.ssrc == self.ssrc)
             }
             Packet::Feedback(feedback) => feedback.media_ssrc == self.ssrc,
+            Packet::Application(app) => {
+                app.name == sack::NAME
+                    && Sack::parse(&app).is_ok_and(|sack| sack.media_ssrc == self.ssrc)
+            }
             Packet::Sdes(_) | Packet::Bye(_) | Packet::Unknown(_) => false,
         })
     }
@@ -117,6 +125,7 @@ impl Session {
                 Ok(())
             }
             Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
+            Packet::Application(app) => self.handle_application(author, app),
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
                 self.handle_bye();
                 Ok(())
@@ -152,48 +161,79 @@ impl Session {
     }
 
     fn handle_feedback(&mut self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
+        let own = self.config.feedback_format;
         let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
-        let trace = match mode {
-            Some(FeedbackMode::Tfrc) if feedback.format == self.config.feedback_format => {
-                self.handle_tfrc(author, feedback)?
+        let trace = match (mode, feedback.format) {
+            (Some(FeedbackMode::Tfrc) | None, format) if format == own => {
+                self.check_feedback(author, feedback)?;
+                let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+                let (now, arrived) = (self.now, self.arrived);
+                self.reported()?.handle_feedback(now, arrived, report)?
             }
-            Some(FeedbackMode::Ccfb) if feedback.format == ccfb::FORMAT => {
-                self.handle_ccfb(author, feedback)?
+            (Some(FeedbackMode::Ccfb), ccfb::FORMAT) => {
+                let block = ccfb::parse(feedback, self.ssrc).map_err(|_| Ignored::BadRtcp)?;
+                let block = block
+                    .filter(|_| feedback.sender_ssrc == author)
+                    .ok_or(Ignored::WrongSsrc)?;
+                self.handle_arrivals(|departures, at| {
+                    departures.handle_report(at, &block.header(), block.fates())
+                })?
             }
-            Some(_) => return Ok(()),
-            None => return Err(Ignored::StaleFeedback),
+            (Some(FeedbackMode::Twcc), twcc::FORMAT) => {
+                self.check_feedback(author, feedback)?;
+                let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+                self.handle_arrivals(|departures, at| {
+                    departures.handle_report(at, &twcc.header(), twcc.fates())
+                })?
+            }
+            _ => return Ok(()),
         };
-        self.statistics.feedback_received += 1;
-        if let Some(trace) = trace {
-            self.emit(EventKind::RateControl(trace));
+        self.note_feedback(trace);
+        Ok(())
+    }
+
+    fn handle_application(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
+        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
+        if mode != Some(FeedbackMode::Sack) || app.name != sack::NAME {
+            return Ok(());
+        }
+        let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
+        if app.ssrc != author || sack.media_ssrc != self.ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
+        let trace = self.handle_arrivals(|departures, at| {
+            departures.handle_vector(at, &sack.vector, sack.received())
+        })?;
+        self.note_feedback(trace);
+        Ok(())
+    }
+
+    fn check_feedback(&self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
+        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
+            return Err(Ignored::WrongSsrc);
         }
         Ok(())
     }
 
-    fn handle_tfrc(
-        &mut self,
-        author: u32,
-        feedback: &Feedback<'_>,
-    ) -> Result<Option<Trace>, Ignored> {
-        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
-            return Err(Ignored::WrongSsrc);
-        }
-        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
-        outbound.handle_feedback(self.now, self.arrived, report)
+    /// What was sent, to take in a report about it.
+    fn reported(&mut self) -> Result<&mut Outbound, Ignored> {
+        self.outbound.as_mut().ok_or(Ignored::StaleFeedback)
     }
 
-    fn handle_ccfb(
+    fn handle_arrivals(
         &mut self,
-        author: u32,
-        feedback: &Feedback<'_>,
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>, Instant) -> Option<tfrc::Feedback>,
     ) -> Result<Option<Trace>, Ignored> {
-        let block = ccfb::parse(feedback, self.ssrc).map_err(|_| Ignored::BadRtcp)?;
-        let block = block
-            .filter(|_| feedback.sender_ssrc == author)
-            .ok_or(Ignored::WrongSsrc)?;
-        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
-        outbound.handle_arrivals(self.now, self.arrived, &block.header(), block.fates())
+        let (now, arrived) = (self.now, self.arrived);
+        let outbound = self.reported()?;
+        outbound.handle_arrivals(now, arrived, |departures| read(departures, arrived))
+    }
+
+    fn note_feedback(&mut self, trace: Option<Trace>) {
+        self.statistics.feedback_received += 1;
+        if let Some(trace) = trace {
+            self.emit(EventKind::RateControl(trace));
+        }
     }
 
     fn handle_bye(&mut self) {
@@ -327,9 +367,11 @@ impl Session {
 
     fn write_feedback(&self, feedback: Report, buf: &mut [u8]) -> Option<usize> {
         let inbound = self.inbound.as_ref()?;
-        let ssrcs = (self.ssrc, inbound.ssrc());
-        let (format, wallclock) = (self.config.feedback_format, self.config.wallclock);
-        let reporter = inbound.reporter();
-        reporter.write(feedback, format, ssrcs, wallclock, buf)
+        let to = Address {
+            format: self.config.feedback_format,
+            ssrcs: (self.ssrc, inbound.ssrc()),
+            wallclock: self.config.wallclock,
+        };
+        inbound.reporter().write(feedback, &to, buf)
     }
 }

@@ -7,9 +7,9 @@ use super::inbound::{Inbound, Packet};
 use super::outbound::Outbound;
 use super::peer::Origin;
 use super::statistics::Ignored;
-use super::{Closing, MEDIA_HEADERS, MediaInfo, MediaPacket, Session};
+use super::{Closing, MediaInfo, MediaPacket, Session};
 use crate::endpoint::{Datagram, Transmit};
-use crate::ext::{Element, RttSendTs};
+use crate::ext::{Element, RttSendTs, TransportSequence};
 use crate::rtp::{RtpError, RtpPacket};
 
 impl Session {
@@ -34,7 +34,9 @@ impl Session {
         let Some(outbound) = &self.outbound else {
             return 0;
         };
-        outbound.packet_size().saturating_sub(MEDIA_HEADERS)
+        outbound
+            .packet_size()
+            .saturating_sub(outbound.headers_len())
     }
 
     /// The extended sequence number that the next media packet will have; 0 for a session that only
@@ -60,12 +62,20 @@ impl Session {
         let destination = self.peer.address()?;
         let outbound = self.outbound.as_mut()?;
         let timing = RttSendTs::new(outbound.rtt(), now.as_micros() as u32).to_bytes();
-        let element = Element {
-            id: self.config.extension_id,
-            data: &timing,
-        };
         let header = outbound.header(self.ssrc, info.timestamp, info.marker);
-        let headers = header.emit(&[element], buf)?;
+        // One stream has the transport to itself: its own numbers serve.
+        let transport = TransportSequence(header.sequence).to_bytes();
+        let elements = [
+            Element {
+                id: self.config.extension_id,
+                data: &timing,
+            },
+            Element {
+                id: self.config.transport_sequence_id,
+                data: &transport,
+            },
+        ];
+        let headers = header.emit(&elements[..outbound.elements()], buf)?;
         let len = headers + payload.len();
         buf.get_mut(headers..len)?.copy_from_slice(payload);
         outbound.handle_sent(now, len, payload.len());

@@ -31,7 +31,6 @@ use random::Random;
 use rtcp_timer::RtcpTimer;
 
 use crate::endpoint::{Datagram, Reason};
-use crate::ext::RttSendTs;
 use crate::rtcp::{TfrcFeedback, sdes};
 use crate::rtp::is_rtcp;
 
@@ -41,8 +40,6 @@ pub const MAX_DATAGRAM: usize = 9_216;
 /// longest name (268) and the longest report of arrivals (820), or a BYE (8), and room to spare. It fits
 /// into any path's MTU.
 pub const CONTROL_BUFFER: usize = 1_200;
-/// Bytes of a media packet before its payload: the fixed header and the extension with one element.
-const MEDIA_HEADERS: usize = crate::rtp::HEADER_LEN + 4 + 1 + RttSendTs::LEN;
 /// A peer that was silent for five times the unreduced RTCP interval is gone (RFC 3550 §6.3.5).
 const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
 

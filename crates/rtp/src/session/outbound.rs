@@ -1,7 +1,7 @@
 //! The media that goes out: its numbers, its rate, and what feedback may say about it.
 
 use tfrc::pacer::Pacer;
-use tfrc::report::{Departures, Fate, Header};
+use tfrc::report::Departures;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
@@ -11,15 +11,16 @@ use super::Path;
 use super::config::{FeedbackMode, SendConfig};
 use super::random::Random;
 use super::statistics::Ignored;
+use crate::ext::{RttSendTs, TransportSequence};
 use crate::rtcp::TfrcFeedback;
-use crate::rtp::RtpHeader;
+use crate::rtp::{HEADER_LEN, RtpHeader};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
 /// the round-trip time can hold.
 const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
 /// 75,000 packets a second, reports and all.
-const IN_FLIGHT: usize = 8_192;
+pub(super) const IN_FLIGHT: usize = 8_192;
 /// How far a sender of fixed rate catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
@@ -78,6 +79,20 @@ impl Outbound {
     /// The largest packet.
     pub(super) fn packet_size(&self) -> usize {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
+    }
+
+    /// Elements of the header extension: `rtt-sendts`, and with transport-wide feedback its number.
+    pub(super) fn elements(&self) -> usize {
+        1 + usize::from(self.config.feedback == FeedbackMode::Twcc)
+    }
+
+    /// Bytes of a media packet before its payload: the fixed header and the extension.
+    pub(super) fn headers_len(&self) -> usize {
+        let transport = match self.config.feedback {
+            FeedbackMode::Twcc => 1 + TransportSequence::LEN,
+            FeedbackMode::Tfrc | FeedbackMode::Ccfb | FeedbackMode::Sack => 0,
+        };
+        HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
     }
 
     /// Packets and bytes of payload sent, as a sender report counts them.
@@ -196,17 +211,20 @@ impl Outbound {
         self.config.feedback
     }
 
-    /// Takes in a report of arrivals that came at `arrival`, or says why not.
+    /// Takes in a report of arrivals that came at `arrival`, as `read` gives it to what was sent; or says
+    /// why not.
     pub(super) fn handle_arrivals(
         &mut self,
         now: Instant,
         arrival: Instant,
-        header: &Header,
-        packets: impl IntoIterator<Item = Fate>,
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Option<Feedback>,
     ) -> Result<Option<Trace>, Ignored> {
-        let departures = self.departures.as_mut().ok_or(Ignored::StaleFeedback)?;
+        let (Some(departures), Control::Tfrc(sender)) = (&mut self.departures, &mut self.control)
+        else {
+            return Err(Ignored::StaleFeedback);
+        };
         let refused = departures.refused();
-        let Some(feedback) = departures.handle_report(arrival, header, packets) else {
+        let Some(feedback) = read(departures) else {
             let is_stale = departures.refused() != refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
@@ -215,15 +233,10 @@ impl Outbound {
             };
         };
         self.waiting_since = None;
-        let Control::Tfrc(sender) = &mut self.control else {
-            return Ok(None);
-        };
         // The time between the kernel's receipt and ours is no part of the round trip.
-        let waited = now.saturating_since(arrival);
-        let delay = feedback.delay + waited;
-        Ok(Some(
-            sender.handle_feedback(now, &Feedback { delay, ..feedback }),
-        ))
+        let delay = feedback.delay + now.saturating_since(arrival);
+        let feedback = Feedback { delay, ..feedback };
+        Ok(Some(sender.handle_feedback(now, &feedback)))
     }
 
     /// Serves the nofeedback timer.

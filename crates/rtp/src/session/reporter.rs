@@ -2,40 +2,65 @@
 
 use std::time::Duration;
 
-use tfrc::report::{Arrivals, Fate, Span};
+use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span, Vector};
 use tfrc::time::Instant;
-use tfrc::{Arrival, Receiver};
+use tfrc::{Arrival, Ecn, Receiver};
 
 use super::config::{FeedbackMode, ReceiveConfig};
 use super::event::EventKind;
 use crate::ntp::NtpTime;
-use crate::rtcp::{TfrcFeedback, ccfb};
+use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 
-/// The most packets that a report speaks of: with a receiver report and the longest name it fits into
-/// [`CONTROL_BUFFER`](super::CONTROL_BUFFER).
-pub(super) const MAX_PACKETS: usize = 400;
+/// The most packets that a report speaks of. With a receiver report and the longest name it fits into
+/// [`CONTROL_BUFFER`](super::CONTROL_BUFFER), at two bytes a packet, or two and two sevenths.
+const CCFB_PACKETS: usize = 400;
+const TWCC_PACKETS: usize = 350;
+/// A vector of 128 bytes: four round trips of packets up to 31 Mb/s at 100 ms.
+const SACK_PACKETS: usize = 1_024;
 
-/// One of the two kinds of receiver.
+/// What keeps the reception of a source.
 #[derive(Debug)]
 pub(super) enum Reporter {
     /// Computes p and X_recv.
     Tfrc(Box<Receiver>),
-    /// Tells what came.
+    /// Tell what came.
     Ccfb(Box<Arrivals<512>>),
+    Twcc {
+        arrivals: Box<Arrivals<512>>,
+        /// Reports made, modulo 2^8.
+        made: u8,
+    },
+    Sack(Box<MeteredArrivals<1_024>>),
 }
 
 /// A report that is due.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Report {
     Tfrc(TfrcFeedback),
-    Ccfb(Span, Instant),
+    Arrivals(Span, Instant),
+    Vector(Span, Vector),
+}
+
+/// Where a report goes and comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    /// FMT of TFRC's own message.
+    pub(super) format: u8,
+    /// Ours, and that of the media.
+    pub(super) ssrcs: (u32, u32),
+    pub(super) wallclock: NtpTime,
 }
 
 impl Reporter {
     pub(super) fn new(config: &ReceiveConfig) -> Self {
         match config.feedback {
             FeedbackMode::Tfrc => Self::Tfrc(Box::new(Receiver::new(config.tfrc.clone()))),
-            FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(MAX_PACKETS))),
+            FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(CCFB_PACKETS))),
+            FeedbackMode::Twcc => Self::Twcc {
+                arrivals: Box::new(Arrivals::new(TWCC_PACKETS)),
+                made: 0,
+            },
+            FeedbackMode::Sack => Self::Sack(Box::new(MeteredArrivals::new(SACK_PACKETS))),
         }
     }
 
@@ -43,7 +68,8 @@ impl Reporter {
     pub(super) fn handle_data(&mut self, arrival: &Arrival) -> bool {
         match self {
             Self::Tfrc(receiver) => !receiver.handle_data(arrival).duplicate,
-            Self::Ccfb(arrivals) => arrivals.handle_data(arrival),
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.handle_data(arrival),
+            Self::Sack(arrivals) => arrivals.handle_data(arrival),
         }
     }
 
@@ -52,6 +78,9 @@ impl Reporter {
         match self {
             Self::Tfrc(receiver) => receiver.poll_timeout(),
             Self::Ccfb(arrivals) => arrivals.poll_timeout(),
+            // This format does not tell how long a packet has waited for its report.
+            Self::Twcc { arrivals, .. } => arrivals.poll_timeout_at_arrival(),
+            Self::Sack(metered) => metered.arrivals().poll_timeout(),
         }
     }
 
@@ -59,21 +88,24 @@ impl Reporter {
     pub(super) fn round_trip_time(&self) -> Option<Duration> {
         match self {
             Self::Tfrc(receiver) => receiver.round_trip_time(),
-            Self::Ccfb(arrivals) => arrivals.round_trip_time(),
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.round_trip_time(),
+            Self::Sack(metered) => metered.arrivals().round_trip_time(),
         }
     }
 
-    /// Bytes of the next report.
+    /// Bytes that the next report takes at most.
     pub(super) fn report_len(&self) -> usize {
         match self {
             Self::Tfrc(_) => TfrcFeedback::PACKET_LEN,
             Self::Ccfb(arrivals) => ccfb::packet_len(arrivals.next_span().count),
+            Self::Twcc { arrivals, .. } => twcc::max_packet_len(arrivals.next_span().count),
+            Self::Sack(metered) => sack::packet_len(metered.arrivals().next_span().count),
         }
     }
 
     /// The report that is due, if one is, and what is told of it.
     pub(super) fn poll_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
-        match self {
+        let (span, report) = match self {
             Self::Tfrc(receiver) => {
                 let report = receiver.poll_report(now)?;
                 let feedback = TfrcFeedback::new(
@@ -87,39 +119,60 @@ impl Reporter {
                     loss_event_rate: report.loss_event_rate,
                     delay: report.delay,
                 };
-                Some((Report::Tfrc(feedback), event))
+                return Some((Report::Tfrc(feedback), event));
             }
             Self::Ccfb(arrivals) => {
                 let span = arrivals.poll_report(now)?;
-                let event = EventKind::ArrivalsReported {
-                    packets: span.count,
-                };
-                Some((Report::Ccfb(span, now), event))
+                (span, Report::Arrivals(span, now))
             }
-        }
+            Self::Twcc { arrivals, made } => {
+                let span = arrivals.poll_report(now)?;
+                *made = made.wrapping_add(1);
+                (span, Report::Arrivals(span, now))
+            }
+            Self::Sack(metered) => {
+                let (span, vector) = metered.poll_report(now)?;
+                (span, Report::Vector(span, vector))
+            }
+        };
+        let event = EventKind::ArrivalsReported {
+            packets: span.count,
+        };
+        Some((report, event))
     }
 
     /// Writes a report that [`Reporter::poll_report`] gave.
-    pub(super) fn write(
-        &self,
-        report: Report,
-        format: u8,
-        ssrcs: (u32, u32),
-        wallclock: NtpTime,
-        buf: &mut [u8],
-    ) -> Option<usize> {
+    pub(super) fn write(&self, report: Report, to: &Address, buf: &mut [u8]) -> Option<usize> {
         match (report, self) {
-            (Report::Tfrc(feedback), _) => feedback.emit(format, ssrcs.0, ssrcs.1, buf),
-            (Report::Ccfb(span, made_at), Self::Ccfb(arrivals)) => {
-                let packets =
-                    (0..span.count).map(|index| match arrivals.fate(span.first + index as u64) {
-                        Fate::Arrived { at: Some(at), ecn } => Some((wallclock.at(at), ecn)),
-                        Fate::Arrived { at: None, .. } | Fate::Missing => None,
-                    });
-                let made_at = wallclock.at(made_at);
-                ccfb::emit(ssrcs, span.first as u16, packets, made_at, buf)
+            (Report::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
+            (Report::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
+                let packets = told(arrivals, span)
+                    .map(|packet| packet.map(|(at, ecn)| (to.wallclock.at(at), ecn)));
+                let made_at = to.wallclock.at(made_at);
+                ccfb::emit(to.ssrcs, span.first as u16, packets, made_at, buf)
             }
-            (Report::Ccfb(..), Self::Tfrc(_)) => None,
+            (Report::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
+                let packets = told(arrivals, span).map(|packet| packet.map(|(at, _)| at));
+                twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
+            }
+            (Report::Vector(span, vector), Self::Sack(metered)) => {
+                let received = told(metered.arrivals(), span).map(|packet| packet.is_some());
+                sack::emit(to.ssrcs, &vector, received, buf)
+            }
+            (Report::Arrivals(..) | Report::Vector(..), _) => None,
         }
     }
+}
+
+/// When each packet of a span came, and with which mark.
+fn told<const N: usize>(
+    arrivals: &Arrivals<N>,
+    span: Span,
+) -> impl ExactSizeIterator<Item = Option<(Instant, Ecn)>> + Clone {
+    (0..span.count).map(
+        move |index| match arrivals.fate(span.first + index as u64) {
+            Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
+            Fate::Missing => None,
+        },
+    )
 }

@@ -7,7 +7,7 @@ use evenkeel_rtp::session::{Config, FeedbackMode, Path, Statistics};
 use tfrc::units::{Bytes, Rate};
 
 /// The formats in which arrivals are reported.
-const MODES: [FeedbackMode; 1] = [FeedbackMode::Ccfb];
+const MODES: [FeedbackMode; 3] = [FeedbackMode::Ccfb, FeedbackMode::Twcc, FeedbackMode::Sack];
 
 fn with(mode: FeedbackMode, mut config: Config) -> Config {
     if let Some(send) = &mut config.send {
@@ -20,7 +20,10 @@ fn with(mode: FeedbackMode, mut config: Config) -> Config {
 }
 
 fn one_way(mode: FeedbackMode) -> Pair {
-    Pair::new(with(mode, End::A.sender(1)), with(mode, End::B.receiver(2)))
+    let mut pair = Pair::new(with(mode, End::A.sender(1)), with(mode, End::B.receiver(2)));
+    // A format may need a header extension of its own.
+    pair.payload = pair.session(End::A).payload_capacity();
+    pair
 }
 
 /// What came of a call over a path that loses a packet in so many, and a report in so many.

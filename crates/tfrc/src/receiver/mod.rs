@@ -11,7 +11,7 @@ use crate::equation;
 use crate::loss::{Arrived, Average, LossEstimator};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
-use rate_meter::RateMeter;
+pub(crate) use rate_meter::RateMeter;
 pub(crate) use schedule::Schedule;
 
 /// A data packet as it arrived.

@@ -23,7 +23,7 @@ struct Mark {
 /// Counts bytes, and divides by the time that their own arrivals span: a process that was descheduled,
 /// or has read only a part of what waits, measures the same rate as one that was not.
 #[derive(Clone, Debug)]
-pub(super) struct RateMeter {
+pub(crate) struct RateMeter {
     marks: [Option<Mark>; MARKS],
     newest: usize,
     latest: Instant,
@@ -34,7 +34,7 @@ pub(super) struct RateMeter {
 }
 
 impl RateMeter {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             marks: [None; MARKS],
             newest: 0,
@@ -47,7 +47,7 @@ impl RateMeter {
     }
 
     /// Notes when a packet came, if it is the first since a report; to be told of that one at least.
-    pub(super) fn handle_first(&mut self, at: Instant) {
+    pub(crate) fn handle_first(&mut self, at: Instant) {
         if let Some(Mark {
             next: next @ None, ..
         }) = &mut self.marks[self.newest % MARKS]
@@ -57,7 +57,7 @@ impl RateMeter {
     }
 
     #[inline]
-    pub(super) fn handle_data(&mut self, at: Instant, size: Bytes) {
+    pub(crate) fn handle_data(&mut self, at: Instant, size: Bytes) {
         self.latest = self.latest.max(at);
         self.bytes = self.bytes.saturating_add(size.get());
         if size > self.largest_packet {
@@ -66,7 +66,7 @@ impl RateMeter {
     }
 
     /// X_recv for a report. The first is zero (RFC 5348 §6.3).
-    pub(super) fn report(&mut self, rtt: Option<Duration>) -> Rate {
+    pub(crate) fn report(&mut self, rtt: Option<Duration>) -> Rate {
         let rate = self.measure(rtt);
         self.largest = self.largest.max(rate);
         self.last = rate;
@@ -80,22 +80,22 @@ impl RateMeter {
     }
 
     /// X_recv of the last report.
-    pub(super) const fn last(&self) -> Rate {
+    pub(crate) const fn last(&self) -> Rate {
         self.last
     }
 
     /// The largest X_recv so far, the present one included (RFC 5348 §6.3.1).
-    pub(super) fn largest(&self, rtt: Duration) -> Rate {
+    pub(crate) fn largest(&self, rtt: Duration) -> Rate {
         self.largest.max(self.present(rtt))
     }
 
     /// What X_recv would be were it reported now.
-    pub(super) fn present(&self, rtt: Duration) -> Rate {
+    pub(crate) fn present(&self, rtt: Duration) -> Rate {
         self.measure(Some(rtt))
     }
 
     /// The sender's s, as far as it can be seen: the size of a full packet, at least a byte.
-    pub(super) fn segment_size(&self) -> Bytes {
+    pub(crate) fn segment_size(&self) -> Bytes {
         self.largest_packet.max(Bytes::new(1))
     }
 

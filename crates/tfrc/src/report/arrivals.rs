@@ -168,6 +168,16 @@ impl<const N: usize> Arrivals<N> {
         self.schedule.due()
     }
 
+    /// The same, for a format that does not tell how long a packet has waited for its report: when one comes
+    /// after that time, or a round trip later if none does.
+    pub fn poll_timeout_at_arrival(&self) -> Option<Instant> {
+        let due = self.poll_timeout()?;
+        match self.fate(self.end.saturating_sub(1)) {
+            Fate::Arrived { at: Some(at), .. } if at < due => Some(due + self.interval()),
+            _ => Some(due),
+        }
+    }
+
     /// What the next report speaks of: all that came since the last, and as much again as that one told
     /// first, up to the limit. One lost report then loses nothing, or at a high rate little.
     pub fn next_span(&self) -> Span {

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::clock::Clock;
+use super::vector::Anchor;
 use super::{Fate, Header};
 use crate::Ecn;
 use crate::receiver::{Arrival, Counters, Receiver, ReceiverConfig};
@@ -32,8 +33,8 @@ enum State {
 
 /// A packet that left.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    at: Instant,
+pub(super) struct Sent {
+    pub(super) at: Instant,
     state: State,
     /// R when it left, microseconds; zero before one was known.
     rtt_micros: u32,
@@ -96,6 +97,8 @@ pub struct Departures<const N: usize> {
     /// R of the last packet that was counted, in microseconds and as the receiver is told it.
     told_rtt: (u32, Option<Duration>),
     clock: Clock,
+    /// Where reports without arrival times are placed.
+    pub(super) anchor: Option<Anchor>,
     receiver: Receiver,
     /// When the last packet to arrive did, and when it had left.
     arrived: Instant,
@@ -123,6 +126,7 @@ impl<const N: usize> Departures<N> {
             rtt_micros: 0,
             told_rtt: (0, None),
             clock: Clock::default(),
+            anchor: None,
             receiver: Receiver::new(config),
             arrived: Instant::ZERO,
             departed: Instant::ZERO,
@@ -172,7 +176,7 @@ impl<const N: usize> Departures<N> {
         for (seq, fate) in (first..).zip(packets).take(1 << 16) {
             match fate {
                 Fate::Missing => self.note_missing(seq),
-                Fate::Arrived { .. } if !self.is_remembered(seq) => self.refused.unknown += 1,
+                Fate::Arrived { .. } if !self.is_remembered(seq) => self.refuse_unknown(),
                 Fate::Arrived { at, ecn } => {
                     let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
                     // How long before the report it came is what the report was under way at least.
@@ -181,9 +185,14 @@ impl<const N: usize> Departures<N> {
                 }
             }
         }
+        self.conclude(now, header.resolution)
+    }
+
+    /// Counts what a report has made known.
+    pub(super) fn conclude(&mut self, now: Instant, resolution: Duration) -> Option<Feedback> {
         self.advance();
         self.wait(now);
-        self.count().then(|| self.feedback(now, header.resolution))
+        self.count().then(|| self.feedback(now, resolution))
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.
@@ -207,19 +216,19 @@ impl<const N: usize> Departures<N> {
     }
 
     /// The number whose lower 16 bits these are: the last at or before the highest sent.
-    fn extend(&self, seq: u16) -> Option<u64> {
+    pub(super) fn extend(&self, seq: u16) -> Option<u64> {
         let highest = self.next.checked_sub(1)?;
         let behind = (highest as u16).wrapping_sub(seq);
         highest.checked_sub(behind.into())
     }
 
-    const fn is_remembered(&self, seq: u64) -> bool {
+    pub(super) const fn is_remembered(&self, seq: u64) -> bool {
         seq >= self.first && seq < self.next && self.next - seq <= N as u64
     }
 
     /// Notes that a packet is reported as missing. It may yet arrive, and what arrived stays so.
     #[inline]
-    fn note_missing(&mut self, seq: u64) {
+    pub(super) fn note_missing(&mut self, seq: u64) {
         if self.is_remembered(seq) && self.slot(seq).state == State::Unreported {
             self.slot(seq).state = State::Missing;
             self.reported = self.reported.max(seq + 1);
@@ -229,7 +238,7 @@ impl<const N: usize> Departures<N> {
     /// Notes that a packet, which is remembered, is reported as arrived, no later than `latest` on our
     /// clock: it must have left before.
     #[inline]
-    fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
+    pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let sent = self.slot(seq);
         match sent.state {
             State::Arrived { .. } | State::Done => {}
@@ -283,8 +292,17 @@ impl<const N: usize> Departures<N> {
     }
 
     #[inline]
-    fn slot(&mut self, seq: u64) -> &mut Sent {
+    pub(super) fn slot(&mut self, seq: u64) -> &mut Sent {
         &mut self.sent[seq as usize % N]
+    }
+
+    pub(super) fn size(&self, seq: u64) -> Bytes {
+        Bytes::new(self.sent[seq as usize % N].size.into())
+    }
+
+    /// Notes that an arrival was reported of a packet that is not remembered.
+    pub(super) const fn refuse_unknown(&mut self) {
+        self.refused.unknown += 1;
     }
 
     /// Waits for packets that were not reported, or goes on without them.

@@ -8,11 +8,13 @@
 //! [`Arrivals`] is all that a receiver needs: a ring, and the times at which to report. [`Departures`]
 //! remembers what was sent, checks reports against it, puts what they tell back into the order of arrival
 //! and hands it to the same [`crate::Receiver`] that runs at the other end where receivers know TFRC.
-//! Between the two is any format that carries sequence numbers and arrival times.
+//! Between the two is any format that carries sequence numbers and arrival times or, coarser, a bit a
+//! packet and X_recv.
 
 mod arrivals;
 mod clock;
 mod departures;
+mod vector;
 
 use core::time::Duration;
 
@@ -21,6 +23,7 @@ use crate::time::Instant;
 
 pub use arrivals::{Arrivals, Span};
 pub use departures::{Departures, Refused};
+pub use vector::{MeteredArrivals, Vector};
 
 /// What a report says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,29 @@
+//! Application-defined packets (RFC 3550 §6.7).
+
+use crate::wire::{ParseError, Reader};
+
+/// A packet whose meaning its name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct App<'a> {
+    /// Tells packets of one name apart.
+    pub subtype: u8,
+    /// The source of the packet.
+    pub ssrc: u32,
+    /// Four ASCII characters.
+    pub name: [u8; 4],
+    /// What the name says it is.
+    pub data: &'a [u8],
+}
+
+impl<'a> App<'a> {
+    /// Reads a packet's body; `subtype` comes from its header.
+    pub fn parse(subtype: u8, body: &'a [u8]) -> Result<Self, ParseError> {
+        let mut reader = Reader::new(body);
+        Ok(Self {
+            subtype,
+            ssrc: reader.u32("APP SSRC")?,
+            name: reader.u32("APP name")?.to_be_bytes(),
+            data: reader.rest(),
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Reports without arrival times, as in the `light` paper: a bit a packet, and X_recv.
+//!
+//! The paper sorts losses into loss events by the times at which packets were sent, corrected by
+//! α = X_sent / X_recv: what leaves at one rate and arrives at another is that much further apart.
+
+use core::time::Duration;
+
+use super::{Arrivals, Departures, Fate, Span};
+use crate::Ecn;
+use crate::receiver::{Arrival, RateMeter};
+use crate::sender::Feedback;
+use crate::time::Instant;
+use crate::units::{Bytes, Rate};
+
+/// The largest α, and one over the smallest: between two reports no queue changes a rate by more, and a
+/// receiver that claims so would merge all losses into one event.
+const MAX_STRETCH: f64 = 2.0;
+
+/// What such a report says beside its bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Vector {
+    /// The number of the first packet that it speaks of, modulo 2^16.
+    pub first: u16,
+    /// X_recv; zero in the first report.
+    pub receive_rate: Rate,
+    /// From the arrival of the highest packet to the report.
+    pub delay: Duration,
+}
+
+/// A receiver that reports so: [`Arrivals`] and X_recv.
+#[derive(Clone, Debug)]
+pub struct MeteredArrivals<const N: usize> {
+    arrivals: Arrivals<N>,
+    meter: RateMeter,
+}
+
+impl<const N: usize> MeteredArrivals<N> {
+    /// A receiver that has seen nothing.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            arrivals: Arrivals::new(limit),
+            meter: RateMeter::new(),
+        }
+    }
+
+    /// Takes in a packet, as [`Arrivals::handle_data`] does.
+    #[inline]
+    pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
+        let is_new = self.arrivals.handle_data(arrival);
+        if is_new {
+            self.meter.handle_first(arrival.at);
+            self.meter.handle_data(arrival.at, arrival.size);
+        }
+        is_new
+    }
+
+    /// What came, and when a report is due.
+    pub const fn arrivals(&self) -> &Arrivals<N> {
+        &self.arrivals
+    }
+
+    /// The report that is due, if one is.
+    pub fn poll_report(&mut self, now: Instant) -> Option<(Span, Vector)> {
+        let span = self.arrivals.poll_report(now)?;
+        let highest = self.arrivals.fate(span.first + span.count as u64 - 1);
+        let delay = match highest {
+            Fate::Arrived { at: Some(at), .. } => now.saturating_since(at),
+            Fate::Arrived { at: None, .. } | Fate::Missing => Duration::ZERO,
+        };
+        let vector = Vector {
+            first: span.first as u16,
+            receive_rate: self.meter.report(self.arrivals.round_trip_time()),
+            delay,
+        };
+        Some((span, vector))
+    }
+}
+
+/// Where the estimate of arrival times stands: the highest packet reported.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Anchor {
+    seq: u64,
+    sent_at: Instant,
+    arrived_at: Instant,
+    /// α.
+    stretch: f64,
+}
+
+impl Anchor {
+    /// When a packet arrived that was sent at that time.
+    fn estimate(&self, sent_at: Instant) -> Instant {
+        let stretch =
+            |time: Duration| Duration::from_nanos((time.as_nanos() as f64 * self.stretch) as u64);
+        if sent_at < self.sent_at {
+            self.arrived_at - stretch(self.sent_at.saturating_since(sent_at))
+        } else {
+            self.arrived_at + stretch(sent_at.saturating_since(self.sent_at))
+        }
+    }
+}
+
+impl<const N: usize> Departures<N> {
+    /// Takes in a report that came at `now`: true for each packet that had arrived. As
+    /// [`Departures::handle_report`], with X_recv as the receiver has it.
+    pub fn handle_vector(
+        &mut self,
+        now: Instant,
+        vector: &Vector,
+        received: impl IntoIterator<Item = bool, IntoIter: Clone>,
+    ) -> Option<Feedback> {
+        let first = self.extend(vector.first)?;
+        let told = (first..).zip(received).take(1 << 16);
+        let highest = told
+            .clone()
+            .filter(|(seq, received)| *received && self.is_remembered(*seq))
+            .last()
+            .map_or(first, |(seq, _)| seq);
+        let came = now - vector.delay;
+        let anchor = self.stretch(highest, vector.receive_rate, came);
+        for (seq, received) in told {
+            self.note_told(seq, received, &anchor, came);
+        }
+        let feedback = self.conclude(now, Duration::ZERO)?;
+        let longest = now.saturating_since(feedback.sent_at);
+        Some(Feedback {
+            delay: vector.delay.min(longest),
+            receive_rate: vector.receive_rate,
+            ..feedback
+        })
+    }
+
+    fn note_told(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
+        if !received {
+            self.note_missing(seq);
+        } else if self.is_remembered(seq) {
+            let at = anchor.estimate(self.slot(seq).at);
+            self.note_arrived(seq, at, Ecn::NotEct, came);
+        } else {
+            self.refuse_unknown();
+        }
+    }
+
+    /// The estimate up to `highest`, if that is further than before; the next begins there.
+    fn stretch(&mut self, highest: u64, receive_rate: Rate, came: Instant) -> Anchor {
+        let sent_at = self.slot(highest).at;
+        let Some(mut anchor) = self.anchor else {
+            let anchor = Anchor {
+                seq: highest,
+                sent_at,
+                arrived_at: came,
+                stretch: 1.0,
+            };
+            self.anchor = self.is_remembered(highest).then_some(anchor);
+            return anchor;
+        };
+        if highest > anchor.seq && self.is_remembered(highest) && self.is_remembered(anchor.seq) {
+            let bytes = (anchor.seq + 1..=highest)
+                .map(|seq| self.size(seq))
+                .sum::<Bytes>();
+            let sending = sent_at.saturating_since(anchor.sent_at);
+            anchor.stretch = if receive_rate > Rate::ZERO && !sending.is_zero() {
+                let ratio = bytes / sending / receive_rate;
+                ratio.clamp(1.0 / MAX_STRETCH, MAX_STRETCH)
+            } else {
+                1.0
+            };
+            self.anchor = Some(Anchor {
+                seq: highest,
+                sent_at,
+                arrived_at: anchor.estimate(sent_at),
+                ..anchor
+            });
+        }
+        anchor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ReceiverConfig;
+    use std::vec::Vec;
+
+    const SIZE: Bytes = Bytes::new(1_000);
+    const RTT: Option<Duration> = Some(Duration::from_millis(100));
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn vector(first: u16, kilobytes_per_sec: f64) -> Vector {
+        Vector {
+            first,
+            receive_rate: Rate::from_bytes_per_sec(kilobytes_per_sec * 1e3),
+            delay: Duration::ZERO,
+        }
+    }
+
+    /// A packet every 10 ms.
+    fn sender(count: u64) -> Departures<512> {
+        let mut departures = Departures::new(0, ReceiverConfig::default());
+        for seq in 0..count {
+            departures.handle_sent(at(seq * 10), SIZE, RTT);
+        }
+        departures
+    }
+
+    #[test]
+    fn what_is_received_at_half_the_rate_is_twice_as_far_apart() {
+        let mut departures = sender(40);
+        departures.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
+        let before = departures.anchor.unwrap();
+        departures.handle_vector(at(450), &vector(10, 50.0), [true; 20]);
+        let after = departures.anchor.unwrap();
+        assert_eq!((before.seq, after.seq), (9, 29));
+        assert_eq!(after.stretch, 2.0);
+        assert_eq!(
+            after.arrived_at - before.arrived_at,
+            Duration::from_millis(400)
+        );
+    }
+
+    #[test]
+    fn no_rate_that_is_claimed_bends_time_by_more_than_two() {
+        for (claimed, expected) in [(1e-3, 2.0), (1e9, 0.5), (100.0, 1.0)] {
+            let mut departures = sender(40);
+            departures.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
+            departures.handle_vector(at(450), &vector(10, claimed), [true; 20]);
+            let stretch = departures.anchor.unwrap().stretch;
+            assert!((stretch - expected).abs() < 1e-9, "{claimed}: {stretch}");
+        }
+    }
+
+    /// Losses of the paper's figure 4: two events, though three reports tell of losses.
+    #[test]
+    fn losses_that_three_reports_tell_are_the_events_that_a_receiver_sees() {
+        let lost = [103, 106, 119, 125, 127];
+        let mut departures = Departures::<512>::new(90, ReceiverConfig::default());
+        for seq in 90..160 {
+            departures.handle_sent(at(seq * 10), SIZE, Some(Duration::from_millis(120)));
+        }
+        for (first, end) in [(90, 100), (100, 112), (112, 124), (124, 136), (136, 148)] {
+            let told: Vec<bool> = (first..end).map(|seq| !lost.contains(&seq)).collect();
+            departures.handle_vector(at(end * 10 + 50), &vector(first as u16, 100.0), told);
+        }
+        assert_eq!(departures.counters().lost, 5);
+        assert_eq!(departures.counters().loss_events, 2);
+    }
+
+    #[test]
+    fn a_vector_tells_what_came_and_how_fast() {
+        let mut receiver = MeteredArrivals::<64>::new(64);
+        let mut reports = Vec::new();
+        for seq in (0..25).filter(|seq| *seq != 12) {
+            receiver.handle_data(&Arrival {
+                seq,
+                at: at(seq * 10),
+                timestamp: 0,
+                rtt: RTT,
+                size: SIZE,
+                ecn: Ecn::NotEct,
+            });
+            reports.extend(receiver.poll_report(at(seq * 10 + 3)));
+        }
+        assert_eq!(reports[0].1.receive_rate, Rate::ZERO);
+        let (span, last) = reports.last().unwrap();
+        assert_eq!(last.delay, Duration::from_millis(3));
+        assert!((last.receive_rate.bytes_per_sec() - 1e5).abs() < 1e4);
+        assert!(span.first <= 12);
+        assert_eq!(receiver.arrivals().fate(12), Fate::Missing);
+    }
+}
