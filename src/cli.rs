@@ -383,6 +383,9 @@ pub(crate) struct LabRunArgs {
     /// Runs at once; as many as there are cores unless given. Results are the same with any number
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Print the results as JSON, when all are there
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Folder of golden results: fail if a metric is not what is written there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seeds", "set"])]
     pub(crate) golden: Option<PathBuf>,

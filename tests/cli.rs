@@ -56,6 +56,10 @@ fn a_wrong_experiment_is_named_with_its_remedy() {
     refuses(&["lab", "run"], &["--all"]);
     refuses(&["lab", "run", "no-such"], &["no-such", "lab list"]);
     refuses(
+        &["lab", "run", "sigcom-fig9"],
+        &["there is sigcomm-fig09", "lab list"],
+    );
+    refuses(
         &["lab", "run", "sigcomm-fig19", "--set", "rtt=200"],
         &["rtt=200", "50ms"],
     );
@@ -71,6 +75,30 @@ fn a_wrong_experiment_is_named_with_its_remedy() {
         &["lab", "list", "--experiments", "no-such-folder"],
         &["no-such-folder", "--experiments"],
     );
+}
+
+#[test]
+fn results_come_as_json_and_a_check_that_fails_is_status_1() {
+    let out = std::env::temp_dir().join(format!("evenkeel-cli-{}", std::process::id()));
+    let folder = out.to_string_lossy().into_owned();
+    let lab = |more: &[&str]| {
+        let output = run(&[
+            &["lab", "run", "sigcomm-fig19", "--out", &folder, "--json"],
+            more,
+        ]
+        .concat());
+        let results: serde_json::Value =
+            serde_json::from_slice(&output.stdout).expect("nothing but JSON");
+        (output.status.code(), results[0].clone())
+    };
+    let (status, result) = lab(&[]);
+    assert_eq!(status, Some(0));
+    assert_eq!(result["id"], "sigcomm-fig19");
+    // Far too little loss for the paper's figures.
+    let (status, result) = lab(&["--set", "lost_one_in=1000"]);
+    assert_eq!(status, Some(1), "{result}");
+    assert_eq!(result["settings"][0], "lost_one_in=1000");
+    std::fs::remove_dir_all(out).expect("remove the folder of this test");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use evenkeel_lab::experiment::Experiment;
+use evenkeel_lab::nearest::nearest;
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
 use evenkeel_lab::{golden, report, result};
@@ -89,7 +90,8 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
         },
         resume: args.all,
     };
-    let results = runner::run(&plan, Clock::start(), stop.flag(), &mut show).map_err(|error| {
+    let mut tell = |progress: &Progress<'_>| show(progress, args.json);
+    let results = runner::run(&plan, Clock::start(), stop.flag(), &mut tell).map_err(|error| {
         match error {
             // The shell's custom: 128 and the signal's number.
             RunnerError::Interrupted => Failure::interrupted(error),
@@ -99,10 +101,15 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     if args.all {
         let file = report::write(&args.out, &plan.experiments)
             .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
-        println!("{}", file.display());
-    } else {
+        if !args.json {
+            println!("{}", file.display());
+        }
+    } else if !args.json {
         let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
         folders.for_each(|folder| println!("{}", folder.display()));
+    }
+    if args.json {
+        println!("{:#}", json!(results));
     }
     if let Some(folder) = &args.golden {
         hold_to(folder, args.bless, &results)?;
@@ -112,6 +119,15 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
 
 /// Every experiment of a folder, by name.
 fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+    let files = files(folder)?;
+    let experiments = files.iter().map(|file| Experiment::load(file, &[]));
+    experiments
+        .map(|read| read.map_err(Failure::usage))
+        .collect()
+}
+
+/// The file of every experiment, by name.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::usage(format!(
             "{}: {error}: run in the repository, or name its folder with --experiments",
@@ -129,17 +145,18 @@ fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
         }
     }
     files.sort();
-    let experiments = files.iter().map(|file| Experiment::load(file, &[]));
-    experiments
-        .map(|read| read.map_err(Failure::usage))
-        .collect()
+    Ok(files)
 }
 
 fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
     let file = folder.join(format!("{id}.toml"));
     if !file.is_file() {
+        let names = files(folder)?;
+        let names = names.iter().filter_map(|file| file.file_stem()?.to_str());
+        let meant =
+            nearest(id, names).map_or_else(String::new, |name| format!(", but there is {name}"));
         return Err(Failure::usage(format!(
-            "{id}: no such experiment: `evenkeel lab list` names them ({} is no file)",
+            "{id}: no such experiment{meant}: `evenkeel lab list` names them ({} is no file)",
             file.display()
         )));
     }
@@ -147,22 +164,11 @@ fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failu
 }
 
 /// A line for each experiment that ended, with its checks, and how long the rest will take.
-fn show(progress: &Progress<'_>) {
+/// As JSON the results stand at the end, all together.
+fn show(progress: &Progress<'_>, json: bool) {
     if let Some(result) = progress.finished {
-        println!("{:<18} {}", result.id, result.verdict().name());
-        if let Some(how) = &result.failed {
-            println!("  a run failed: {how}");
-        }
-        for check in &result.checks {
-            println!(
-                "  {:<46} {:>12}  {:<18} {}",
-                check.name,
-                check
-                    .value
-                    .map_or_else(|| "–".to_owned(), |value| value.to_string()),
-                check.bounds(),
-                check.verdict().name(),
-            );
+        if !json {
+            print(result);
         }
         if let Some(left) = progress.left {
             eprintln!(
@@ -172,6 +178,24 @@ fn show(progress: &Progress<'_>) {
                 left.as_secs_f64()
             );
         }
+    }
+}
+
+fn print(result: &RunResult) {
+    println!("{:<18} {}", result.id, result.verdict().name());
+    if let Some(how) = &result.failed {
+        println!("  a run failed: {how}");
+    }
+    for check in &result.checks {
+        println!(
+            "  {:<46} {:>12}  {:<18} {}",
+            check.name,
+            check
+                .value
+                .map_or_else(|| "–".to_owned(), |value| value.to_string()),
+            check.bounds(),
+            check.verdict().name(),
+        );
     }
 }
 
@@ -185,7 +209,7 @@ fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Fail
             continue;
         }
         for change in golden::changes(folder, result).map_err(Failure::usage)? {
-            println!("{change}");
+            eprintln!("{change}");
             changed += 1;
         }
     }

@@ -16,6 +16,7 @@ pub mod findings;
 mod flow;
 pub mod golden;
 pub mod metrics;
+pub mod nearest;
 pub mod network;
 pub mod report;
 pub mod result;

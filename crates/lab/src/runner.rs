@@ -288,7 +288,10 @@ impl Plan {
                 let mut findings = Findings::join(&samples);
                 let scenario = experiment.definition.scenario.scenario();
                 scenario.derive(&mut findings);
-                (findings, None)
+                match experiment.definition.missing(&findings) {
+                    None => (findings, None),
+                    missing => (Findings::default(), missing),
+                }
             }
             Err(how) => (Findings::default(), Some(how)),
         };

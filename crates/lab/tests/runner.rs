@@ -235,6 +235,28 @@ fn an_experiment_that_breaks_off_fails_and_the_others_go_on() {
 }
 
 #[test]
+fn what_is_drawn_or_checked_and_not_found_fails_the_experiment() {
+    let scratch = Scratch::new("missing");
+    for (from, to, told) in [
+        (
+            "curves = \"measured\"",
+            "curves = \"measurd\"",
+            "curves measurd: the scenario gives none of this name: the nearest is measured",
+        ),
+        (
+            "largest_difference_pct_fair",
+            "difference",
+            "metric difference: the scenario gives none of this name",
+        ),
+    ] {
+        let experiment = scratch.experiment("e", &RANDOM.replace(from, to));
+        let (results, _) = go(&plan(vec![experiment], &scratch.0.join("out"), 1));
+        assert_eq!(results[0].failed.as_deref(), Some(told));
+        assert_eq!(results[0].verdict(), Verdict::Fail);
+    }
+}
+
+#[test]
 fn a_metric_that_moved_appeared_or_went_is_told_and_a_blessed_one_is_not() {
     let scratch = Scratch::new("golden");
     let experiment = scratch.experiment("random", RANDOM);

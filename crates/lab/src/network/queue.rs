@@ -1,6 +1,8 @@
 //! The queue of a bottleneck, as experiments describe it.
 
-use evenkeel_link::{Discipline, LinkConfig, QueueLimit, RedConfig};
+use evenkeel_link::{
+    CoDelConfig, Discipline, FqCoDelConfig, LinkConfig, PieConfig, QueueLimit, RedConfig,
+};
 use serde::Deserialize;
 use tfrc::units::Bytes;
 
@@ -34,6 +36,21 @@ pub enum Queue {
         /// Bytes that it holds.
         size: Size,
     },
+    /// Controlled delay, with the times of RFC 8289.
+    Codel {
+        /// Packets that it holds at most.
+        packets: u32,
+    },
+    /// A queue a flow, each with CoDel (RFC 8290).
+    FqCodel {
+        /// Packets that they hold at most, together.
+        packets: u32,
+    },
+    /// Proportional integral controller enhanced, with the times of RFC 8033.
+    Pie {
+        /// Packets that it holds at most.
+        packets: u32,
+    },
 }
 
 impl Queue {
@@ -42,12 +59,19 @@ impl Queue {
         match self {
             Self::DropTail { .. } | Self::DropTailBytes { .. } => "droptail",
             Self::Red { .. } => "red",
+            Self::Codel { .. } => "codel",
+            Self::FqCodel { .. } => "fq_codel",
+            Self::Pie { .. } => "pie",
         }
     }
 
-    pub(crate) fn verify(self) -> Result<(), Impossible> {
+    /// Refuses one that no packet of this size could wait in, and settings that make no sense.
+    pub(crate) fn verify(self, packet: Size) -> Result<(), Impossible> {
         match self {
-            Self::DropTail { packets } => require(packets > 0, "packets", "at least 1"),
+            Self::DropTail { packets }
+            | Self::Codel { packets }
+            | Self::FqCodel { packets }
+            | Self::Pie { packets } => require(packets > 0, "packets", "at least 1"),
             Self::Red {
                 packets,
                 min,
@@ -57,10 +81,13 @@ impl Queue {
             } => {
                 require(packets > 0, "packets", "at least 1")?;
                 require(min < max, "max", "above min")?;
-                require((0.0..=1.0).contains(&max_p), "max_p", "from 0 to 1")
+                require(
+                    max_p > 0.0 && max_p <= 1.0,
+                    "max_p",
+                    "above 0 and at most 1",
+                )
             }
-            // Anything that a `Size` can be; less than a packet drops whatever has to wait.
-            Self::DropTailBytes { .. } => Ok(()),
+            Self::DropTailBytes { size } => require(size >= packet, "size", "at least a packet"),
         }
     }
 
@@ -85,6 +112,15 @@ impl Queue {
                 max_p,
                 gentle,
             },
+            Self::Codel { packets } => Self::Codel {
+                packets: times(packets),
+            },
+            Self::FqCodel { packets } => Self::FqCodel {
+                packets: times(packets),
+            },
+            Self::Pie { packets } => Self::Pie {
+                packets: times(packets),
+            },
             Self::DropTailBytes { size } => Self::DropTailBytes {
                 size: Size(Bytes::new((size.0.as_f64() * factor).round() as u64)),
             },
@@ -92,8 +128,8 @@ impl Queue {
     }
 
     pub(super) fn apply(self, config: &mut LinkConfig) {
-        match self {
-            Self::DropTail { packets } => config.queue = QueueLimit::Packets(packets.into()),
+        (config.queue, config.discipline) = match self {
+            Self::DropTail { packets } => (in_packets(packets), Discipline::DropTail),
             Self::Red {
                 packets,
                 min,
@@ -101,16 +137,32 @@ impl Queue {
                 max_p,
                 gentle,
             } => {
-                config.queue = QueueLimit::Packets(packets.into());
-                config.discipline = Discipline::Red(RedConfig {
+                let red = RedConfig {
                     max_p,
                     gentle,
                     ..RedConfig::between(min.into(), max.into())
-                });
+                };
+                (in_packets(packets), Discipline::Red(red))
             }
-            Self::DropTailBytes { size } => config.queue = QueueLimit::Bytes(size.0),
-        }
+            Self::DropTailBytes { size } => (QueueLimit::Bytes(size.0), Discipline::DropTail),
+            Self::Codel { packets } => {
+                let usual = CoDelConfig::default();
+                (in_packets(packets), Discipline::CoDel(usual))
+            }
+            Self::FqCodel { packets } => {
+                let usual = FqCoDelConfig::default();
+                (in_packets(packets), Discipline::FqCoDel(usual))
+            }
+            Self::Pie { packets } => {
+                let usual = PieConfig::default();
+                (in_packets(packets), Discipline::Pie(usual))
+            }
+        };
     }
+}
+
+fn in_packets(packets: u32) -> QueueLimit {
+    QueueLimit::Packets(packets.into())
 }
 
 #[cfg(test)]
@@ -137,5 +189,29 @@ mod tests {
             panic!("another discipline");
         };
         assert_eq!((min, max), (2, 5));
+    }
+
+    #[test]
+    fn a_queue_that_holds_nothing_or_never_drops_is_refused() {
+        let packet = Size(Bytes::new(1_000));
+        let wrong = |queue: &str| {
+            let queue: Queue = toml::from_str(queue).unwrap();
+            queue.verify(packet).map_err(|wrong| wrong.key)
+        };
+        assert_eq!(wrong("drop-tail = { packets = 0 }"), Err("packets"));
+        assert_eq!(wrong("codel = { packets = 0 }"), Err("packets"));
+        assert_eq!(wrong("pie = { packets = 1 }"), Ok(()));
+        assert_eq!(wrong("fq-codel = { packets = 1 }"), Ok(()));
+        assert_eq!(wrong("drop-tail-bytes = { size = '999B' }"), Err("size"));
+        assert_eq!(wrong("drop-tail-bytes = { size = '1kB' }"), Ok(()));
+        let red = |min: u32, max_p: f64| {
+            let rest = "packets = 60, max = 15, gentle = true";
+            wrong(&format!(
+                "red = {{ {rest}, min = {min}, max_p = {max_p:?} }}"
+            ))
+        };
+        assert_eq!(red(15, 0.1), Err("max"));
+        assert_eq!(red(5, 0.0), Err("max_p"));
+        assert_eq!(red(5, 1.0), Ok(()));
     }
 }

@@ -39,7 +39,10 @@ struct Case {
 impl Scenario for FairShare {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.queues.is_empty(), "queues", "one or more")?;
-        self.queues.iter().try_for_each(|queue| queue.verify())?;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let sound = queue.verify(self.flows.packet);
+            sound.map_err(|wrong| wrong.inside("queues", index))?;
+        }
         require(!self.rates.is_empty(), "rates", "one or more")?;
         let sound = |pairs: &usize| (1..=5_000).contains(pairs);
         let pairs = !self.pairs.is_empty() && self.pairs.iter().all(sound);

@@ -41,7 +41,10 @@ impl Scenario for LossPredictors {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.rates.is_empty(), "rates", "one or more")?;
         require(!self.queues.is_empty(), "queues", "one or more")?;
-        self.queues.iter().try_for_each(|queue| queue.verify())?;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let sound = queue.verify(self.flows.packet);
+            sound.map_err(|wrong| wrong.inside("queues", index))?;
+        }
         let few = self.tcp_flows.iter().all(|count| *count <= 5_000);
         require(
             few && !self.tcp_flows.is_empty(),

@@ -99,6 +99,16 @@ pub struct Impossible {
     pub key: &'static str,
     /// What would be right.
     pub wanted: &'static str,
+    /// The list that it is in, and which element of that from 0.
+    pub inside: Option<(&'static str, usize)>,
+}
+
+impl Impossible {
+    /// The parameter is one of this element of a list.
+    pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
+        self.inside = Some((list, index));
+        self
+    }
 }
 
 impl fmt::Display for Impossible {
@@ -116,7 +126,12 @@ pub(crate) fn require(
     if sound {
         Ok(())
     } else {
-        Err(Impossible { key, wanted })
+        let inside = None;
+        Err(Impossible {
+            key,
+            wanted,
+            inside,
+        })
     }
 }
 

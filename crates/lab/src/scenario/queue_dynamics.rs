@@ -44,15 +44,22 @@ struct Case {
     queue: Queue,
 }
 
+impl Case {
+    fn verify(&self, packet: Size) -> Result<(), Impossible> {
+        self.queue.verify(packet)?;
+        let flows = (1..=5_000).contains(&self.flows);
+        require(flows, "flows", "from 1 to 5000")
+    }
+}
+
 const PROTOCOLS: [(Protocol, &str); 2] = [(Protocol::Tcp, "tcp"), (Protocol::Tfrc, "tfrc")];
 
 impl Scenario for QueueDynamics {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.case.is_empty(), "case", "one or more")?;
-        for case in &self.case {
-            case.queue.verify()?;
-            let flows = (1..=5_000).contains(&case.flows);
-            require(flows, "flows", "from 1 to 5000")?;
+        for (index, case) in self.case.iter().enumerate() {
+            let sound = case.verify(self.packet);
+            sound.map_err(|wrong| wrong.inside("case", index))?;
         }
         let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
         require(rtt, "rtt", "[least, most], above 0")?;

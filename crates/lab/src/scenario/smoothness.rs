@@ -42,7 +42,10 @@ fn usual() -> Vec<Time> {
 impl Scenario for Smoothness {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.queues.is_empty(), "queues", "one or more")?;
-        self.queues.iter().try_for_each(|queue| queue.verify())?;
+        for (index, queue) in self.queues.iter().enumerate() {
+            let sound = queue.verify(self.flows.packet);
+            sound.map_err(|wrong| wrong.inside("queues", index))?;
+        }
         let pairs = (2..=5_000).contains(&self.pairs) && self.pairs.is_multiple_of(2);
         require(pairs, "pairs", "even, from 2 to 5000")?;
         require(

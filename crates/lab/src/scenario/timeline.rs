@@ -112,14 +112,13 @@ impl Scenario for Timeline {
         require(jitter, "jitter", "from 0 to 100 packet times")?;
         require(!self.group.is_empty(), "group", "one or more")?;
         require(!self.case.is_empty(), "case", "one or more")?;
-        for case in &self.case {
-            case.queue.verify()?;
-            require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
-            let counts = case.counts.as_ref();
-            let fits = counts.is_none_or(|counts| counts.len() == self.group.len());
-            require(fits, "counts", "one number a group")?;
-            let first = counts.map_or(self.group[0].count, |counts| counts[0]);
-            require(first > 0, "count", "at least 1 in the first group")?;
+        for (index, group) in self.group.iter().enumerate() {
+            let sound = self.verify_group(index, group);
+            sound.map_err(|wrong| wrong.inside("group", index))?;
+        }
+        for (index, case) in self.case.iter().enumerate() {
+            let sound = self.verify_case(index, case);
+            sound.map_err(|wrong| wrong.inside("case", index))?;
         }
         let ordered = |range: [Time; 2]| range[0] < range[1];
         require(ordered(self.shown), "shown", "[from, to]")?;
@@ -173,7 +172,38 @@ impl Scenario for Timeline {
     }
 }
 
+/// The most flows of a case.
+const MOST_FLOWS: usize = 5_000;
+
 impl Timeline {
+    fn verify_case(&self, index: usize, case: &Case) -> Result<(), Impossible> {
+        case.queue.verify(self.packet)?;
+        require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
+        let counts = case.counts.as_ref();
+        let fits = counts.is_none_or(|counts| counts.len() == self.group.len());
+        require(fits, "counts", "one number a group")?;
+        let counts = self.counts(case);
+        let all = counts
+            .iter()
+            .try_fold(0, |all: usize, n| all.checked_add(*n));
+        let key = case.counts.as_ref().map_or("count", |_| "counts");
+        let sound = counts[0] > 0 && all.is_some_and(|all| all <= MOST_FLOWS);
+        require(sound, key, "at least 1 in the first group, 5000 in all")?;
+        let mut before = self.case[..index].iter();
+        let named = before.all(|other| other.name != case.name);
+        require(named, "name", "another in each case")
+    }
+
+    fn verify_group(&self, index: usize, group: &Group) -> Result<(), Impossible> {
+        require(group.count <= MOST_FLOWS, "count", "at most 5000")?;
+        let runs = group.stop.is_none_or(|stop| stop > group.start);
+        require(runs, "stop", "after start")?;
+        let mut before = self.group[..index].iter();
+        // In the names of metrics case does not matter.
+        let named = before.all(|other| !other.name.eq_ignore_ascii_case(&group.name));
+        require(named, "name", "another in each group")
+    }
+
     fn counts(&self, case: &Case) -> Vec<usize> {
         let usual = || self.group.iter().map(|group| group.count).collect();
         case.counts.clone().unwrap_or_else(usual)

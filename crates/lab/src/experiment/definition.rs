@@ -1,0 +1,286 @@
+//! What an experiment's file says: what is run, what is drawn, what is held to what.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::place::Place;
+use crate::findings::Findings;
+use crate::nearest::nearest;
+use crate::scenario::Kind;
+use crate::units::Time;
+
+/// The papers that experiments are from, and RFC 8867.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Paper {
+    /// Floyd, Handley, Padhye, Widmer, 2000.
+    Sigcomm,
+    /// The dissertation of 2006.
+    Thesis,
+    /// HDTV over RTP and TFRC.
+    Hdtv,
+    /// The sender-based design.
+    Light,
+    /// Video on demand.
+    Vod,
+    /// RFC 8867 with the metrics of RFC 8868.
+    Rmcat,
+    /// Ours.
+    Evenkeel,
+}
+
+/// Which clock a run takes its time from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClockKind {
+    /// The simulator's: a run takes what its computation takes, and repeats to the byte.
+    #[default]
+    Virtual,
+    /// The machine's.
+    Real,
+}
+
+impl ClockKind {
+    /// As it stands in a result.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtual => "virtual",
+            Self::Real => "real",
+        }
+    }
+}
+
+/// `experiments/ID.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Where it is from.
+    pub paper: Paper,
+    /// The figure or table there.
+    pub figure: String,
+    /// What stands below it there.
+    pub caption: String,
+    /// What the paper claims, in our words.
+    pub claim: String,
+    /// What the paper leaves open and how it was settled here; how the result differs and why.
+    #[serde(default)]
+    pub notes: String,
+    /// Virtual unless given.
+    #[serde(default)]
+    pub clock: ClockKind,
+    /// Independent repetitions, seeded 1, 2, …; more than one only for a random scenario.
+    #[serde(default = "one")]
+    pub seeds: u32,
+    /// What all of it takes on one core, roughly: for the estimate of the time left.
+    pub takes: Time,
+    /// What is run.
+    pub scenario: Kind,
+    /// What is drawn.
+    #[serde(rename = "panel")]
+    pub panels: Vec<PanelDefinition>,
+    /// What is held to what.
+    #[serde(rename = "check")]
+    pub checks: Vec<CheckDefinition>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// One plot of a figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PanelDefinition {
+    /// The curves that it shows: a group that the scenario gives.
+    pub curves: String,
+    /// Above the plot.
+    #[serde(default)]
+    pub title: String,
+    /// The quantity across, with its unit.
+    pub x: String,
+    /// The quantity upwards, with its unit.
+    pub y: String,
+    /// Logarithmic axes: none, `"x"`, `"y"` or `"xy"`.
+    #[serde(default)]
+    pub log: LogAxes,
+    /// The part of the x axis that is shown; all of the data unless given.
+    pub x_range: Option<[f64; 2]>,
+    /// The part of the y axis that is shown; from zero (or the data, if logarithmic) unless given.
+    pub y_range: Option<[f64; 2]>,
+    /// Lines through the points, or points alone.
+    #[serde(default)]
+    pub style: Style,
+}
+
+/// Which axes are logarithmic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogAxes {
+    /// Neither.
+    #[default]
+    None,
+    /// Across.
+    X,
+    /// Upwards.
+    Y,
+    /// Both.
+    Xy,
+}
+
+/// How the points of a curve are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Style {
+    /// A line.
+    #[default]
+    Line,
+    /// A line that holds each value until the next.
+    Steps,
+    /// A mark at each point and a line through them.
+    Marks,
+    /// Marks alone.
+    Points,
+}
+
+/// A metric and the bounds that it is held to.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckDefinition {
+    /// The metric.
+    pub name: String,
+    /// It is at least this.
+    pub low: Option<f64>,
+    /// It is at most this.
+    pub high: Option<f64>,
+    /// Where the bound is from.
+    pub source: String,
+    /// Why our value departs from the paper's: the check is then told, and fails no run.
+    pub documented: Option<String>,
+}
+
+/// What is wrong with a definition that its types allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    pub(super) place: Place,
+    pub(super) what: String,
+}
+
+fn wrong(place: Place, what: &str) -> Wrong {
+    let what = what.to_owned();
+    Wrong { place, what }
+}
+
+impl Definition {
+    /// What types alone cannot refuse.
+    pub(super) fn verify(&self) -> Result<(), Wrong> {
+        if !(1..=1_000).contains(&self.seeds) {
+            return Err(wrong(Place::of("seeds"), "from 1 to 1000 seeds"));
+        }
+        for (index, check) in self.checks.iter().enumerate() {
+            check.verify().map_err(|what| {
+                let key = check.low.map_or("high", |_| "low");
+                wrong(Place::of(key).inside("check", index), what)
+            })?;
+        }
+        for (index, panel) in self.panels.iter().enumerate() {
+            panel.verify().map_err(|(key, what)| {
+                let place = Place::of(key).inside("panel", index);
+                wrong(place, what)
+            })?;
+        }
+        self.scenario.verify().map_err(|impossible| Wrong {
+            what: impossible.to_string(),
+            place: Place {
+                key: impossible.key,
+                inside: impossible.inside,
+            },
+        })
+    }
+}
+
+impl Definition {
+    /// What is to be drawn or checked and was not found by its runs, if something was not.
+    pub(crate) fn missing(&self, findings: &Findings) -> Option<String> {
+        let groups: BTreeSet<&str> = findings.curves.iter().map(|c| c.group.as_str()).collect();
+        let names: BTreeSet<&str> = findings
+            .metrics
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let panels = self.panels.iter().map(|panel| panel.curves.as_str());
+        let checks = self.checks.iter().map(|check| check.name.as_str());
+        let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
+            let there = there.iter().copied();
+            let nearest = nearest(wanted, there)
+                .map_or_else(String::new, |name| format!(": the nearest is {name}"));
+            format!("{kind} {wanted}: the scenario gives none of this name{nearest}")
+        };
+        let curves = panels
+            .filter(|name| !groups.contains(name))
+            .map(|name| told("curves", name, &groups));
+        let metrics = checks
+            .filter(|name| !names.contains(name))
+            .map(|name| told("metric", name, &names));
+        curves.chain(metrics).next()
+    }
+}
+
+impl CheckDefinition {
+    fn verify(&self) -> Result<(), &'static str> {
+        let bounded = self.low.is_some() || self.high.is_some();
+        let ordered = self.low.zip(self.high).is_none_or(|(l, h)| l <= h);
+        let mut bounds = [self.low, self.high].into_iter().flatten();
+        if bounded && ordered && bounds.all(f64::is_finite) {
+            return Ok(());
+        }
+        Err("a check needs low, high or both, finite, with low not above high")
+    }
+}
+
+impl PanelDefinition {
+    /// The key that is wrong, and what would be right.
+    fn verify(&self) -> Result<(), (&'static str, &'static str)> {
+        for (range, log, key) in [
+            (self.x_range, self.log.x(), "x_range"),
+            (self.y_range, self.log.y(), "y_range"),
+        ] {
+            let sound = range.is_none_or(|[from, to]| {
+                from.is_finite() && to.is_finite() && from < to && (!log || from > 0.0)
+            });
+            if !sound {
+                let what =
+                    "a range is [from, to] with from below to, and above 0 on a logarithmic axis";
+                return Err((key, what));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LogAxes {
+    /// Is the x axis logarithmic?
+    pub fn x(self) -> bool {
+        matches!(self, Self::X | Self::Xy)
+    }
+
+    /// Is the y axis logarithmic?
+    pub fn y(self) -> bool {
+        matches!(self, Self::Y | Self::Xy)
+    }
+}
+
+impl Paper {
+    /// The name that this project uses.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sigcomm => "sigcomm",
+            Self::Thesis => "thesis",
+            Self::Hdtv => "hdtv",
+            Self::Light => "light",
+            Self::Vod => "vod",
+            Self::Rmcat => "rmcat",
+            Self::Evenkeel => "evenkeel",
+        }
+    }
+}
