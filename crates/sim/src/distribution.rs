@@ -71,7 +71,7 @@ pub(crate) fn exponential(random: &mut Random) -> f64 {
 }
 
 /// e^x for x from 0 up, to twelve digits: the series near zero, then squared.
-fn exp(x: f64) -> f64 {
+pub(crate) fn exp(x: f64) -> f64 {
     let (mut near, mut squarings) = (x, 0);
     while near > 1.0 / 16.0 {
         near /= 2.0;

@@ -50,6 +50,7 @@ mod tcp_flow;
 mod tfrc_flow;
 mod topology;
 mod traffic;
+mod video;
 mod web;
 
 pub use agent::{Agent, Packet};
@@ -66,6 +67,10 @@ pub use tcp_flow::{TcpReceiver, TcpSender};
 pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
 pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
 pub use traffic::{Body, Traffic};
+pub use video::{
+    DATAGRAM, FRAME_RATE, Frame, FrameKind, FrameTrace, FrameTraceError, FrameTraceFileError, GOP,
+    Movie, Pace, TsStream, VideoSender, VideoTransport,
+};
 pub use web::{
     Fetches, GapFrom, MAX_CONNECTIONS, WebConfig, WebConfigError, WebReceiver, WebSender,
 };

@@ -85,6 +85,45 @@ impl TfrcSender {
         now >= self.config.start && self.config.stop.is_none_or(|stop| now < stop)
     }
 
+    /// The next packet, if it may leave now; what it carries was ready to be sent at `ready`.
+    pub(crate) fn poll_data(&mut self, now: Instant, ready: Instant) -> Option<Packet<Body>> {
+        if !self.is_running(now) || self.sender.next_departure(now) > now {
+            return None;
+        }
+        let timing = RttSendTs::new(self.sender.rtt(), now.as_micros() as u32);
+        self.sender.handle_sent(now, self.segment);
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        self.last_departure = now;
+        Some(Packet {
+            size: self.config.packet_size,
+            ecn: if self.config.ecn {
+                Ecn::Ect0
+            } else {
+                Ecn::NotEct
+            },
+            body: Body::TfrcData {
+                sequence,
+                timing,
+                ready,
+            },
+        })
+    }
+
+    /// When to wake it next if what it sends next is ready at `ready`, or if nothing is to come.
+    pub(crate) fn next_wake(&self, ready: Option<Instant>) -> Option<Instant> {
+        if self.next_sequence == 0 {
+            return ready.map(|ready| ready.max(self.config.start));
+        }
+        let departure = self.sender.next_departure(self.last_departure);
+        let timer = self.sender.poll_timeout();
+        let next = ready.map_or(timer, |ready| timer.min(ready.max(departure)));
+        self.config
+            .stop
+            .is_none_or(|stop| next < stop)
+            .then_some(next)
+    }
+
     fn handle_report(&mut self, now: Instant, report: &TfrcFeedback) {
         let age = (now.as_micros() as u32).wrapping_sub(report.timestamp);
         let Some(sent_micros) = now.as_micros().checked_sub(age.into()) else {
@@ -120,37 +159,11 @@ impl Agent for TfrcSender {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
-        if !self.is_running(now) || self.sender.next_departure(now) > now {
-            return None;
-        }
-        let timing = RttSendTs::new(self.sender.rtt(), now.as_micros() as u32);
-        self.sender.handle_sent(now, self.segment);
-        let sequence = self.next_sequence;
-        self.next_sequence += 1;
-        self.last_departure = now;
-        Some(Packet {
-            size: self.config.packet_size,
-            ecn: if self.config.ecn {
-                Ecn::Ect0
-            } else {
-                Ecn::NotEct
-            },
-            body: Body::TfrcData { sequence, timing },
-        })
+        self.poll_data(now, now)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.next_sequence == 0 {
-            return Some(self.config.start);
-        }
-        let next = self
-            .sender
-            .next_departure(self.last_departure)
-            .min(self.sender.poll_timeout());
-        self.config
-            .stop
-            .is_none_or(|stop| next < stop)
-            .then_some(next)
+        self.next_wake(Some(Instant::ZERO))
     }
 }
 
@@ -195,7 +208,9 @@ impl Agent for TfrcReceiver {
     type Body = Body;
 
     fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
-        let Body::TfrcData { sequence, timing } = packet.body else {
+        let Body::TfrcData {
+            sequence, timing, ..
+        } = packet.body else {
             return;
         };
         self.received += packet.size;

@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::tcp::{Ack, Segment};
 use crate::tcp_flow::{TcpReceiver, TcpSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
+use crate::video::VideoSender;
 use crate::web::{WebReceiver, WebSender};
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
@@ -33,6 +34,8 @@ pub enum Body {
         sequence: u64,
         /// The round-trip time and the send timestamp, as the wire carries them.
         timing: RttSendTs,
+        /// When what it carries was ready to be sent.
+        ready: Instant,
     },
     /// A TFRC receiver's report, as the wire carries it.
     TfrcReport(TfrcFeedback),
@@ -70,6 +73,8 @@ pub enum Traffic {
     RapReceiver(Box<RapReceiver>),
     /// Datagrams whatever the network does.
     Source(Box<Source>),
+    /// A video, by TFRC or UDP.
+    VideoSender(Box<VideoSender>),
     /// Counts what arrives.
     Sink(Box<Sink>),
 }
@@ -96,6 +101,7 @@ kinds!(
     RapSender,
     RapReceiver,
     Source,
+    VideoSender,
     Sink
 );
 
@@ -113,6 +119,7 @@ macro_rules! each {
             Self::RapSender($agent) => $call,
             Self::RapReceiver($agent) => $call,
             Self::Source($agent) => $call,
+            Self::VideoSender($agent) => $call,
             Self::Sink($agent) => $call,
         }
     };

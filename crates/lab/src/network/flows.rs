@@ -63,7 +63,7 @@ const TCP_HEADER: Bytes = Bytes::new(40);
 const ACK_DELAY: Duration = Duration::from_millis(100);
 
 impl Tcp {
-    pub(super) fn config(&self, packet: Bytes) -> tcp::Config {
+    pub(crate) fn config(&self, packet: Bytes) -> tcp::Config {
         tcp::Config {
             variant: match self.variant {
                 TcpVariant::Tahoe => Variant::Tahoe,

@@ -214,11 +214,12 @@ impl Run {
     }
 }
 
-fn broken(error: &dyn std::fmt::Display) -> RunError {
+pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
     RunError::Failed(error.to_string())
 }
 
-fn advance(
+/// Lets time pass, as long as the run is wanted.
+pub(crate) fn advance(
     sim: &mut Simulation<Traffic>,
     to: Instant,
     job: Job<'_>,
@@ -241,7 +242,7 @@ fn advance(
 }
 
 /// A link whose queue holds whatever comes.
-fn link(rate: Rate, delay: Duration) -> LinkConfig {
+pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
     LinkConfig {
         rate,
         delay,

@@ -14,6 +14,7 @@ mod queue_dynamics;
 mod smoothness;
 mod stepped_loss;
 mod timeline;
+mod video_on_demand;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,6 +43,8 @@ pub enum Kind {
     FairShare(fair_share::FairShare),
     /// Flows that come and go on a bottleneck, case by case.
     Timeline(timeline::Timeline),
+    /// Streams of video by TFRC and by UDP, beside each other and beside TCP.
+    VideoOnDemand(video_on_demand::VideoOnDemand),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.
@@ -169,6 +172,7 @@ impl Kind {
             Self::Smoothness(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
+            Self::VideoOnDemand(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,

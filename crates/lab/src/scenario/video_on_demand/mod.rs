@@ -1,0 +1,237 @@
+//! Streams of video by TFRC and by UDP through one bottleneck, by themselves or beside TCP. (`vod` §4.)
+
+mod compare;
+mod network;
+mod record;
+
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::{Findings, Sample};
+use crate::metrics::mean;
+use crate::network::{Tcp, TcpVariant};
+use crate::units::{BitRate, Size, Time};
+use record::Record;
+
+/// Parameters: a cell is a combination of one of each list.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoOnDemand {
+    /// What is shown.
+    movies: Vec<Movie>,
+    /// What the streams are sent by.
+    transports: Vec<Transport>,
+    /// d2: the one-way delay of the shared link. Those of all others, d1 and d3, are zero.
+    d2: Vec<Time>,
+    /// The queue of the shared link: first in, first out, in packets.
+    buffers: Vec<u32>,
+    /// The TCP flows, but for their variant.
+    tcp: Tcp,
+    /// Which TCP.
+    variants: Vec<TcpVariant>,
+    /// How many streams there are.
+    streams: Vec<usize>,
+    /// How many TCP flows there are beside them.
+    tcps: Vec<usize>,
+    /// The rate of the shared link.
+    rate: BitRate,
+    /// Of every data packet, on the wire.
+    packet: Size,
+    /// How far senders are late at random, in packet times of the shared link.
+    jitter: f64,
+    /// From and to when packets count by their departure. Each flow starts within the first second.
+    measured: [Time; 2],
+}
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Movie {
+    /// Made up: its rate changes quickly. Every seed has a movie of its own.
+    Fast,
+    /// Made up: its rate changes slowly.
+    Slow,
+    /// Three real clips one after the other, again and again, as our encoder coded them.
+    Clips,
+}
+
+/// What a stream is sent by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Transport {
+    /// TFRC as of RFC 5348.
+    Tfrc,
+    /// TFRC as of RFC 3448, the paper's.
+    Tfrc3448,
+    /// UDP at the stream's own pace.
+    Udp,
+}
+
+/// A combination: a cell.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    movie: Movie,
+    transport: Transport,
+    d2: Duration,
+    buffer: u32,
+    variant: TcpVariant,
+    streams: usize,
+    tcps: usize,
+}
+
+/// After the last departure that counts, for what is under way: longer than any queue here.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+/// What the paper holds streams to (after ITU-T Y.1541): the mean delay in seconds, and the loss.
+const MOST_IPTD: f64 = 1.0;
+const MOST_IPLR: f64 = 1e-3;
+
+impl Scenario for VideoOnDemand {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.movies.is_empty(), "movies", "one or more")?;
+        require(!self.transports.is_empty(), "transports", "one or more")?;
+        require(!self.d2.is_empty(), "d2", "one or more")?;
+        let queues = !self.buffers.is_empty() && self.buffers.iter().all(|packets| *packets > 0);
+        require(queues, "buffers", "one or more, each at least 1")?;
+        require(!self.variants.is_empty(), "variants", "one or more")?;
+        let some = |counts: &[usize], least| {
+            !counts.is_empty() && counts.iter().all(|count| (least..=1_000).contains(count))
+        };
+        require(some(&self.streams, 1), "streams", "one or more from 1 to 1000")?;
+        require(some(&self.tcps, 0), "tcps", "one or more from 0 to 1000")?;
+        let size = tfrc::units::Bytes::new;
+        let packet = (size(1_344)..=size(65_000)).contains(&self.packet.0);
+        require(packet, "packet", "from 1344B to 65kB")?;
+        let jitter = (0.0..=100.0).contains(&self.jitter);
+        require(jitter, "jitter", "from 0 to 100 packet times")?;
+        let ordered = self.measured[0] < self.measured[1];
+        require(ordered, "measured", "[from, to]")
+    }
+
+    fn cells(&self) -> usize {
+        let flows = self.streams.len() * self.tcps.len() * self.variants.len();
+        self.movies.len() * self.transports.len() * self.d2.len() * self.buffers.len() * flows
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let case = self.case(job.cell);
+        let window = self.measured.map(|time| Instant::ZERO + time.0);
+        let mut record = Record::new(case.streams + case.tcps, window);
+        let waiting = network::run(self, case, &mut record, job)?;
+        Ok(self.sample(case, &record, &waiting))
+    }
+
+    fn derive(&self, findings: &mut Findings) {
+        self.compare(findings);
+        if self.streams.len().max(self.tcps.len()) > 1 {
+            self.admit(findings);
+        }
+    }
+}
+
+impl VideoOnDemand {
+    /// The cell of this number; the transport changes fastest, then the number of flows.
+    fn case(&self, cell: usize) -> Case {
+        let mut rest = cell;
+        let mut place = |count: usize| {
+            let place = rest % count;
+            rest /= count;
+            place
+        };
+        Case {
+            transport: self.transports[place(self.transports.len())],
+            tcps: self.tcps[place(self.tcps.len())],
+            streams: self.streams[place(self.streams.len())],
+            variant: self.variants[place(self.variants.len())],
+            buffer: self.buffers[place(self.buffers.len())],
+            d2: self.d2[place(self.d2.len())].0,
+            movie: self.movies[place(self.movies.len())],
+        }
+    }
+
+    /// What tells a case from the others, but for its transport and its numbers of flows.
+    fn labels(&self, case: Case) -> Vec<String> {
+        let mut labels = vec![name(case.movie)];
+        if self.d2.len() > 1 {
+            labels.push(format!("{}ms", case.d2.as_millis()));
+        }
+        if self.buffers.len() > 1 {
+            labels.push(format!("{}pkts", case.buffer));
+        }
+        if self.variants.len() > 1 {
+            labels.push(name(case.variant));
+        }
+        labels
+    }
+
+    /// How many flows there are of the kind whose number is varied.
+    fn flows(&self, case: Case) -> Option<String> {
+        if self.tcps.len() > 1 {
+            Some(format!("{}tcp", case.tcps))
+        } else {
+            (self.streams.len() > 1).then(|| format!("{}streams", case.streams))
+        }
+    }
+
+    fn key(&self, case: Case) -> String {
+        let labels = self.labels(case).into_iter();
+        let key: Vec<String> = labels.chain(self.flows(case)).collect();
+        key.join("_")
+    }
+
+    fn sample(&self, case: Case, record: &Record, waiting: &[u64]) -> Sample {
+        let mut sample = Sample::default();
+        let (streams, tcps) = record.flows.split_at(case.streams);
+        let mut put = |metric: &str, value: f64| {
+            let (key, transport) = (self.key(case), name(case.transport));
+            sample.metric(format!("{metric}_{transport}_{key}"), value);
+            let labels = self.labels(case);
+            let x = self.across(case);
+            let by_transport = labels.join(", ");
+            sample.curve(format!("{metric}_{transport}"), by_transport, [(x, value)]);
+            let by_movie = [&[transport.to_uppercase()], &labels[1..]].concat().join(", ");
+            sample.curve(format!("{metric}_{}", labels[0]), by_movie, [(x, value)]);
+        };
+        let logs: Vec<_> = streams.iter().map(record::Flow::log).collect();
+        let of = |metric: &dyn Fn(&crate::metrics::PacketLog) -> f64| {
+            mean(&logs.iter().map(metric).collect::<Vec<f64>>())
+        };
+        put("iplr", of(&|log| log.iplr()));
+        put("iptd_mean_s", of(&|log| log.iptd_mean()));
+        let max = logs.iter().map(|log| log.iptd_max());
+        put("iptd_max_s", max.fold(0.0, f64::max));
+        let meets = |log: &&crate::metrics::PacketLog| {
+            log.iptd_mean() <= MOST_IPTD && log.iplr() <= MOST_IPLR
+        };
+        put("meeting", logs.iter().filter(meets).count() as f64);
+        put("waiting_pkts", waiting.iter().map(|n| *n as f64).fold(0.0, f64::max));
+        if !tcps.is_empty() {
+            let window = self.measured[1].secs() - self.measured[0].secs();
+            let loss: Vec<f64> = tcps.iter().map(record::Flow::loss).collect();
+            let rate: Vec<f64> = tcps.iter().map(|tcp| tcp.received.as_f64() * 8e-3 / window).collect();
+            put("tcp_iplr", mean(&loss));
+            put("tcp_kbps", mean(&rate));
+        }
+        sample
+    }
+
+    /// Where a case is on the x axis of a figure: at its number of flows or at d2, in milliseconds.
+    fn across(&self, case: Case) -> f64 {
+        if self.tcps.len() > 1 {
+            case.tcps as f64
+        } else if self.streams.len() > 1 {
+            case.streams as f64
+        } else {
+            case.d2.as_secs_f64() * 1e3
+        }
+    }
+}
+
+/// As it stands in an experiment's file.
+fn name(value: impl std::fmt::Debug) -> String {
+    format!("{value:?}").to_lowercase()
+}

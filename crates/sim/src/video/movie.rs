@@ -1,0 +1,198 @@
+//! Made-up movies: frame sizes as those of real MPEG-4 films, from a seed.
+//!
+//! The traces of the `vod` paper are gone; of them is known a mean of 640 kb/s, the largest frame over the
+//! mean frame (18.2 and 12.1), and that the rate of one changes much faster than that of the other. What
+//! else is here is what studies of MPEG traces agree on (Rose, "Statistical properties of MPEG video
+//! traffic", LCN 1995; Fitzek and Reisslein, "MPEG-4 and H.263 video traces", IEEE Network 15(6), 2001):
+//!
+//! - groups of pictures of one intra, three predicted and eight bidirectional frames, so that the
+//!   autocorrelation of frame sizes has a peak every twelve frames;
+//! - sizes of each kind nearly log-normal;
+//! - scenes of heavy-tailed length, each with an activity of its own, so that the autocorrelation of
+//!   whole groups decays slowly; a scene begins with an intra frame;
+//! - within a scene an activity that wanders from group to group.
+//!
+//! The sizes so drawn are scaled to the mean; what is then above the peak is cut to it, as an encoder's
+//! buffer would have it. The largest frame has the peak in any case, so both hold to the byte.
+
+use super::{Frame, FrameKind, FrameTrace, FrameTraceError};
+use crate::distribution::{Law, exp};
+use evenkeel_link::Random;
+use tfrc::time::Duration;
+use tfrc::units::Bytes;
+
+/// Frames a second.
+pub const FRAME_RATE: u32 = 25;
+/// Frames from one intra frame to the next, if no scene begins before.
+pub const GOP: usize = 12;
+
+/// What a movie is like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Movie {
+    /// The mean size of a frame, without headers.
+    mean: Bytes,
+    /// The size of the largest.
+    peak: Bytes,
+    /// The mean length of a scene, in frames.
+    scene: f64,
+    /// How scenes differ: the standard deviation of the logarithm of their activity.
+    contrast: f64,
+}
+
+impl Movie {
+    /// 640 kb/s.
+    const MEAN: u64 = 640_000 / 8 / FRAME_RATE as u64;
+
+    /// The rate changes quickly, as that of "V for Vendetta" (`vod` §4): the largest frame is 18.2 mean
+    /// frames.
+    pub const FAST: Self = Self {
+        mean: Bytes::new(Self::MEAN),
+        peak: Bytes::new(Self::MEAN * 182 / 10),
+        scene: 75.0,
+        contrast: 0.6,
+    };
+
+    /// The rate changes slowly, as that of "Cinderella Man": the largest frame is 12.1 mean frames.
+    pub const SLOW: Self = Self {
+        mean: Bytes::new(Self::MEAN),
+        peak: Bytes::new(Self::MEAN * 121 / 10),
+        scene: 250.0,
+        contrast: 0.35,
+    };
+
+    /// The first `frames` frames of the movie of this seed.
+    ///
+    /// # Errors
+    /// If there are fewer frames than the largest has means, or more than a trace may have.
+    pub fn shoot(&self, frames: usize, seed: u64) -> Result<FrameTrace, FrameTraceError> {
+        let wanted = self.peak.get().div_ceil(self.mean.get()) as usize;
+        if frames < wanted {
+            return Err(FrameTraceError::TooFew { wanted });
+        }
+        if frames > FrameTrace::MAX_FRAMES {
+            return Err(FrameTraceError::TooMany);
+        }
+        let drawn = self.draw(frames, seed);
+        let sizes = self.fit(&drawn);
+        let frames = drawn.iter().zip(sizes).zip(0..);
+        let frames = frames.map(|(((kind, _), size), number)| Frame {
+            at: number * Duration::from_secs(1) / FRAME_RATE,
+            kind: *kind,
+            size,
+        });
+        FrameTrace::new(frames.collect())
+    }
+
+    /// Kinds and relative sizes.
+    fn draw(&self, frames: usize, seed: u64) -> Vec<(FrameKind, f64)> {
+        let mut random = Random::new(seed, 0);
+        let lengths = Law::Pareto {
+            mean: self.scene,
+            shape: SCENE_SHAPE,
+        };
+        let mut drawn = Vec::with_capacity(frames);
+        while drawn.len() < frames {
+            let length = lengths.draw(&mut random).min(frames as f64) as usize;
+            let scene = log_normal(self.contrast, &mut random);
+            let mut drift = random.normal();
+            let (mut group, mut wandered) = (0.0, usize::MAX);
+            for place in 0..length.min(frames - drawn.len()) {
+                if place / GOP != wandered {
+                    wandered = place / GOP;
+                    drift = PERSISTENCE * drift
+                        + (1.0 - PERSISTENCE * PERSISTENCE).sqrt() * random.normal();
+                    group = scene * power(DRIFT * drift);
+                }
+                let (kind, weight) = kind_at(place % GOP);
+                drawn.push((kind, weight * group * log_normal(NOISE, &mut random)));
+            }
+        }
+        drawn
+    }
+
+    /// Scales the sizes to the mean and holds them to the peak, the largest at it.
+    fn fit(&self, drawn: &[(FrameKind, f64)]) -> Vec<Bytes> {
+        let peak = self.peak.get();
+        let largest = (0..drawn.len()).max_by(|a, b| drawn[*a].1.total_cmp(&drawn[*b].1));
+        let size = |frame: usize, scale: f64| {
+            if Some(frame) == largest {
+                peak
+            } else {
+                (drawn[frame].1 * scale).min(peak as f64) as u64
+            }
+        };
+        let total = |scale: f64| -> u64 { (0..drawn.len()).map(|i| size(i, scale)).sum() };
+        let wanted = self.mean.get() * drawn.len() as u64;
+        let (mut least, mut most) = (0.0, 1.0);
+        while total(most) < wanted {
+            most *= 2.0;
+        }
+        for _ in 0..HALVINGS {
+            let middle = (least + most) / 2.0;
+            if total(middle) > wanted {
+                most = middle;
+            } else {
+                least = middle;
+            }
+        }
+        // What rounding down took is given back a byte a frame.
+        let mut missing = wanted - total(least);
+        let sizes = (0..drawn.len()).map(|frame| {
+            let size = size(frame, least);
+            let more = u64::from(missing > 0 && size < peak);
+            missing -= more;
+            Bytes::new(size + more)
+        });
+        sizes.collect()
+    }
+}
+
+/// The shape of the lengths of scenes: below 2, so that long ones make for long memory.
+const SCENE_SHAPE: f64 = 1.5;
+/// How the activity of a group is correlated with that of the group before it.
+const PERSISTENCE: f64 = 0.9;
+/// How the activity of a group wanders: the standard deviation of its logarithm.
+const DRIFT: f64 = 0.25;
+/// How frames of a kind differ within a group: the same.
+const NOISE: f64 = 0.15;
+/// After so many the scale is as fine as a double can say.
+const HALVINGS: u32 = 60;
+
+/// `IBBPBBPBBPBB`, and how large frames of each kind are.
+fn kind_at(place: usize) -> (FrameKind, f64) {
+    match place {
+        0 => (FrameKind::Intra, 8.0),
+        3 | 6 | 9 => (FrameKind::Predicted, 2.5),
+        _ => (FrameKind::Bidirectional, 1.0),
+    }
+}
+
+fn log_normal(sigma: f64, random: &mut Random) -> f64 {
+    power(sigma * random.normal())
+}
+
+/// e^x for any x.
+fn power(x: f64) -> f64 {
+    if x < 0.0 { 1.0 / exp(-x) } else { exp(x) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF_HOUR: usize = 45_000;
+
+    #[test]
+    fn mean_and_peak_hold_to_the_byte() {
+        for (movie, peak) in [(Movie::FAST, 18.2), (Movie::SLOW, 12.1)] {
+            for frames in [25, 1_000, HALF_HOUR] {
+                for seed in 1..=5 {
+                    let trace = movie.shoot(frames, seed).unwrap();
+                    assert_eq!(trace.frames().len(), frames);
+                    assert_eq!(trace.mean_rate().bits_per_sec(), 640_000.0);
+                    assert_eq!(trace.peak_over_mean(), peak);
+                }
+            }
+        }
+    }
+}
