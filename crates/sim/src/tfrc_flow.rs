@@ -210,7 +210,8 @@ impl Agent for TfrcReceiver {
     fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
         let Body::TfrcData {
             sequence, timing, ..
-        } = packet.body else {
+        } = packet.body
+        else {
             return;
         };
         self.received += packet.size;

@@ -235,7 +235,10 @@ impl Observer<Traffic> for Trial {
         if flow.index() != 0 || end != End::Receiver {
             return;
         }
-        if let Body::TfrcData { sequence, timing, .. } = &packet.body {
+        if let Body::TfrcData {
+            sequence, timing, ..
+        } = &packet.body
+        {
             self.handle_arrival(&Arrival {
                 seq: *sequence,
                 at: now,

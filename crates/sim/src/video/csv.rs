@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_with_its_comments() {
-        let text = "# made by hand\ntime,type,size\n0,I,5000\n\n0.04,B,30 # small\n 0.08 , P , 700\n";
+        let text =
+            "# made by hand\ntime,type,size\n0,I,5000\n\n0.04,B,30 # small\n 0.08 , P , 700\n";
         let trace = FrameTrace::parse(text).unwrap();
         assert_eq!(
             trace.frames()[1],
@@ -160,8 +161,19 @@ mod tests {
             FrameTrace::parse(&text).unwrap_err().to_string()
         };
         assert_eq!(told("0.04,I"), "line 3: not three fields: time,type,size");
-        assert_eq!(told("0.04,I,1,2"), "line 3: not three fields: time,type,size");
-        for time in ["-1", "1e3", "nan", "0.1234567890", ".", "1.", "99999999999999999999"] {
+        assert_eq!(
+            told("0.04,I,1,2"),
+            "line 3: not three fields: time,type,size"
+        );
+        for time in [
+            "-1",
+            "1e3",
+            "nan",
+            "0.1234567890",
+            ".",
+            "1.",
+            "99999999999999999999",
+        ] {
             let expected = "line 3: time must be seconds, with up to nine decimals";
             assert_eq!(told(&format!("{time},I,1")), expected);
         }
@@ -173,7 +185,10 @@ mod tests {
             told("0,I,1"),
             "frame 1: its time must be after that of the frame before it, within a day"
         );
-        assert_eq!(told("time,type,size"), "line 3: time must be seconds, with up to nine decimals");
+        assert_eq!(
+            told("time,type,size"),
+            "line 3: time must be seconds, with up to nine decimals"
+        );
     }
 
     proptest! {

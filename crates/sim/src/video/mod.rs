@@ -82,7 +82,11 @@ impl fmt::Display for FrameTraceError {
                 "frame {frame}: its time must be after that of the frame before it, within a day"
             ),
             Self::Size { frame } => {
-                write!(f, "frame {frame}: its size must be at most {}", FrameTrace::MAX_SIZE)
+                write!(
+                    f,
+                    "frame {frame}: its size must be at most {}",
+                    FrameTrace::MAX_SIZE
+                )
             }
             Self::Nothing => f.write_str("all frames are empty"),
         }
@@ -144,7 +148,10 @@ impl FrameTrace {
 
     /// For how long a frame is the newest, by its number.
     fn lasts(&self, frame: usize) -> Duration {
-        let next = self.frames.get(frame + 1).map_or(self.period, |next| next.at);
+        let next = self
+            .frames
+            .get(frame + 1)
+            .map_or(self.period, |next| next.at);
         next - self.frames[frame].at
     }
 

@@ -1,21 +1,98 @@
 //! What follows from cells together: transports beside each other, and how many flows fit.
 
-use super::{Case, MOST_IPLR, MOST_IPTD, Transport, VideoOnDemand, name};
+use super::{Case, MOST_IPLR, MOST_IPTD, Movie, Transport, VideoOnDemand, name};
 use crate::findings::Findings;
 use crate::scenario::Scenario;
 
+/// How a metric by TFRC is compared with the same by UDP.
+const COMPARED: [(&str, &str, Comparison); 5] = [
+    ("iplr", "minus", |tfrc, udp| tfrc - udp),
+    ("iptd_mean_s", "minus", |tfrc, udp| tfrc - udp),
+    ("iptd_max_s", "minus", |tfrc, udp| tfrc - udp),
+    ("tcp_iplr", "minus", |tfrc, udp| tfrc - udp),
+    ("tcp_kbps", "over", |tfrc, udp| tfrc / udp),
+];
+type Comparison = fn(f64, f64) -> f64;
+
+/// What a comparison gave over numbers of flows.
+struct Range {
+    prefix: String,
+    labels: String,
+    least: f64,
+    most: f64,
+}
+
 impl VideoOnDemand {
-    /// Adds what TFRC has over UDP in each case: `METRIC_TRANSPORT_minus_udp_KEY`.
+    fn cases(&self) -> impl Iterator<Item = Case> {
+        (0..self.cells()).map(|cell| self.case(cell))
+    }
+
+    /// Adds what TFRC has beside UDP, case by case, `METRIC_TRANSPORT_minus_udp_KEY`, and the least and the
+    /// most of it over the numbers of flows, with `min` or `max` before the key.
     pub(super) fn compare(&self, findings: &mut Findings) {
-        let tfrcs = (0..self.cells()).map(|cell| self.case(cell));
-        let tfrcs: Vec<Case> = tfrcs.filter(|case| case.transport != Transport::Udp).collect();
-        for case in tfrcs {
-            let (transport, key) = (name(case.transport), self.key(case));
-            for metric in ["iplr", "iptd_mean_s", "iptd_max_s", "tcp_iplr", "tcp_kbps"] {
-                let of = |transport: &str| findings.value(&format!("{metric}_{transport}_{key}"));
-                let more = of(&transport) - of("udp");
-                if more.is_finite() {
-                    findings.derive(format!("{metric}_{transport}_minus_udp_{key}"), more);
+        let mut ranges: Vec<Range> = Vec::new();
+        for case in self.cases().filter(|case| case.transport != Transport::Udp) {
+            let (transport, labels) = (name(case.transport), self.labels(case).join("_"));
+            for (metric, how, comparison) in COMPARED {
+                let [tfrc, udp] = [case.transport, Transport::Udp].map(|transport| {
+                    findings.value(&self.metric(metric, Case { transport, ..case }))
+                });
+                let value = comparison(tfrc, udp);
+                if value.is_nan() {
+                    continue;
+                }
+                let prefix = format!("{metric}_{transport}_{how}_udp");
+                findings.derive(format!("{prefix}_{}", self.key(case)), value);
+                match ranges
+                    .iter_mut()
+                    .find(|r| r.prefix == prefix && r.labels == labels)
+                {
+                    Some(range) => {
+                        range.least = range.least.min(value);
+                        range.most = range.most.max(value);
+                    }
+                    None => ranges.push(Range {
+                        prefix,
+                        labels: labels.clone(),
+                        least: value,
+                        most: value,
+                    }),
+                }
+            }
+        }
+        if self.numbers_vary() {
+            for range in ranges {
+                let Range { prefix, labels, .. } = range;
+                findings.derive(format!("{prefix}_min_{labels}"), range.least);
+                findings.derive(format!("{prefix}_max_{labels}"), range.most);
+            }
+        }
+    }
+
+    /// Adds what each case has more than the same with the shortest path, `…_farther_KEY`, and more than the
+    /// same with the slow movie, `…_faster_KEY`.
+    pub(super) fn contrast(&self, findings: &mut Findings) {
+        for case in self.cases() {
+            let near = self.d2.iter().map(|d2| d2.0).min().unwrap_or(case.d2);
+            let nearer = Case { d2: near, ..case };
+            let slower = Case {
+                movie: Movie::Slow,
+                ..case
+            };
+            let transport = name(case.transport);
+            for (word, other) in [("farther", nearer), ("faster", slower)] {
+                if self.key(other) == self.key(case) {
+                    continue;
+                }
+                for prefix in [
+                    format!("iplr_{transport}"),
+                    format!("iptd_mean_s_{transport}_minus_udp"),
+                ] {
+                    let of = |case: Case| findings.value(&format!("{prefix}_{}", self.key(case)));
+                    let more = of(case) - of(other);
+                    if more.is_finite() {
+                        findings.derive(format!("{prefix}_{word}_{}", self.key(case)), more);
+                    }
                 }
             }
         }
@@ -23,29 +100,38 @@ impl VideoOnDemand {
 
     /// Adds how many flows there may be, of those numbers that were run, so that on average the streams
     /// have the delay and loss that they need, there and with any smaller number:
-    /// `most_TRANSPORT_LABELS`, 0 for none.
+    /// `most_TRANSPORT_LABELS`, 0 for none; and how many more than with UDP.
     pub(super) fn admit(&self, findings: &mut Findings) {
-        let mut most: Vec<(String, f64, bool)> = Vec::new();
-        for cell in 0..self.cells() {
-            let case = self.case(cell);
-            let (transport, key) = (name(case.transport), self.key(case));
-            let of = |metric: &str| findings.value(&format!("{metric}_{transport}_{key}"));
+        let mut admitted: Vec<(Case, f64, bool)> = Vec::new();
+        for case in self.cases() {
+            let of = |metric: &str| findings.value(&self.metric(metric, case));
             let good = of("iplr") <= MOST_IPLR && of("iptd_mean_s") <= MOST_IPTD;
-            let labels = self.labels(case).join("_");
-            let metric = format!("most_{transport}_{labels}");
-            let index = most.iter().position(|(known, ..)| *known == metric);
+            let same = |known: &Case| {
+                known.transport == case.transport && self.labels(*known) == self.labels(case)
+            };
+            let index = admitted.iter().position(|(known, ..)| same(known));
             let index = index.unwrap_or_else(|| {
-                most.push((metric, 0.0, true));
-                most.len() - 1
+                admitted.push((case, 0.0, true));
+                admitted.len() - 1
             });
-            let (_, flows, so_far) = &mut most[index];
+            let (_, flows, so_far) = &mut admitted[index];
             *so_far &= good;
             if *so_far {
                 *flows = self.across(case);
             }
         }
-        for (metric, flows, _) in most {
-            findings.derive(metric, flows);
+        let most = |transport: Transport, case: Case| {
+            format!("most_{}_{}", name(transport), self.labels(case).join("_"))
+        };
+        for (case, flows, _) in &admitted {
+            findings.derive(most(case.transport, *case), *flows);
+        }
+        for (case, flows, _) in admitted {
+            let gain = flows - findings.value(&most(Transport::Udp, case));
+            if case.transport != Transport::Udp && gain.is_finite() {
+                let (transport, labels) = (name(case.transport), self.labels(case).join("_"));
+                findings.derive(format!("most_{transport}_minus_udp_{labels}"), gain);
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct VideoOnDemand {
     buffers: Vec<u32>,
     /// The TCP flows, but for their variant.
     tcp: Tcp,
+    /// TCP's receive window, in packets.
+    receive_window: u32,
     /// Which TCP.
     variants: Vec<TcpVariant>,
     /// How many streams there are.
@@ -97,8 +99,13 @@ impl Scenario for VideoOnDemand {
         let some = |counts: &[usize], least| {
             !counts.is_empty() && counts.iter().all(|count| (least..=1_000).contains(count))
         };
-        require(some(&self.streams, 1), "streams", "one or more from 1 to 1000")?;
+        require(
+            some(&self.streams, 1),
+            "streams",
+            "one or more from 1 to 1000",
+        )?;
         require(some(&self.tcps, 0), "tcps", "one or more from 0 to 1000")?;
+        require(self.receive_window > 0, "receive_window", "at least 1")?;
         let size = tfrc::units::Bytes::new;
         let packet = (size(1_344)..=size(65_000)).contains(&self.packet.0);
         require(packet, "packet", "from 1344B to 65kB")?;
@@ -127,7 +134,8 @@ impl Scenario for VideoOnDemand {
 
     fn derive(&self, findings: &mut Findings) {
         self.compare(findings);
-        if self.streams.len().max(self.tcps.len()) > 1 {
+        self.contrast(findings);
+        if self.numbers_vary() {
             self.admit(findings);
         }
     }
@@ -177,6 +185,15 @@ impl VideoOnDemand {
         }
     }
 
+    fn numbers_vary(&self) -> bool {
+        self.tcps.len() > 1 || self.streams.len() > 1
+    }
+
+    /// The name of a metric of a case.
+    fn metric(&self, metric: &str, case: Case) -> String {
+        format!("{metric}_{}_{}", name(case.transport), self.key(case))
+    }
+
     fn key(&self, case: Case) -> String {
         let labels = self.labels(case).into_iter();
         let key: Vec<String> = labels.chain(self.flows(case)).collect();
@@ -187,13 +204,15 @@ impl VideoOnDemand {
         let mut sample = Sample::default();
         let (streams, tcps) = record.flows.split_at(case.streams);
         let mut put = |metric: &str, value: f64| {
-            let (key, transport) = (self.key(case), name(case.transport));
-            sample.metric(format!("{metric}_{transport}_{key}"), value);
+            sample.metric(self.metric(metric, case), value);
+            let transport = name(case.transport);
             let labels = self.labels(case);
             let x = self.across(case);
             let by_transport = labels.join(", ");
             sample.curve(format!("{metric}_{transport}"), by_transport, [(x, value)]);
-            let by_movie = [&[transport.to_uppercase()], &labels[1..]].concat().join(", ");
+            let by_movie = [&[transport.to_uppercase()], &labels[1..]]
+                .concat()
+                .join(", ");
             sample.curve(format!("{metric}_{}", labels[0]), by_movie, [(x, value)]);
         };
         let logs: Vec<_> = streams.iter().map(record::Flow::log).collect();
@@ -208,11 +227,17 @@ impl VideoOnDemand {
             log.iptd_mean() <= MOST_IPTD && log.iplr() <= MOST_IPLR
         };
         put("meeting", logs.iter().filter(meets).count() as f64);
-        put("waiting_pkts", waiting.iter().map(|n| *n as f64).fold(0.0, f64::max));
+        put(
+            "waiting_pkts",
+            waiting.iter().map(|n| *n as f64).fold(0.0, f64::max),
+        );
         if !tcps.is_empty() {
             let window = self.measured[1].secs() - self.measured[0].secs();
             let loss: Vec<f64> = tcps.iter().map(record::Flow::loss).collect();
-            let rate: Vec<f64> = tcps.iter().map(|tcp| tcp.received.as_f64() * 8e-3 / window).collect();
+            let rate: Vec<f64> = tcps
+                .iter()
+                .map(|tcp| tcp.received.as_f64() * 8e-3 / window)
+                .collect();
             put("tcp_iplr", mean(&loss));
             put("tcp_kbps", mean(&rate));
         }

@@ -68,10 +68,12 @@ pub(super) fn run(
     }
     let end = Instant::ZERO + scenario.measured[1].0;
     advance(&mut sim, end, job, record)?;
-    let waiting = flows.iter().filter_map(|flow| match sim.agent(*flow, End::Sender) {
-        Traffic::VideoSender(sender) => Some(sender.queued(end)),
-        _ => None,
-    });
+    let waiting = flows
+        .iter()
+        .filter_map(|flow| match sim.agent(*flow, End::Sender) {
+            Traffic::VideoSender(sender) => Some(sender.queued(end)),
+            _ => None,
+        });
     let waiting = waiting.collect();
     advance(&mut sim, end + STRAGGLERS, job, record)?;
     Ok(waiting)
@@ -79,9 +81,15 @@ pub(super) fn run(
 
 fn movie(movie: Movie, seed: u64) -> Result<FrameTrace, RunError> {
     match movie {
-        Movie::Fast => evenkeel_sim::Movie::FAST.shoot(FRAMES, seed).map_err(|error| broken(&error)),
-        Movie::Slow => evenkeel_sim::Movie::SLOW.shoot(FRAMES, seed).map_err(|error| broken(&error)),
-        Movie::Clips => FrameTrace::parse(include_str!("clips.csv")).map_err(|error| broken(&error)),
+        Movie::Fast => evenkeel_sim::Movie::FAST
+            .shoot(FRAMES, seed)
+            .map_err(|error| broken(&error)),
+        Movie::Slow => evenkeel_sim::Movie::SLOW
+            .shoot(FRAMES, seed)
+            .map_err(|error| broken(&error)),
+        Movie::Clips => {
+            FrameTrace::parse(include_str!("clips.csv")).map_err(|error| broken(&error))
+        }
     }
 }
 
@@ -118,7 +126,10 @@ fn tcp(scenario: &VideoOnDemand, case: Case, start: Instant) -> Result<[Traffic;
         variant: case.variant,
         ..scenario.tcp
     };
-    let config = config.config(scenario.packet.0);
+    let config = evenkeel_sim::tcp::Config {
+        receive_window: scenario.receive_window,
+        ..config.config(scenario.packet.0)
+    };
     let sender = TcpSender::new(&config, start, Instant::MAX);
     let receiver = TcpReceiver::new(&config);
     Ok([

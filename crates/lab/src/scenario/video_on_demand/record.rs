@@ -1,7 +1,7 @@
 //! What became of the packets of each flow.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet};
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 use crate::metrics::PacketLog;
