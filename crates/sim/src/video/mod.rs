@@ -96,7 +96,7 @@ impl fmt::Display for FrameTraceError {
 impl std::error::Error for FrameTraceError {}
 
 impl FrameTrace {
-    /// Eleven hours at 25 frames a second; 24 MiB.
+    /// Eleven hours at 25 frames a second; 32 MiB.
     pub const MAX_FRAMES: usize = 1 << 20;
     /// An uncompressed picture of four times HDTV's size is smaller.
     pub const MAX_SIZE: Bytes = Bytes::new(1 << 25);
