@@ -9,7 +9,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::metrics::mean;
+use crate::metrics::{PacketLog, mean};
 use crate::network::{Tcp, TcpVariant};
 use crate::units::{BitRate, Size, Time};
 use record::Record;
@@ -216,16 +216,14 @@ impl VideoOnDemand {
             sample.curve(format!("{metric}_{}", labels[0]), by_movie, [(x, value)]);
         };
         let logs: Vec<_> = streams.iter().map(record::Flow::log).collect();
-        let of = |metric: &dyn Fn(&crate::metrics::PacketLog) -> f64| {
+        let of = |metric: &dyn Fn(&PacketLog) -> f64| {
             mean(&logs.iter().map(metric).collect::<Vec<f64>>())
         };
-        put("iplr", of(&|log| log.iplr()));
-        put("iptd_mean_s", of(&|log| log.iptd_mean()));
-        let max = logs.iter().map(|log| log.iptd_max());
+        put("iplr", of(&PacketLog::iplr));
+        put("iptd_mean_s", of(&PacketLog::iptd_mean));
+        let max = logs.iter().map(PacketLog::iptd_max);
         put("iptd_max_s", max.fold(0.0, f64::max));
-        let meets = |log: &&crate::metrics::PacketLog| {
-            log.iptd_mean() <= MOST_IPTD && log.iplr() <= MOST_IPLR
-        };
+        let meets = |log: &&PacketLog| log.iptd_mean() <= MOST_IPTD && log.iplr() <= MOST_IPLR;
         put("meeting", logs.iter().filter(meets).count() as f64);
         put(
             "waiting_pkts",

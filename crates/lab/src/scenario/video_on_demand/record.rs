@@ -57,20 +57,20 @@ impl Observer<evenkeel_sim::Traffic> for Record {
         }
         let counts = self.counts(now);
         let flow = &mut self.flows[flow.index()];
-        match datagram(&packet.body) {
-            Some((number, ready)) => {
-                if flow.first.is_some_and(|first| first <= number) && number < flow.end {
-                    flow.arrived += 1;
-                    flow.received += packet.size;
-                    flow.delays.delivered(now - ready);
-                }
-            }
+        let datagram = datagram(&packet.body);
+        let taken = match datagram {
+            Some((number, _)) => flow
+                .first
+                .is_some_and(|first| (first..flow.end).contains(&number)),
             // What is under way at either end of the window is about the same.
-            None if counts => {
-                flow.arrived += 1;
-                flow.received += packet.size;
-            }
-            None => {}
+            None => counts,
+        };
+        if taken {
+            flow.arrived += 1;
+            flow.received += packet.size;
+        }
+        if let Some((_, ready)) = datagram.filter(|_| taken) {
+            flow.delays.delivered(now - ready);
         }
     }
 }
