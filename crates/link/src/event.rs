@@ -66,6 +66,8 @@ pub enum DropReason {
 /// A bounded list of events: who does not read loses the oldest.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventLog {
+    /// The size of the packet on the wire and how long it waited, if that was seen.
+    pub(crate) on_wire: Option<(Bytes, Duration)>,
     events: VecDeque<Event>,
     overwritten: u64,
 }

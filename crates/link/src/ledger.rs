@@ -53,11 +53,17 @@ pub struct Counters {
 pub(crate) struct Ledger {
     received: Count,
     held: Count,
+    rare: Option<Box<Rare>>,
+    events: Option<Box<EventLog>>,
+}
+
+/// What does not happen to most packets.
+#[derive(Clone, Debug, Default)]
+struct Rare {
     lost: Count,
     dropped: Count,
     marked: Count,
     duplicated: Count,
-    events: Option<Box<EventLog>>,
 }
 
 impl Ledger {
@@ -74,20 +80,26 @@ impl Ledger {
     }
 
     pub(crate) fn counters(&self) -> Counters {
+        let Rare {
+            lost,
+            dropped,
+            marked,
+            duplicated,
+        } = self.rare.as_deref().cloned().unwrap_or_default();
         let mut delivered = self.received;
-        delivered.packets += self.duplicated.packets;
-        delivered.bytes += self.duplicated.bytes;
-        for other in [self.lost, self.dropped, self.held] {
+        delivered.packets += duplicated.packets;
+        delivered.bytes += duplicated.bytes;
+        for other in [lost, dropped, self.held] {
             delivered.packets -= other.packets;
             delivered.bytes -= other.bytes;
         }
         Counters {
             received: self.received,
             delivered,
-            lost: self.lost,
-            dropped: self.dropped,
-            marked: self.marked,
-            duplicated: self.duplicated,
+            lost,
+            dropped,
+            marked,
+            duplicated,
             held: self.held,
             events_overwritten: self.events.as_ref().map_or(0, |log| log.overwritten()),
         }
@@ -99,14 +111,14 @@ impl Ledger {
 
     /// A packet that has arrived is lost by the path.
     pub(crate) fn lost(&mut self, at: Instant, size: Bytes) {
-        self.lost.add(size);
+        self.rare().lost.add(size);
         let reason = DropReason::Loss;
         self.note(|| Event::Dropped { at, size, reason });
     }
 
     /// A packet that has arrived is not taken in.
     pub(crate) fn refused(&mut self, at: Instant, size: Bytes, reason: DropReason) {
-        self.dropped.add(size);
+        self.rare().dropped.add(size);
         self.note(|| Event::Dropped { at, size, reason });
     }
 
@@ -123,30 +135,34 @@ impl Ledger {
     }
 
     pub(crate) fn marked(&mut self, at: Instant, size: Bytes) {
-        self.marked.add(size);
+        self.rare().marked.add(size);
         self.note(|| Event::Marked { at, size });
     }
 
-    /// A packet that `arrived` is through the wire, which its first bit left when it had `begun`.
+    /// A packet is on the wire, which it waited for since its `arrival`.
     #[inline]
-    pub(crate) fn transmitted(
-        &mut self,
-        at: Instant,
-        size: Bytes,
-        arrived: Instant,
-        begun: Instant,
-    ) {
-        self.note(|| {
-            let waited = begun.saturating_since(arrived);
-            Event::Transmitted { at, size, waited }
-        });
+    pub(crate) fn begun(&mut self, at: Instant, size: Bytes, arrival: Instant) {
+        if let Some(events) = &mut self.events {
+            events.on_wire = Some((size, at.saturating_since(arrival)));
+        }
+    }
+
+    /// The packet on the wire is through.
+    #[inline]
+    pub(crate) fn transmitted(&mut self, at: Instant) {
+        if let Some(events) = &mut self.events
+            && let Some((size, waited)) = events.on_wire.take()
+        {
+            events.push(Event::Transmitted { at, size, waited });
+        }
     }
 
     pub(crate) fn duplicated(&mut self, size: Bytes) {
-        self.duplicated.add(size);
+        self.rare().duplicated.add(size);
         self.held.add(size);
     }
 
+    #[inline]
     pub(crate) fn delivered(&mut self, size: Bytes) {
         self.held.remove(size);
     }
@@ -156,5 +172,10 @@ impl Ledger {
         if let Some(events) = &mut self.events {
             events.push(event());
         }
+    }
+
+    #[cold]
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 }

@@ -7,7 +7,7 @@ use crate::line::{Line, Travelling};
 use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::queue::{Discipline, Queue, QueueLimit, Waiting};
-use crate::rate::Wire;
+use crate::rate::{Wire, later};
 use crate::trace_file::DeliveryTrace;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
@@ -65,13 +65,10 @@ impl Default for LinkConfig {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     wire: Wire,
-    /// When the packet on the wire arrived, and when its first bit left.
-    arrived: Instant,
-    begun: Instant,
     /// Off the wire, in the order in which they come out; the last is still on it if it is busy. A
     /// packet that finds the wire idle is written here and nowhere else.
     line: Line<P>,
-    delay: Duration,
+    delay_nanos: u64,
     /// The latest arrival or change: nothing happens before it.
     latest: Instant,
     /// When the last packet that did not fall behind comes out.
@@ -107,10 +104,8 @@ impl<P: Packet> Link<P> {
             queue: Queue::new(config.queue, config.discipline, seed),
             queue_rate: wire.rate(),
             wire,
-            arrived: Instant::ZERO,
-            begun: Instant::ZERO,
             line: Line::new(),
-            delay: config.delay,
+            delay_nanos: nanos(config.delay),
             latest: Instant::ZERO,
             last_output: Instant::ZERO,
             ledger: Ledger::default(),
@@ -164,14 +159,15 @@ impl<P: Packet> Link<P> {
     /// behind, perhaps earlier: when the wire is free, as what it takes next may come out before others.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let first = self.line.first_due()?;
-        let impairments = self.impairments.as_ref();
-        let reorders = impairments.is_some_and(|impairments| impairments.reorders());
-        let on_wire = self.wire.end().map(|end| match reorders {
-            true => end,
-            false => self.output_time(end),
-        });
-        let next = on_wire.map_or(first, |at| at.min(first));
+        let mut next = self.line.first_due()?;
+        if let Some(impairments) = &self.impairments
+            && let Some(end) = self.wire.end()
+        {
+            next = next.min(match impairments.reorders() {
+                true => end,
+                false => self.output_time(end),
+            });
+        }
         (next < Instant::MAX).then_some(next)
     }
 
@@ -194,7 +190,8 @@ impl<P: Packet> Link<P> {
     /// Changes the propagation delay of the packets that are not yet through the wire.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
         self.settle(now);
-        self.delay = delay;
+        self.delay_nanos = nanos(delay);
+        self.on_wire_changed();
     }
 
     /// Changes the limit of the queue; what already waits stays.
@@ -240,7 +237,7 @@ impl<P: Packet> Link<P> {
 
     /// The propagation delay, one way, without jitter.
     pub fn delay(&self) -> Duration {
-        self.delay
+        Duration::from_nanos(self.delay_nanos)
     }
 
     /// The limit of the queue.
@@ -282,6 +279,12 @@ impl<P: Packet> Link<P> {
     /// Completes every packet that is through by `now`, each at its own instant.
     #[inline]
     fn advance(&mut self, now: Instant) {
+        if self.wire.is_through(now) {
+            self.complete(now);
+        }
+    }
+
+    fn complete(&mut self, now: Instant) {
         while let Some(end) = self.wire.complete(now) {
             self.come_off(end);
             self.start_next(end);
@@ -292,18 +295,17 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn come_off(&mut self, end: Instant) {
         let due = self.output_time(end);
+        self.ledger.transmitted(end);
+        let Some(impairments) = &self.impairments else {
+            self.last_output = due;
+            return;
+        };
         let is_full = self.is_at_capacity(Bytes::ZERO);
         let Some(through) = self.line.last_mut() else {
             return;
         };
         through.due = due;
         let size = through.size;
-        let (arrived, begun) = (self.arrived, self.begun);
-        self.ledger.transmitted(end, size, arrived, begun);
-        let Some(impairments) = &self.impairments else {
-            self.last_output = due;
-            return;
-        };
         let fate = impairments.fate;
         if fate.behind.is_none() {
             self.last_output = due;
@@ -318,6 +320,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Puts the next packet of the queue on the wire, if that is idle.
+    #[inline]
     fn start_next(&mut self, at: Instant) {
         if self.wire.is_idle()
             && let Some(waiting) = self.queue.pop(at, &mut self.ledger)
@@ -328,22 +331,44 @@ impl<P: Packet> Link<P> {
 
     /// Puts a packet on the idle wire.
     fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
-        self.begun = self.wire.begin(at, waiting.size);
-        self.arrived = waiting.arrival;
-        if let Some(impairments) = &mut self.impairments {
-            impairments.draw();
-        }
+        let begun = self.wire.begin(at, waiting.size);
+        self.ledger.begun(begun, waiting.size, waiting.arrival);
+        let due = match &mut self.impairments {
+            None => self.due_on_wire(),
+            // Where it belongs in the line is known only when it is through.
+            Some(impairments) => {
+                impairments.draw();
+                Instant::MAX
+            }
+        };
         self.line.push(Travelling {
             packet: waiting.packet,
             size: waiting.size,
-            due: Instant::MAX,
+            due,
         });
+    }
+
+    /// When the packet on the wire comes out of a link without impairments.
+    #[inline]
+    fn due_on_wire(&self) -> Instant {
+        let end = self.wire.end();
+        end.map_or(Instant::MAX, |end| self.output_time(end))
+    }
+
+    /// The packet on the wire is to come out at another time than it was.
+    fn on_wire_changed(&mut self) {
+        if self.impairments.is_none() && !self.wire.is_idle() {
+            let due = self.due_on_wire();
+            if let Some(on_wire) = self.line.last_mut() {
+                on_wire.due = due;
+            }
+        }
     }
 
     /// When the packet comes out that leaves the wire at `end`: in order, unless it falls behind.
     #[inline]
     fn output_time(&self, end: Instant) -> Instant {
-        let undisturbed = end + self.delay;
+        let undisturbed = later(end, self.delay_nanos);
         let Some(impairments) = &self.impairments else {
             return undisturbed.max(self.last_output);
         };
@@ -363,9 +388,14 @@ impl<P: Packet> Link<P> {
             self.queue_rate = rate;
         }
         self.ledger.note(|| Event::RateChanged { at, rate });
+        self.on_wire_changed();
         // The rest of the packet on the wire may take no time now.
         self.advance(at);
     }
+}
+
+fn nanos(delay: Duration) -> u64 {
+    delay.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
 /// The most that a link holds, queue and propagation together, so that no configuration exhausts

@@ -19,11 +19,11 @@ const UNITS_PER_OPPORTUNITY: u64 = DeliveryTrace::OPPORTUNITY.get() * UNITS_PER_
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     service: Service,
-    job: Option<Job>,
-    /// When the last packet was through.
-    last_end: Instant,
-    /// The units left over in the last nanosecond of it (at a constant rate) or in its last delivery
-    /// opportunity (of a trace).
+    /// The packet on the wire, or the last that was.
+    job: Job,
+    is_busy: bool,
+    /// The units left over in the last nanosecond of the last packet (at a constant rate) or in its last
+    /// delivery opportunity (of a trace).
     spare: u64,
 }
 
@@ -60,56 +60,63 @@ impl Wire {
     pub(crate) fn new(rate: Rate) -> Self {
         Self {
             service: Service::constant(rate),
-            job: None,
-            last_end: Instant::ZERO,
+            job: Job {
+                since: Instant::ZERO,
+                remaining: 0,
+                end: Instant::ZERO,
+                spare: 0,
+            },
+            is_busy: false,
             spare: 0,
         }
     }
 
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
-        self.job.is_none()
+        !self.is_busy
     }
 
     /// Puts a packet on the idle wire at `at`, or when the last one left if that is later. Says when.
+    #[inline]
     pub(crate) fn begin(&mut self, at: Instant, size: Bytes) -> Instant {
-        let since = at.max(self.last_end);
-        let spare = if since == self.last_end {
-            self.spare
-        } else {
-            0
-        };
+        let last_end = self.job.end;
+        let since = at.max(last_end);
+        let spare = if since == last_end { self.spare } else { 0 };
         let work = work(size);
         // A packet that the spare units cover whole leaves the rest of them to the next.
         self.spare = spare.saturating_sub(work);
-        self.job = Some(self.service.job(since, work.saturating_sub(spare)));
+        self.job = self.service.job(since, work.saturating_sub(spare));
+        self.is_busy = true;
         since
     }
 
     /// When the packet on the wire will be through at the present rate, if ever.
     #[inline]
     pub(crate) fn end(&self) -> Option<Instant> {
-        let end = self.job?.end;
-        (end < Instant::MAX).then_some(end)
+        let end = self.job.end;
+        (self.is_busy && end < Instant::MAX).then_some(end)
+    }
+
+    /// True if the packet on the wire is through by `now`.
+    #[inline]
+    pub(crate) fn is_through(&self, now: Instant) -> bool {
+        self.is_busy && self.job.end <= now && self.job.end < Instant::MAX
     }
 
     /// Takes the packet off the wire, if it is through by `now`, and says when it was.
     #[inline]
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
-        let job = self.job.as_ref()?;
-        if job.end > now || job.end == Instant::MAX {
+        if !self.is_through(now) {
             return None;
         }
-        let job = *job;
-        if job.remaining > 0 {
-            self.spare = job.spare;
+        if self.job.remaining > 0 {
+            self.spare = self.job.spare;
         }
         if let Service::Trace(following) = &mut self.service {
-            following.use_up(job);
+            following.use_up(self.job);
         }
-        self.last_end = job.end;
-        self.job = None;
-        Some(job.end)
+        self.is_busy = false;
+        Some(self.job.end)
     }
 
     /// Changes the rate for the bits that have not left at `now`.
@@ -127,7 +134,8 @@ impl Wire {
     }
 
     fn change(&mut self, now: Instant, service: Service) {
-        if let Some(job) = &mut self.job {
+        if self.is_busy {
+            let job = &mut self.job;
             if job.since < now {
                 job.remaining -= self.service.sent(*job, now);
                 job.since = now;
@@ -151,7 +159,10 @@ impl Wire {
     /// How long until the packet on the wire and `backlog` behind it are through;
     /// [`Duration::MAX`] if never.
     pub(crate) fn drain_time(&self, now: Instant, backlog: Bytes) -> Duration {
-        let (since, remaining) = self.job.map_or((now, 0), |job| (job.since, job.remaining));
+        let (since, remaining) = match self.is_busy {
+            true => (self.job.since, self.job.remaining),
+            false => (now, 0),
+        };
         let work = u128::from(remaining) + u128::from(backlog.get()) * u128::from(UNITS_PER_BYTE);
         let end = match &self.service {
             _ if work == 0 => Some(since),
@@ -184,6 +195,7 @@ impl Service {
     }
 
     /// The packet of which `remaining` is left at `since`.
+    #[inline]
     fn job(&self, since: Instant, remaining: u64) -> Job {
         let (end, spare) = match self {
             _ if remaining == 0 => (since, 0),
@@ -193,7 +205,7 @@ impl Service {
                 let nanos = remaining.div_ceil(*rate);
                 // Less than `rate`, whatever the product wraps to.
                 let spare = nanos.wrapping_mul(*rate).wrapping_sub(remaining);
-                (since + Duration::from_nanos(nanos), spare)
+                (later(since, nanos), spare)
             }
             Self::Trace(following) => {
                 let needed = remaining.div_ceil(UNITS_PER_OPPORTUNITY);
@@ -244,6 +256,12 @@ impl Following {
             self.next = self.first(job.since).saturating_add(needed);
         }
     }
+}
+
+/// A sum that does not go through the seconds of a [`Duration`].
+#[inline]
+pub(crate) fn later(at: Instant, nanos: u64) -> Instant {
+    Instant::from_nanos(at.as_nanos().saturating_add(nanos))
 }
 
 fn work(size: Bytes) -> u64 {

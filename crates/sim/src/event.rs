@@ -2,33 +2,51 @@
 
 use tfrc::time::Instant;
 
-/// A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990): a priority queue for times that never go
-/// back, which a simulator's do not.
+/// A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990) in base 32 with a short sorted list in front: a
+/// priority queue for times that never go back, which a simulator's do not.
 ///
-/// Bucket b holds the events whose time first differs from the present time in bit b - 1; bucket 0
-/// those of the present. An event moves to a lower bucket at most 64 times, always in a batch that
-/// lies together in memory, so the cost hardly grows with the number of events. Events of one time
-/// are always in one bucket and keep their order in every move: no sequence number need be stored.
+/// The list has all events before `near_end`. The others are in buckets: the one of level l and slot d
+/// has those whose time first differs from `base` in digit l, which is d. When the list is empty it
+/// takes in the first bucket, or that is dealt out to lower levels if it is too long to be sorted event
+/// by event. So an event moves a few times, always in a batch that lies together in memory, and the
+/// cost hardly grows with the number of events. Events of one time are always in one place and keep
+/// their order in every move: no sequence number need be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue<E> {
     /// No event is earlier.
     now: u64,
-    /// Events of the present time, from `next` on.
-    present: Vec<E>,
-    next: usize,
-    future: [Vec<(u64, E)>; 64],
-    /// Bit b is set if `future[b]` is not empty.
-    occupied: u64,
+    /// Sorted, the first to happen last.
+    near: Vec<(u64, E)>,
+    near_end: u64,
+    /// `near` has the times whose digits from this level on are those of `base`; none at level 0, where
+    /// they all would be equal.
+    level: u32,
+    base: u64,
+    buckets: Vec<Vec<(u64, E)>>,
+    /// Bit d of element l is set if the bucket of level l and slot d is not empty.
+    slots: [u32; LEVELS],
+    /// Bit l is set if element l of `slots` is not zero.
+    levels: u16,
 }
+
+const DIGIT_BITS: u32 = 5;
+const SLOTS: usize = 1 << DIGIT_BITS;
+const LEVELS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
+
+/// About where sorting in an event costs as much as another move.
+const MAX_NEAR: usize = 32;
 
 impl<E: Copy> EventQueue<E> {
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
-            present: Vec::new(),
-            next: 0,
-            future: [const { Vec::new() }; 64],
-            occupied: 0,
+            near: Vec::new(),
+            near_end: 0,
+            level: 0,
+            base: 0,
+            buckets: vec![Vec::new(); LEVELS * SLOTS],
+            slots: [0; LEVELS],
+            levels: 0,
         }
     }
 
@@ -36,62 +54,113 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub(crate) fn push(&mut self, at: Instant, event: E) {
         let at = at.as_nanos().max(self.now);
-        self.place(at, event);
+        if at >= self.near_end {
+            return self.place(at, event);
+        }
+        self.near.push((at, event));
+        let mut index = self.near.len() - 1;
+        while index > 0 && self.near[index - 1].0 <= at {
+            self.near.swap(index - 1, index);
+            index -= 1;
+        }
+        if self.near.len() > MAX_NEAR {
+            self.shorten();
+        }
     }
 
     /// The next event, if it is due by `until`.
     #[inline]
     pub(crate) fn pop_until(&mut self, until: Instant) -> Option<(Instant, E)> {
-        if self.next == self.present.len() && !self.advance(until.as_nanos()) {
+        let until = until.as_nanos();
+        if self.near.is_empty() && !self.advance(until) {
             return None;
         }
-        let event = self.present[self.next];
-        self.next += 1;
-        Some((Instant::from_nanos(self.now), event))
+        let (at, event) = self.near.pop_if(|&mut (at, _)| at <= until)?;
+        self.now = at;
+        Some((Instant::from_nanos(at), event))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.next == self.present.len() && self.occupied == 0
+        self.near.is_empty() && self.levels == 0
     }
 
     #[inline]
     fn place(&mut self, at: u64, event: E) {
-        match (at ^ self.now).checked_ilog2() {
-            None => self.present.push(event),
-            Some(bucket) => {
-                self.future[bucket as usize].push((at, event));
-                self.occupied |= 1 << bucket;
+        let level = (at ^ self.base).checked_ilog2().unwrap_or(0) / DIGIT_BITS;
+        let slot = (at >> (level * DIGIT_BITS)) as usize % SLOTS;
+        self.buckets[level as usize * SLOTS + slot].push((at, event));
+        self.slots[level as usize] |= 1 << slot;
+        self.levels |= 1 << level;
+    }
+
+    /// Lets the list have the times around `at` whose digits from `level` on are those of `at`.
+    fn approach(&mut self, at: u64, level: u32) {
+        let span = 1 << (level * DIGIT_BITS);
+        self.level = level;
+        self.base = at & !(span - 1);
+        self.near_end = match level {
+            0 => self.base,
+            _ => self.base.saturating_add(span),
+        };
+    }
+
+    /// Fills the empty list. False, and nothing moves, if there is no event by `until`.
+    fn advance(&mut self, until: u64) -> bool {
+        while self.levels > 0 {
+            let level = self.levels.trailing_zeros();
+            let slots = &mut self.slots[level as usize];
+            let index = level as usize * SLOTS + slots.trailing_zeros() as usize;
+            let times = self.buckets[index].iter().map(|&(at, _)| at);
+            let earliest = times.fold(u64::MAX, u64::min);
+            if earliest > until {
+                return false;
+            }
+            *slots &= *slots - 1;
+            if *slots == 0 {
+                self.levels &= self.levels - 1;
+            }
+            // Nothing returns to a bucket that is emptied, for all of it is now nearer.
+            if level == 0 || self.buckets[index].len() <= MAX_NEAR {
+                self.approach(earliest, level);
+                self.sort_in(index);
+                return true;
+            }
+            self.approach(earliest, 0);
+            for number in 0..self.buckets[index].len() {
+                let (at, event) = self.buckets[index][number];
+                self.place(at, event);
+            }
+            self.buckets[index].clear();
+        }
+        false
+    }
+
+    /// Moves a bucket to the empty list.
+    fn sort_in(&mut self, bucket: usize) {
+        // From the last, so that equal times need no step.
+        while let Some((at, event)) = self.buckets[bucket].pop() {
+            self.near.push((at, event));
+            let mut index = self.near.len() - 1;
+            while index > 0 && self.near[index - 1].0 < at {
+                self.near.swap(index - 1, index);
+                index -= 1;
             }
         }
     }
 
-    /// Moves on to the time of the next event. False, and nothing moves, if that is after `until`.
-    fn advance(&mut self, until: u64) -> bool {
-        if self.occupied == 0 {
-            return false;
+    /// Moves the later part of the list to buckets.
+    #[cold]
+    fn shorten(&mut self) {
+        while self.near.len() > MAX_NEAR && self.level > 0 {
+            self.approach(self.now, self.level - 1);
+            let end = self.near_end;
+            let later = self.near.partition_point(|&(at, _)| at >= end);
+            for number in (0..later).rev() {
+                let (at, event) = self.near[number];
+                self.place(at, event);
+            }
+            self.near.drain(..later);
         }
-        let lowest = self.occupied.trailing_zeros() as usize;
-        let earliest = |least: u64, &(at, _): &(u64, E)| least.min(at);
-        let at = self.future[lowest].iter().fold(u64::MAX, earliest);
-        if at > until {
-            return false;
-        }
-        self.now = at;
-        self.present.clear();
-        self.next = 0;
-        self.occupied &= self.occupied - 1;
-        if let [(_, event)] = self.future[lowest][..] {
-            self.future[lowest].clear();
-            self.present.push(event);
-            return true;
-        }
-        // Nothing returns to the bucket, for all of it is now nearer.
-        for index in 0..self.future[lowest].len() {
-            let (at, event) = self.future[lowest][index];
-            self.place(at, event);
-        }
-        self.future[lowest].clear();
-        true
     }
 }
 
@@ -139,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_that_of_a_sorted_map(steps in prop::collection::vec((0..3u8, 0..40u32, any::<u64>()), 1..400)) {
+        fn the_order_is_that_of_a_sorted_map(steps in prop::collection::vec((0..3u8, 0..40u32, any::<u64>()), 1..600)) {
             let mut queue = EventQueue::new();
             let mut model = BTreeMap::new();
             let mut now = 0;
@@ -147,7 +216,8 @@ mod tests {
                 let at = now + (draw >> 24 >> (39 - shift));
                 queue.push(Instant::from_nanos(at), sequence);
                 model.insert((at, sequence), ());
-                for _ in 0..pops {
+                // First so many that the list overflows.
+                for _ in 0..if sequence < 100 { pops / 2 } else { pops } {
                     let expected = model.pop_first().map(|((at, event), ())| (Instant::from_nanos(at), event));
                     prop_assert_eq!(queue.pop_until(Instant::MAX), expected);
                     now = expected.map_or(now, |(at, _)| at.as_nanos());
