@@ -115,6 +115,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// A packet of `size` bytes on the wire arrives at `now`.
+    #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.settle(now);
         self.ledger.received(size);
@@ -144,6 +145,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// The next packet that has come out by `now`, in order.
+    #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<P> {
         self.advance(now);
         let due = self.line.first_due()?;
@@ -270,6 +272,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Brings the link to `now`, which is not let back before the last arrival or change.
+    #[inline]
     fn settle(&mut self, now: Instant) -> Instant {
         self.latest = self.latest.max(now);
         self.advance(self.latest);
@@ -330,6 +333,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Puts a packet on the idle wire.
+    #[inline]
     fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
         let begun = self.wire.begin(at, waiting.size);
         self.ledger.begun(begun, waiting.size, waiting.arrival);

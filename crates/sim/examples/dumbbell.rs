@@ -1,10 +1,11 @@
-//! TCP and TFRC flows through one bottleneck, for `tests/ns2/ratio.sh` to compare with ns-2, and for
-//! profilers.
+//! TCP and TFRC flows through one bottleneck, for `tests/ratio.sh` to compare with ns-2 and ns-3, and
+//! for profilers.
 //!
-//! `cargo run --release -p evenkeel-sim --example dumbbell -- FLOWS MBPS SECONDS`
+//! `cargo run --release -p evenkeel-sim --example dumbbell -- FLOWS MBPS SECONDS [tcp]`
 //!
-//! `FLOWS` of each kind; `tests/ns2/dumbbell.tcl` is the same network. Prints what the flows of each
-//! kind received in bytes, and how many packets links carried.
+//! `FLOWS` of each kind, or of TCP alone; `tests/ns2/dumbbell.tcl` and `tests/ns3/dumbbell.cc` are the
+//! same network. Prints what the flows of each kind received in bytes, and how many packets links
+//! carried.
 
 use evenkeel_link::{LinkConfig, QueueLimit};
 use evenkeel_sim::{
@@ -16,9 +17,11 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 fn main() -> ExitCode {
-    let numbers: Result<Vec<u64>, _> = std::env::args().skip(1).map(|it| it.parse()).collect();
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let tcp_alone = arguments.pop_if(|last| last == "tcp").is_some();
+    let numbers: Result<Vec<u64>, _> = arguments.iter().map(|it| it.parse()).collect();
     let Ok(&[flows @ 1..=100_000, megabits @ 1..=1_000_000, seconds]) = numbers.as_deref() else {
-        eprintln!("usage: dumbbell FLOWS MBPS SECONDS, whole numbers, the first two above 0");
+        eprintln!("usage: dumbbell FLOWS MBPS SECONDS [tcp], whole numbers, the first two above 0");
         return ExitCode::from(2);
     };
     let bottleneck = LinkConfig {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         .places
         .iter()
         .zip(0..)
+        .filter(|(_, flow)| !tcp_alone || is_tcp(*flow))
         .map(|(place, flow)| {
             let [sender, receiver] = ends(flow);
             sim.add_flow(&place.forward, &place.reverse, sender, receiver)
@@ -63,7 +67,7 @@ fn main() -> ExitCode {
 /// TCP for an even flow, TFRC for an odd one. They start within a second.
 fn ends(flow: u64) -> [Traffic; 2] {
     let start = Instant::from_micros(flow * 30_997 % 1_000_000);
-    if flow.is_multiple_of(2) {
+    if is_tcp(flow) {
         let config = tcp::Config::default();
         let sender = TcpSender::new(&config, start, Instant::MAX).expect("the default is valid");
         let receiver = TcpReceiver::new(&config).expect("the default is valid");
@@ -75,4 +79,8 @@ fn ends(flow: u64) -> [Traffic; 2] {
     });
     let receiver = TfrcReceiver::new(tfrc::ReceiverConfig::default());
     [Traffic::from(sender), Traffic::from(receiver)]
+}
+
+fn is_tcp(flow: u64) -> bool {
+    flow.is_multiple_of(2)
 }
