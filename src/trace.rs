@@ -197,7 +197,9 @@ pub(crate) fn link(event: &LinkEvent) -> (Instant, (&'static str, Value)) {
             ),
         ),
         LinkEvent::Marked { at, size } => (*at, ("link_marked", json!({ "size": size.get() }))),
-        LinkEvent::Dropped { at, size, reason } => {
+        LinkEvent::Dropped {
+            at, size, reason, ..
+        } => {
             let reason = match reason {
                 DropReason::Loss => "loss",
                 DropReason::QueueFull => "queue_full",

@@ -92,7 +92,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
         seed: args.emulation.seed,
     };
     emulate(&args.emulation, |clock| {
-        let router = Router::spawn(clock, &config).map_err(Failure::usage)?;
+        let router = Router::spawn(clock, &config, None).map_err(Failure::usage)?;
         Ok(Emulator::Router(router))
     })
 }

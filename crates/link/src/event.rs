@@ -40,6 +40,8 @@ pub enum Event {
         size: Bytes,
         /// Why.
         reason: DropReason,
+        /// Which: its [`Packet::number`](crate::Packet::number).
+        packet: u64,
     },
     /// The rate was changed.
     RateChanged {

@@ -110,16 +110,25 @@ impl Ledger {
     }
 
     /// A packet that has arrived is lost by the path.
-    pub(crate) fn lost(&mut self, at: Instant, size: Bytes) {
+    pub(crate) fn lost(&mut self, at: Instant, size: Bytes, packet: u64) {
         self.rare().lost.add(size);
-        let reason = DropReason::Loss;
-        self.note(|| Event::Dropped { at, size, reason });
+        self.note(|| Event::Dropped {
+            at,
+            size,
+            reason: DropReason::Loss,
+            packet,
+        });
     }
 
     /// A packet that has arrived is not taken in.
-    pub(crate) fn refused(&mut self, at: Instant, size: Bytes, reason: DropReason) {
+    pub(crate) fn refused(&mut self, at: Instant, size: Bytes, reason: DropReason, packet: u64) {
         self.rare().dropped.add(size);
-        self.note(|| Event::Dropped { at, size, reason });
+        self.note(|| Event::Dropped {
+            at,
+            size,
+            reason,
+            packet,
+        });
     }
 
     /// A packet that has arrived is taken in.
@@ -129,9 +138,9 @@ impl Ledger {
     }
 
     /// A packet that was taken in is dropped from the queue.
-    pub(crate) fn dropped(&mut self, at: Instant, size: Bytes, reason: DropReason) {
+    pub(crate) fn dropped(&mut self, at: Instant, size: Bytes, reason: DropReason, packet: u64) {
         self.held.remove(size);
-        self.refused(at, size, reason);
+        self.refused(at, size, reason, packet);
     }
 
     pub(crate) fn marked(&mut self, at: Instant, size: Bytes) {

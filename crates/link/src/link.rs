@@ -121,10 +121,12 @@ impl<P: Packet> Link<P> {
         self.ledger.received(size);
         let impairments = self.impairments.as_mut();
         if impairments.is_some_and(|impairments| impairments.loses_next()) {
-            return self.ledger.lost(at, size);
+            return self.ledger.lost(at, size, packet.number());
         }
         if self.is_at_capacity(size) {
-            return self.ledger.refused(at, size, DropReason::Capacity);
+            let number = packet.number();
+            let reason = DropReason::Capacity;
+            return self.ledger.refused(at, size, reason, number);
         }
         let waiting = Waiting {
             packet,

@@ -14,6 +14,11 @@ pub trait Packet: Clone {
     /// Sets the ECN field to CE. Called only where [`ecn`](Packet::ecn) says that it may be.
     fn mark(&mut self) {}
 
+    /// Names the packet in [`Event::Dropped`](crate::Event::Dropped).
+    fn number(&self) -> u64 {
+        0
+    }
+
     /// Tells flows apart, for disciplines that keep them apart.
     fn flow(&self) -> u64 {
         0

@@ -82,10 +82,8 @@ impl<P: Packet> Path<P> {
     }
 
     fn new(config: LinkConfig, seed: u64) -> Self {
-        let mut link = Link::new(config, seed);
-        link.keep_events();
         Self {
-            link,
+            link: Link::new(config, seed),
             schedule: VecDeque::new(),
         }
     }
@@ -142,11 +140,14 @@ pub(crate) struct Outlet<T> {
 }
 
 impl<T> Outlet<T> {
-    pub(crate) fn new(sender: SyncSender<T>) -> Self {
-        Self {
-            sender: Some(sender),
-            lost: 0,
-        }
+    /// Without a sender, nobody reads.
+    pub(crate) fn new(sender: Option<SyncSender<T>>) -> Self {
+        Self { sender, lost: 0 }
+    }
+
+    /// True while somebody may read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.sender.is_some()
     }
 
     pub(crate) fn put(&mut self, value: T) {

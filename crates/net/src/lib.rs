@@ -30,7 +30,8 @@ pub use relay::{
 };
 #[cfg(target_os = "linux")]
 pub use router::{
-    Flow, PortError, Router, RouterConfig, RouterError, RouterGone, RouterHandle, RouterSnapshot,
+    Flow, PacketEvent, PacketRecord, PortError, Router, RouterConfig, RouterError, RouterGone,
+    RouterHandle, RouterSnapshot, Watch,
 };
 pub use socket::{BindError, Outgoing, ReceiveBatch, Received, Socket};
 pub use transmit::SendCounters;

@@ -129,9 +129,9 @@ impl CoDel {
     }
 }
 
-fn drop_packet<P>(now: Instant, packet: Option<&Waiting<P>>, ledger: &mut Ledger) {
-    if let Some(Waiting { size, .. }) = packet {
-        ledger.dropped(now, *size, DropReason::Early);
+fn drop_packet<P: Packet>(now: Instant, packet: Option<&Waiting<P>>, ledger: &mut Ledger) {
+    if let Some(Waiting { size, packet, .. }) = packet {
+        ledger.dropped(now, *size, DropReason::Early, packet.number());
     }
 }
 

@@ -101,10 +101,10 @@ impl<P: Packet> FqCoDel<P> {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes);
         let Some(flow) = longest else { return };
         for _ in 0..flow.fifo.waiting.len().div_ceil(2).min(DROP_BATCH) {
-            if let Some(Waiting { size, .. }) = flow.fifo.pop() {
+            if let Some(Waiting { size, packet, .. }) = flow.fifo.pop() {
                 self.packets -= 1;
                 self.bytes -= size;
-                ledger.dropped(now, size, DropReason::QueueFull);
+                ledger.dropped(now, size, DropReason::QueueFull, packet.number());
             }
         }
     }

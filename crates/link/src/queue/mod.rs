@@ -230,12 +230,12 @@ impl<P: Packet> Queue<P> {
         }
         let (packets, bytes) = (self.fifo.waiting.len() + 1, self.fifo.bytes + size);
         if !is_idle && !self.limit.holds(packets, bytes, rate) {
-            return ledger.refused(at, size, DropReason::QueueFull);
+            return ledger.refused(at, size, DropReason::QueueFull, waiting.packet.number());
         }
         if let Verdict::Congested { may_mark } = verdict
             && !(may_mark && mark(at, &mut waiting, ledger))
         {
-            return ledger.refused(at, size, DropReason::Early);
+            return ledger.refused(at, size, DropReason::Early, waiting.packet.number());
         }
         self.fifo.push(waiting);
         ledger.admitted(at, size, self.fifo.bytes);

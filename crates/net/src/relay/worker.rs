@@ -75,6 +75,8 @@ impl<C: CrossTraffic> Worker<C> {
         events: SyncSender<LinkEvent>,
         cross: C,
     ) -> Self {
+        let mut paths = Path::pair([config.forward, config.reverse], config.seed);
+        paths.iter_mut().for_each(|path| path.link.keep_events());
         let side = |socket, peer| Side {
             socket,
             batch: ReceiveBatch::new(),
@@ -87,9 +89,9 @@ impl<C: CrossTraffic> Worker<C> {
                 side(socket_a, config.sender),
                 side(socket_b, Some(config.receiver)),
             ],
-            paths: Path::pair([config.forward, config.reverse], config.seed),
+            paths,
             cross,
-            events: Outlet::new(events),
+            events: Outlet::new(Some(events)),
             strangers: 0,
             send_errors: 0,
             departures: Lateness::default(),

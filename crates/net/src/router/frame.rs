@@ -25,6 +25,8 @@ pub(super) struct Received<'a> {
 pub(super) struct Frame {
     /// The offload header, then the frame.
     pub(super) bytes: Box<[u8]>,
+    /// Counted from zero, over both directions.
+    pub(super) number: u64,
 }
 
 impl Frame {
@@ -33,9 +35,14 @@ impl Frame {
         Bytes::from(self.bytes.len() - OFFLOAD_HEADER - ETHERNET)
     }
 
+    /// Ethernet's header and all behind it.
+    pub(super) fn ethernet(&self) -> &[u8] {
+        &self.bytes[OFFLOAD_HEADER..]
+    }
+
     /// What Ethernet carries, if it is IP and whole.
     fn packet(&self) -> Option<Ip<'_>> {
-        Ip::read(&self.bytes[OFFLOAD_HEADER..])
+        Ip::read(self.ethernet())
     }
 
     /// Whose packet it is.
@@ -53,6 +60,10 @@ impl evenkeel_link::Packet for Frame {
                 0b11 => Ecn::Ce,
                 _ => Ecn::NotEct,
             })
+    }
+
+    fn number(&self) -> u64 {
+        self.number
     }
 
     fn mark(&mut self) {
@@ -211,4 +222,54 @@ pub(super) fn sum(bytes: &[u8]) -> u32 {
         u32::from(u16::from_be_bytes([pair[0], low]))
     });
     pairs.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_link::Packet as _;
+    use proptest::prelude::*;
+
+    /// A UDP datagram from 10.0.0.1:80 to 10.0.0.2:256 with this second byte of the header.
+    fn v4(traffic_class: u8) -> Frame {
+        let mut bytes = vec![0; OFFLOAD_HEADER + 12];
+        bytes.extend([8, 0, 0x45, traffic_class, 0, 28, 0, 9, 0x40, 0, 64, UDP]);
+        bytes.extend([0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 1, 0, 0, 8, 0, 0]);
+        let header = OFFLOAD_HEADER + ETHERNET;
+        let checksum = !fold(sum(&bytes[header..header + 20]));
+        bytes[header + 10..header + 12].copy_from_slice(&checksum.to_be_bytes());
+        let bytes = bytes.into();
+        Frame { bytes, number: 0 }
+    }
+
+    #[test]
+    fn a_flow_is_told_by_addresses_protocol_and_ports() {
+        let frame = v4(0);
+        assert_eq!(frame.size(), Bytes::new(28));
+        assert_eq!(frame.flow().to_string(), "udp 10.0.0.1:80 10.0.0.2:256");
+        let mut fragment = frame.clone();
+        fragment.bytes[OFFLOAD_HEADER + ETHERNET + 7] = 1;
+        assert_eq!(fragment.flow().to_string(), "udp 10.0.0.1:0 10.0.0.2:0");
+    }
+
+    #[test]
+    fn a_mark_keeps_the_header_sound() {
+        for (class, before) in [(2, Ecn::Ect0), (0xFD, Ecn::Ect1)] {
+            let mut frame = v4(class);
+            assert_eq!(frame.ecn(), before);
+            frame.mark();
+            assert_eq!(frame.ecn(), Ecn::Ce);
+            let header = &frame.ethernet()[ETHERNET..][..20];
+            assert_eq!(fold(sum(header)), 0xFFFF);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_frame_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), OFFLOAD_HEADER + ETHERNET..120)) {
+            let mut frame = Frame { bytes: bytes.into(), number: 0 };
+            let _ = (frame.flow(), frame.ecn(), frame.size());
+            frame.mark();
+        }
+    }
 }

@@ -11,6 +11,7 @@
 
 mod frame;
 mod port;
+mod record;
 mod segment;
 mod worker;
 
@@ -22,6 +23,7 @@ use evenkeel_link::LinkConfig;
 pub use frame::Flow;
 use port::Port;
 pub use port::PortError;
+pub use record::{PacketEvent, PacketRecord, Watch};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{self, SyncSender};
@@ -82,6 +84,8 @@ pub struct RouterSnapshot {
     pub malformed: u64,
     /// Frames that came out of a link and that the system refused.
     pub send_errors: u64,
+    /// Records that were lost because nobody read them.
+    pub records_lost: u64,
     /// How long after they came out of a link frames were sent.
     pub departures: Lateness,
 }
@@ -105,8 +109,12 @@ pub struct RouterHandle {
 }
 
 impl Router {
-    /// Starts a router.
-    pub fn spawn(clock: Clock, config: &RouterConfig) -> Result<RouterHandle, RouterError> {
+    /// Starts a router that tells of each packet to whoever watches.
+    pub fn spawn(
+        clock: Clock,
+        config: &RouterConfig,
+        watch: Option<Watch>,
+    ) -> Result<RouterHandle, RouterError> {
         let [a, b] = &config.interfaces;
         let ports = [
             Port::open(a).map_err(RouterError::Port)?,
@@ -114,7 +122,7 @@ impl Router {
         ];
         let (waker, wakeups) = Waker::new().map_err(RouterError::Start)?;
         let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
-        let worker = Worker::new(clock, ports, config);
+        let worker = Worker::new(clock, ports, config, watch);
         let thread = thread::Builder::new()
             .name("router".into())
             .spawn(move || worker.run(&commands, &wakeups))

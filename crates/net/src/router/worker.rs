@@ -2,12 +2,14 @@
 
 use super::frame::Frame;
 use super::port::Port;
+use super::record::{PacketEvent, PacketRecord, Watch};
 use super::segment::cut;
 use super::{Control, RouterConfig, RouterSnapshot};
 use crate::clock::Clock;
-use crate::emulation::{Direction, Path};
+use crate::emulation::{Direction, Outlet, Path};
 use crate::lateness::Lateness;
 use crate::wait::{self, DEAF_WAIT, Wakeups};
+use evenkeel_link::{Event, Link};
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use tfrc::time::Instant;
@@ -19,6 +21,10 @@ pub(super) struct Worker {
     sides: [Side; 2],
     /// From A to B, then from B to A.
     paths: [Path<Frame>; 2],
+    records: Outlet<PacketRecord>,
+    captures: bool,
+    /// Frames so far, over both directions.
+    frames: u64,
     malformed: u64,
     send_errors: u64,
     departures: Lateness,
@@ -31,14 +37,26 @@ struct Side {
 }
 
 impl Worker {
-    pub(super) fn new(clock: Clock, ports: [Port; 2], config: &RouterConfig) -> Self {
+    pub(super) fn new(
+        clock: Clock,
+        ports: [Port; 2],
+        config: &RouterConfig,
+        watch: Option<Watch>,
+    ) -> Self {
+        let mut paths = Path::pair(config.links, config.seed);
+        if watch.is_some() {
+            paths.iter_mut().for_each(|path| path.link.keep_events());
+        }
         Self {
             clock,
             sides: ports.map(|port| Side {
                 port,
                 deaf_until: None,
             }),
-            paths: Path::pair(config.links, config.seed),
+            paths,
+            captures: watch.as_ref().is_some_and(|watch| watch.captures),
+            records: Outlet::new(watch.map(|watch| watch.records)),
+            frames: 0,
             malformed: 0,
             send_errors: 0,
             departures: Lateness::default(),
@@ -72,6 +90,7 @@ impl Worker {
 
     /// Takes what has come to an interface into its link, up to a budget. True if there may be more.
     fn receive(&mut self, index: usize) -> bool {
+        let direction = Direction::BOTH[index];
         let (side, link) = (&mut self.sides[index], &mut self.paths[index].link);
         for _ in 0..RECEIVE_BUDGET {
             let received = match side.port.receive(&self.clock) {
@@ -85,10 +104,23 @@ impl Worker {
                     return false;
                 }
             };
+            let at = received.arrival;
+            let (frames, records) = (&mut self.frames, &mut self.records);
             let is_sound = cut(received.bytes, |bytes| {
-                let frame = Frame { bytes };
+                let number = *frames;
+                *frames += 1;
+                let frame = Frame { bytes, number };
                 let size = frame.size();
-                link.handle_packet(received.arrival, frame, size);
+                if records.is_open() {
+                    let event = PacketEvent::Arrived {
+                        flow: frame.flow(),
+                        size,
+                        frame: self.captures.then(|| frame.ethernet().into()),
+                    };
+                    records.put(record(at, direction, number, event));
+                }
+                link.handle_packet(at, frame, size);
+                tell_drops(link, direction, records);
             });
             if is_sound.is_none() {
                 self.malformed += 1;
@@ -105,14 +137,25 @@ impl Worker {
             let Some(due) = link.poll_timeout() else {
                 return false;
             };
-            let Some(frame) = link.poll_output(self.clock.now()) else {
+            let output = link.poll_output(self.clock.now());
+            tell_drops(link, direction, &mut self.records);
+            let Some(frame) = output else {
                 return false;
             };
             if port.send(&frame.bytes).is_err() {
                 self.send_errors += 1;
             }
-            self.departures
-                .record(self.clock.now().saturating_since(due));
+            let now = self.clock.now();
+            self.departures.record(now.saturating_since(due));
+            if self.records.is_open() {
+                let frame_bytes = self.captures.then(|| frame.ethernet().into());
+                let event = PacketEvent::Departed {
+                    due,
+                    frame: frame_bytes,
+                };
+                self.records
+                    .put(record(now, direction, frame.number, event));
+            }
         }
         true
     }
@@ -136,6 +179,7 @@ impl Worker {
             overrun: self.sides.iter().map(|side| side.port.overrun()).sum(),
             malformed: self.malformed,
             send_errors: self.send_errors,
+            records_lost: self.records.lost(),
             departures: self.departures.clone(),
         }
     }
@@ -150,6 +194,28 @@ impl Worker {
             Some(_) => wakeups.as_fd(),
         });
         wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
+    }
+}
+
+/// Tells what the link dropped since the last time, which may have been in its queue for long.
+fn tell_drops(link: &mut Link<Frame>, direction: Direction, records: &mut Outlet<PacketRecord>) {
+    while let Some(event) = link.poll_event() {
+        if let Event::Dropped {
+            at, reason, packet, ..
+        } = event
+        {
+            let event = PacketEvent::Dropped { reason };
+            records.put(record(at, direction, packet, event));
+        }
+    }
+}
+
+fn record(at: Instant, direction: Direction, number: u64, event: PacketEvent) -> PacketRecord {
+    PacketRecord {
+        at,
+        direction,
+        number,
+        event,
     }
 }
 
