@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Emulate a link between two interfaces or two sockets: rate, delay, queue, loss
     Link(LinkArgs),
+    /// Run experiments a second time, over real kernels and an emulated link; needs root
+    Testbed(TestbedArgs),
     /// Run the experiments: every figure and table of the papers, from its file
     Lab(LabArgs),
     /// Generate traffic and measure it, as iperf3 does: TFRC flows between two machines
@@ -392,6 +394,59 @@ pub(crate) struct LabRunArgs {
     /// Write the golden results instead, to be committed with the reason why they changed
     #[arg(long, requires = "golden")]
     pub(crate) bless: bool,
+}
+
+/// `evenkeel testbed`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: sudo evenkeel testbed run thesis-fig5-3")]
+pub(crate) struct TestbedArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: TestbedCommand,
+}
+
+/// `evenkeel testbed …`.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum TestbedCommand {
+    /// Run experiments one after the other, in real time; the status is 1 if a check fails
+    Run(TestbedRunArgs),
+    /// Start a program of a run: what the test bed does itself
+    #[command(hide = true)]
+    Launch(TestbedLaunchArgs),
+}
+
+/// `evenkeel testbed run`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TestbedRunArgs {
+    /// The experiments, by name
+    #[arg(value_name = "ID", conflicts_with = "all")]
+    pub(crate) ids: Vec<String>,
+    /// Every experiment that has a real half, and a report of both halves. What is complete for this
+    /// commit is not run again
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Repetitions
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) seeds: u32,
+    /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with = "all")]
+    pub(crate) set: Vec<String>,
+    /// Folder of results: one a folder ID-real, and report.html
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub(crate) out: PathBuf,
+    /// Folder of the experiments
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub(crate) experiments: PathBuf,
+}
+
+/// `evenkeel testbed launch`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TestbedLaunchArgs {
+    /// The process that has to start it
+    pub(crate) parent: i32,
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 /// `evenkeel link`.

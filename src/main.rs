@@ -78,6 +78,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Conform(args) => cmd::conform::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Link(args) => cmd::link::run(&args),
+        Command::Testbed(args) => cmd::testbed::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
         Command::Perf(args) => cmd::perf::run(&args.command),
     }

@@ -77,7 +77,6 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
             .map(|id| one(&args.experiments, id, &args.set));
         named.collect::<Result<_, _>>()?
     };
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let plan = Plan {
         experiments,
         seeds: args.seeds,
@@ -89,15 +88,9 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
             None => available_parallelism().map_err(Failure::runtime)?,
         },
         resume: args.all,
+        bed: None,
     };
-    let mut tell = |progress: &Progress<'_>| show(progress, args.json);
-    let results = runner::run(&plan, Clock::start(), stop.flag(), &mut tell).map_err(|error| {
-        match error {
-            // The shell's custom: 128 and the signal's number.
-            RunnerError::Interrupted => Failure::interrupted(error),
-            other => Failure::runtime(other),
-        }
-    })?;
+    let results = execute(&plan, args.json)?;
     if args.all {
         let file = report::write(&args.out, &plan.experiments)
             .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
@@ -117,8 +110,20 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     verdict(&results)
 }
 
+/// Runs a plan until it is done or interrupted, and tells how each experiment came out.
+pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
+    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let mut tell = |progress: &Progress<'_>| show(progress, json);
+    let ended = runner::run(plan, Clock::start(), stop.flag(), &mut tell);
+    ended.map_err(|error| match error {
+        // The shell's custom: 128 and the signal's number.
+        RunnerError::Interrupted => Failure::interrupted(error),
+        other => Failure::runtime(other),
+    })
+}
+
 /// Every experiment of a folder, by name.
-fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
+pub(crate) fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
     let files = files(folder)?;
     let experiments = files.iter().map(|file| Experiment::load(file, &[]));
     experiments
@@ -148,7 +153,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
+/// The experiment of this name, with these settings.
+pub(crate) fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
     let file = folder.join(format!("{id}.toml"));
     if !file.is_file() {
         let names = files(folder)?;
@@ -225,7 +231,7 @@ fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Fail
 }
 
 /// A failed run or check fails the command.
-fn verdict(results: &[RunResult]) -> Result<(), Failure> {
+pub(crate) fn verdict(results: &[RunResult]) -> Result<(), Failure> {
     let failed: Vec<String> = results
         .iter()
         .flat_map(|result| {
@@ -247,7 +253,7 @@ fn verdict(results: &[RunResult]) -> Result<(), Failure> {
 }
 
 /// The command line, from the name of the program on: without its folder, which is this machine's.
-fn typed() -> String {
+pub(crate) fn typed() -> String {
     let arguments = std::env::args().skip(1);
     std::iter::once("evenkeel".to_owned())
         .chain(arguments)

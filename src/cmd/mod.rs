@@ -9,3 +9,4 @@ pub(crate) mod link;
 pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;
+pub(crate) mod testbed;

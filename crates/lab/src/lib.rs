@@ -18,6 +18,7 @@ pub mod golden;
 pub mod metrics;
 pub mod nearest;
 pub mod network;
+pub mod real;
 pub mod report;
 pub mod result;
 pub mod runner;

@@ -12,12 +12,13 @@ use tfrc::time::{Duration, Instant};
 
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
+use crate::real::Bed;
 use crate::result::{self, RunResult};
 use crate::scenario::{Job, RunError};
 
 /// What to run and where to leave it.
-#[derive(Clone, Debug)]
-pub struct Plan {
+#[derive(Clone)]
+pub struct Plan<'a> {
     /// In the order in which they are told of.
     pub experiments: Vec<Experiment>,
     /// Seeds a random experiment, in place of its own number.
@@ -32,6 +33,8 @@ pub struct Plan {
     pub threads: NonZeroUsize,
     /// Skip what is complete for the same commit, parameters and seeds.
     pub resume: bool,
+    /// Who runs them in place of the simulator.
+    pub bed: Option<&'a dyn Bed>,
 }
 
 /// How far it is, each time that something ended.
@@ -100,7 +103,7 @@ const FIRST_SEED: u64 = 1;
 
 /// Runs everything that is not complete yet, and gives the result of each experiment in their order.
 pub fn run(
-    plan: &Plan,
+    plan: &Plan<'_>,
     clock: Clock,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&Progress<'_>),
@@ -153,7 +156,7 @@ pub fn run(
 
 /// Takes tasks until there are none.
 fn work(
-    plan: &Plan,
+    plan: &Plan<'_>,
     tasks: &[Task],
     next: &AtomicUsize,
     clock: Clock,
@@ -167,11 +170,8 @@ fn work(
             seed: FIRST_SEED + task.seed_index as u64,
             stop,
         };
-        let scenario = plan.experiments[task.experiment]
-            .definition
-            .scenario
-            .scenario();
-        let sample = job.go_on().and_then(|()| scenario.run(job));
+        let experiment = &plan.experiments[task.experiment];
+        let sample = job.go_on().and_then(|()| plan.run(experiment, job));
         let done = Done {
             task: *task,
             sample,
@@ -190,7 +190,11 @@ struct Gathered {
 }
 
 /// Adds one run, and writes the experiment if it is complete with it.
-fn gather(plan: &Plan, gathering: &mut [Gathering], done: Done) -> Result<Gathered, RunnerError> {
+fn gather(
+    plan: &Plan<'_>,
+    gathering: &mut [Gathering],
+    done: Done,
+) -> Result<Gathered, RunnerError> {
     let task = done.task;
     let experiment = &plan.experiments[task.experiment];
     let run = match done.sample {
@@ -215,7 +219,19 @@ fn gather(plan: &Plan, gathering: &mut [Gathering], done: Done) -> Result<Gather
     })
 }
 
-impl Plan {
+impl Plan<'_> {
+    fn run(&self, experiment: &Experiment, job: Job<'_>) -> Result<Sample, RunError> {
+        let scenario = experiment.definition.scenario.scenario();
+        let Some(bed) = self.bed else {
+            return scenario.run(job);
+        };
+        let real = scenario
+            .real()
+            .ok_or_else(|| RunError::Failed("no test bed can run this kind of scenario".into()))?;
+        let seen = bed.run(&real.setup(job), job.stop)?;
+        Ok(real.sample(job.cell, seen))
+    }
+
     /// Seeds that this experiment runs with.
     fn seeds(&self, experiment: &Experiment) -> u32 {
         let definition = &experiment.definition;

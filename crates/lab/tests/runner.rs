@@ -61,7 +61,7 @@ impl Drop for Scratch {
     }
 }
 
-fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan {
+fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan<'static> {
     Plan {
         experiments,
         seeds: None,
@@ -70,10 +70,11 @@ fn plan(experiments: Vec<Experiment>, out: &Path, threads: usize) -> Plan {
         command: "evenkeel lab run --all".into(),
         threads: NonZeroUsize::new(threads).expect("a thread"),
         resume: true,
+        bed: None,
     }
 }
 
-fn go(plan: &Plan) -> (Vec<RunResult>, usize) {
+fn go(plan: &Plan<'_>) -> (Vec<RunResult>, usize) {
     let mut finished = 0;
     let mut count = |progress: &Progress<'_>| finished += usize::from(progress.finished.is_some());
     let results = run(plan, Clock::start(), &AtomicBool::new(false), &mut count).expect("a run");

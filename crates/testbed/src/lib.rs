@@ -1,5 +1,17 @@
 //! Real kernels over emulated links.
+//!
+//! The emulator is the network's: [`evenkeel_net::Router`]. Here are its controls ([`link_table`], [`control`])
+//! and a network around it ([`dumbbell`]), made of hosts that leave nothing behind ([`host`]), on which the
+//! experiments of the lab run a second time ([`bed`]).
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod bed;
 pub mod control;
+#[cfg(target_os = "linux")]
+pub mod dumbbell;
+#[cfg(target_os = "linux")]
+pub mod host;
 pub mod link_table;
+#[cfg(target_os = "linux")]
+mod meter;

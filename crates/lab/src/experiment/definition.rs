@@ -74,6 +74,8 @@ pub struct Definition {
     pub seeds: u32,
     /// What all of it takes on one core, roughly: for the estimate of the time left.
     pub takes: Time,
+    /// What a test bed changes in the scenario; without it the experiment has no real half.
+    pub real: Option<toml::Table>,
     /// What is run.
     pub scenario: Kind,
     /// What is drawn.

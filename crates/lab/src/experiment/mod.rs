@@ -41,6 +41,13 @@ pub enum ExperimentError {
         /// What is wrong, and what would be right.
         what: String,
     },
+    /// What the test bed changes does not fit.
+    Real {
+        /// The experiment.
+        id: String,
+        /// What is wrong, and what would be right.
+        what: String,
+    },
     /// A `--set` that does not fit.
     Setting {
         /// As given.
@@ -66,6 +73,7 @@ impl fmt::Display for ExperimentError {
                 }
                 f.write_str(what)
             }
+            Self::Real { id, what } => write!(f, "{id}: [real]: {what}"),
             Self::Setting { setting, what } => write!(f, "--set {setting}: {what}"),
         }
     }
@@ -98,6 +106,29 @@ impl Experiment {
     }
 }
 
+impl Experiment {
+    /// The real half, if there is one: `ID-real`, with what `[real]` changes in the scenario.
+    pub fn real(&self) -> Result<Option<Self>, ExperimentError> {
+        if self.definition.real.is_none() {
+            return Ok(None);
+        }
+        let changed = Definition::changed(&self.text, Half::Real, &self.settings);
+        let mut definition = changed.map_err(|what| ExperimentError::Real {
+            id: self.id.clone(),
+            what,
+        })?;
+        definition.clock = ClockKind::Real;
+        // Repetitions take their time; whoever has it asks for more seeds.
+        definition.seeds = 1;
+        Ok(Some(Self {
+            id: format!("{}-real", self.id),
+            definition,
+            text: self.text.clone(),
+            settings: self.settings.clone(),
+        }))
+    }
+}
+
 impl Definition {
     fn read(file: &Path, text: &str) -> Result<Self, ExperimentError> {
         let wrong = |at: usize, key: Option<String>, what: String| ExperimentError::Wrong {
@@ -120,8 +151,16 @@ impl Definition {
     }
 
     fn with_settings(text: &str, settings: &[String]) -> Result<Self, String> {
+        Self::changed(text, Half::Virtual, settings)
+    }
+
+    fn changed(text: &str, half: Half, settings: &[String]) -> Result<Self, String> {
         let told = |error: &toml::de::Error| one_line(error.message());
         let mut root: toml::Table = toml::from_str(text).map_err(|error| told(&error))?;
+        if half == Half::Real {
+            let own = root.get("real").and_then(toml::Value::as_table).cloned();
+            scenario(&mut root)?.extend(own.unwrap_or_default());
+        }
         for setting in settings {
             change(&mut root, setting)?;
         }
@@ -129,6 +168,22 @@ impl Definition {
         definition.verify().map_err(|wrong| wrong.what)?;
         Ok(definition)
     }
+}
+
+/// Which half of an experiment a definition is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Virtual,
+    Real,
+}
+
+/// The parameters of the scenario in the document.
+fn scenario(root: &mut toml::Table) -> Result<&mut toml::Table, String> {
+    root.get_mut("scenario")
+        .and_then(toml::Value::as_table_mut)
+        .and_then(|kinds| kinds.iter_mut().next())
+        .and_then(|(_, scenario)| scenario.as_table_mut())
+        .ok_or_else(|| "the file has no scenario".to_owned())
 }
 
 /// Changes one parameter of the scenario in the document.
@@ -141,12 +196,7 @@ fn change(root: &mut toml::Table, setting: &str) -> Result<(), String> {
         .ok()
         .and_then(|mut table| table.remove("v"))
         .unwrap_or_else(|| toml::Value::String(value.to_owned()));
-    let mut table = root
-        .get_mut("scenario")
-        .and_then(toml::Value::as_table_mut)
-        .and_then(|kinds| kinds.iter_mut().next())
-        .and_then(|(_, scenario)| scenario.as_table_mut())
-        .ok_or("the file has no scenario")?;
+    let mut table = scenario(root)?;
     let mut keys = path.trim().split('.').peekable();
     while let Some(key) = keys.next() {
         if keys.peek().is_none() {
@@ -332,6 +382,37 @@ source = "ours"
             let wanted = format!("experiments/e.toml:{told}");
             assert!(told_is.starts_with(&wanted), "{told_is}\nnot {wanted}");
         }
+    }
+
+    #[test]
+    fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
+        let experiment = |real: &str| {
+            let text = with("[[panel]]", &format!("{real}\n[[panel]]"));
+            Experiment {
+                id: "e".into(),
+                definition: Definition::read(Path::new("e.toml"), &text).unwrap(),
+                text,
+                settings: Vec::new(),
+            }
+        };
+        assert!(experiment("").real().unwrap().is_none());
+        let real = experiment("[real]\nuntil = \"20s\"\n")
+            .real()
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (real.id.as_str(), real.definition.clock),
+            ("e-real", ClockKind::Real)
+        );
+        assert!(format!("{:?}", real.definition.scenario).contains("until: Time(20s)"));
+        let told = experiment("[real]\nspeed = 3\n")
+            .real()
+            .unwrap_err()
+            .to_string();
+        assert!(
+            told.starts_with("e: [real]: ") && told.contains("speed"),
+            "{told}"
+        );
     }
 
     #[test]

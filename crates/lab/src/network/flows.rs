@@ -27,6 +27,21 @@ pub struct Tcp {
     pub clock: Time,
     /// Every second packet is acknowledged, or after 100 ms; else every one at once.
     pub delayed_ack: bool,
+    /// On the test bed: the kernel's congestion control, if not that of the variant.
+    #[serde(default)]
+    pub kernel: Option<Kernel>,
+}
+
+/// Congestion control of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernel {
+    /// NewReno, with SACK as the kernel has it.
+    Reno,
+    /// CUBIC.
+    Cubic,
+    /// BBR.
+    Bbr,
 }
 
 /// What `docs/METHOD.md` states: SACK, a timer of at least 200 ms, every packet acknowledged.
@@ -37,6 +52,7 @@ impl Default for Tcp {
             min_rto: Time(Duration::from_millis(200)),
             clock: Time(Duration::ZERO),
             delayed_ack: false,
+            kernel: None,
         }
     }
 }
@@ -63,6 +79,15 @@ const TCP_HEADER: Bytes = Bytes::new(40);
 const ACK_DELAY: Duration = Duration::from_millis(100);
 
 impl Tcp {
+    /// What the kernel of a test bed calls this congestion control.
+    pub(crate) fn kernel_name(&self) -> &'static str {
+        match (self.kernel, self.variant) {
+            (Some(Kernel::Bbr), _) => "bbr",
+            (Some(Kernel::Cubic), _) | (None, TcpVariant::Cubic) => "cubic",
+            (Some(Kernel::Reno), _) | (None, _) => "reno",
+        }
+    }
+
     pub(crate) fn config(&self, packet: Bytes) -> tcp::Config {
         tcp::Config {
             variant: match self.variant {

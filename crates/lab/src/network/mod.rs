@@ -11,7 +11,7 @@ use evenkeel_sim::{
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-pub use flows::{Flows, Protocol, Tcp, TcpVariant};
+pub use flows::{Flows, Kernel, Protocol, Tcp, TcpVariant};
 pub(crate) use flows::{Member, Speaks};
 pub use queue::Queue;
 

@@ -127,7 +127,7 @@ impl Queue {
         }
     }
 
-    pub(super) fn apply(self, config: &mut LinkConfig) {
+    pub(crate) fn apply(self, config: &mut LinkConfig) {
         (config.queue, config.discipline) = match self {
             Self::DropTail { packets } => (in_packets(packets), Discipline::DropTail),
             Self::Red {

@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Deserialize;
 
 use crate::findings::{Findings, Sample};
+use crate::real::Real;
 
 /// A kind of scenario with its parameters: the table `[scenario.KIND]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -155,6 +156,11 @@ pub trait Scenario {
 
     /// Runs one cell with one seed.
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError>;
+
+    /// How a test bed runs it, if one can.
+    fn real(&self) -> Option<&dyn Real> {
+        None
+    }
 
     /// Adds what follows from all cells together.
     fn derive(&self, _findings: &mut Findings) {}

@@ -1,7 +1,7 @@
 //! Flows that come and go on a bottleneck, in several cases: their rates over time, how they share it,
 //! how smooth they are, and how soon they settle after a change. (`thesis` §5.2.)
 
-use evenkeel_link::{Loss, Random};
+use evenkeel_link::{LinkConfig, Loss, Random};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
@@ -11,7 +11,8 @@ use crate::findings::Sample;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, mean, quantile, throughput_ratios, utilisation,
 };
-use crate::network::{Bottleneck, Measured, Member, Protocol, Queue, Run, Tcp};
+use crate::network::{Bottleneck, Measured, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.
@@ -151,6 +152,10 @@ impl Scenario for Timeline {
         true
     }
 
+    fn real(&self) -> Option<&dyn Real> {
+        Some(self)
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell];
         let bottleneck = Bottleneck {
@@ -168,7 +173,52 @@ impl Scenario for Timeline {
             run.change_rate(Instant::ZERO + change.at.0, change.rate.0, job)?;
         }
         let measured = run.measure(self.measured.map(|time| Instant::ZERO + time.0), job)?;
-        Ok(self.sample(case, &measured))
+        Ok(self.sample_of(case, &measured))
+    }
+}
+
+impl Real for Timeline {
+    fn setup(&self, job: Job<'_>) -> Setup {
+        let case = &self.case[job.cell];
+        let each_way = LinkConfig {
+            rate: case.rate.0,
+            delay: case.rtt.0 / 2,
+            ..LinkConfig::default()
+        };
+        let mut forward = LinkConfig {
+            loss: case
+                .loss
+                .map_or(Loss::None, |share| Loss::Bernoulli(share.0)),
+            ..each_way
+        };
+        case.queue.apply(&mut forward);
+        let members = self.members(case, job.seed).into_iter();
+        let since = |at: Instant| at - Instant::ZERO;
+        let flows = members.map(|member| RealFlow {
+            speaks: match member.speaks {
+                Speaks::Tfrc { .. } => RealProtocol::Tfrc,
+                Speaks::Tcp | Speaks::Web(_) => {
+                    RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
+                }
+            },
+            start: since(member.start),
+            stop: (member.stop < Instant::MAX).then(|| since(member.stop)),
+        });
+        let change = self.rate_change;
+        Setup {
+            links: [forward, each_way],
+            packet: self.packet.0,
+            flows: flows.collect(),
+            rate_change: change.map(|change| (change.at.0, change.rate.0)),
+            shown: self.shown.map(|time| time.0),
+            measured: self.measured.map(|time| time.0),
+            bin: BIN,
+            seed: job.seed,
+        }
+    }
+
+    fn sample(&self, cell: usize, seen: Seen) -> Sample {
+        self.sample_of(&self.case[cell], &seen.into())
     }
 }
 
@@ -229,7 +279,7 @@ impl Timeline {
         members
     }
 
-    fn sample(&self, case: &Case, measured: &Measured) -> Sample {
+    fn sample_of(&self, case: &Case, measured: &Measured) -> Sample {
         let mut sample = Sample::default();
         let name = &case.name;
         let rate = self.rate_change.map_or(case.rate, |change| change.rate).0;

@@ -1,0 +1,118 @@
+//! The real half of an experiment: the same scenario, with kernels and a clock in place of the simulator.
+//!
+//! A scenario that can be built from hosts and an emulated link says what to build ([`Setup`]) and makes the
+//! same metrics and curves of what a test bed saw ([`Seen`]) as of what a simulation saw. Its file says in
+//! `[real]` what the test bed changes, which is mostly how long it takes.
+
+use std::sync::atomic::AtomicBool;
+
+use evenkeel_link::LinkConfig;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+use crate::findings::Sample;
+use crate::metrics::Throughput;
+use crate::network::Measured;
+use crate::scenario::{Job, RunError};
+
+/// What a test bed builds for one run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The emulated link with the data, then the one back.
+    pub links: [LinkConfig; 2],
+    /// Of every data packet, on the wire.
+    pub packet: Bytes,
+    /// In the order of what is seen of them.
+    pub flows: Vec<RealFlow>,
+    /// The rate of the link with the data, from an instant on.
+    pub rate_change: Option<(Duration, Rate)>,
+    /// From and to when each flow is recorded; the run ends then.
+    pub shown: [Duration; 2],
+    /// From and to when the link is.
+    pub measured: [Duration; 2],
+    /// The width of the bins that are recorded.
+    pub bin: Duration,
+    /// Fixes what the link draws.
+    pub seed: u64,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealFlow {
+    /// What it speaks.
+    pub speaks: RealProtocol,
+    /// When it starts, after the beginning.
+    pub start: Duration,
+    /// When it stops: at the end unless given.
+    pub stop: Option<Duration>,
+}
+
+/// What a flow speaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RealProtocol {
+    /// Ours.
+    Tfrc,
+    /// The kernel's TCP with this congestion control.
+    Tcp(String),
+}
+
+/// What a test bed saw.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What of each flow came to the link.
+    pub sent: Vec<Throughput>,
+    /// What of each flow came out of it.
+    pub received: Vec<Throughput>,
+    /// Packets that came to the link while it was measured.
+    pub arrived: u64,
+    /// Packets that its queue dropped.
+    pub dropped: u64,
+    /// Bytes that came out.
+    pub carried: Bytes,
+    /// Times in seconds, and bytes that waited.
+    pub queue: Vec<(f64, u64)>,
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub fn new(setup: &Setup) -> Self {
+        let [from, to] = setup.shown.map(|time| Instant::ZERO + time);
+        let empty = vec![Throughput::new(from, to, setup.bin); setup.flows.len()];
+        Self {
+            sent: empty.clone(),
+            received: empty,
+            arrived: 0,
+            dropped: 0,
+            carried: Bytes::ZERO,
+            queue: Vec::new(),
+        }
+    }
+}
+
+impl From<Seen> for Measured {
+    fn from(seen: Seen) -> Self {
+        Self {
+            sent: seen.sent,
+            received: seen.received,
+            arrived: seen.arrived,
+            dropped: seen.dropped,
+            carried: seen.carried,
+            queue: seen.queue,
+        }
+    }
+}
+
+/// Builds networks of real hosts.
+pub trait Bed: Sync {
+    /// Builds one, runs it to its end, and takes it down whatever happens.
+    fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError>;
+}
+
+/// A scenario that a test bed can run.
+pub trait Real {
+    /// What one cell needs with one seed.
+    fn setup(&self, job: Job<'_>) -> Setup;
+
+    /// Makes of what was seen what the simulator's half makes of its own.
+    fn sample(&self, cell: usize, seen: Seen) -> Sample;
+}

@@ -1,0 +1,90 @@
+//! `evenkeel testbed`: experiments over real kernels.
+
+use std::num::NonZeroUsize;
+
+use evenkeel_lab::experiment::Experiment;
+use evenkeel_lab::runner::Plan;
+use evenkeel_lab::{report, result};
+use evenkeel_net::Clock;
+use evenkeel_testbed::bed::TestBed;
+use evenkeel_testbed::host::{self, Host};
+
+use crate::cli::{TestbedArgs, TestbedCommand, TestbedLaunchArgs, TestbedRunArgs};
+use crate::cmd::lab;
+use crate::failure::Failure;
+
+/// Runs the subcommand.
+pub(crate) fn run(args: &TestbedArgs) -> Result<(), Failure> {
+    match &args.command {
+        TestbedCommand::Run(run_args) => run_experiments(run_args),
+        TestbedCommand::Launch(launch_args) => launch(launch_args),
+    }
+}
+
+fn launch(args: &TestbedLaunchArgs) -> Result<(), Failure> {
+    Err(Failure::runtime(host::launch(args.parent, &args.command)))
+}
+
+fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
+    let virtual_halves = if args.all {
+        lab::all(&args.experiments)?
+    } else {
+        let named = args.ids.iter();
+        let read = named.map(|id| lab::one(&args.experiments, id, &args.set));
+        read.collect::<Result<Vec<_>, _>>()?
+    };
+    let experiments = real_halves(args, &virtual_halves)?;
+    // One line now instead of a failure of every run later.
+    Host::new("probe", false).map_err(Failure::usage)?;
+    let clock = Clock::start();
+    let bed = TestBed {
+        program: std::env::current_exe().map_err(Failure::runtime)?,
+        logs: args.out.join("testbed-logs"),
+        clock,
+    };
+    let plan = Plan {
+        experiments,
+        seeds: Some(args.seeds),
+        out: args.out.clone(),
+        commit: env!("EVENKEEL_COMMIT").to_owned(),
+        command: lab::typed(),
+        // Two runs at once would disturb each other.
+        threads: NonZeroUsize::MIN,
+        resume: args.all,
+        bed: Some(&bed),
+    };
+    let results = lab::execute(&plan, false)?;
+    if args.all {
+        let both: Vec<Experiment> = virtual_halves.into_iter().chain(plan.experiments).collect();
+        let file = report::write(&args.out, &both)
+            .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
+        println!("{}", file.display());
+    } else {
+        let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
+        folders.for_each(|folder| println!("{}", folder.display()));
+    }
+    lab::verdict(&results)
+}
+
+/// The real halves of these experiments; all that were named must have one.
+fn real_halves(args: &TestbedRunArgs, of: &[Experiment]) -> Result<Vec<Experiment>, Failure> {
+    let mut halves = Vec::new();
+    for experiment in of {
+        match experiment.real().map_err(Failure::usage)? {
+            Some(half) => halves.push(half),
+            None if args.all => {}
+            None => {
+                return Err(Failure::usage(format!(
+                    "{}: its file has no [real], so no test bed runs it",
+                    experiment.id
+                )));
+            }
+        }
+    }
+    if halves.is_empty() {
+        return Err(Failure::usage(
+            "testbed run: name an experiment with a real half, or give --all",
+        ));
+    }
+    Ok(halves)
+}
