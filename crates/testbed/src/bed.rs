@@ -117,8 +117,8 @@ impl TestBed {
             }
             let next = steps.peek().map_or(end, |(at, _)| zero + *at).min(end);
             self.watch(&watched, &mut meter, next)?;
-            let running = receivers.iter_mut().chain(senders.iter_mut().flatten());
-            running.map(Program::check).collect::<Result<(), _>>()?;
+            let mut running = receivers.iter_mut().chain(senders.iter_mut().flatten());
+            running.try_for_each(Program::check)?;
         }
         drop(senders);
         let snapshot = network.router().snapshot().map_err(|_| HostError::Gone)?;
@@ -164,11 +164,11 @@ impl TestBed {
         match &flow.speaks {
             RealProtocol::Tfrc => {
                 let words = format!("perf server -1 -i 0 -p {port}");
-                self.start(&network.c, index, "receiver", self.ours(&words), true)
+                self.start(&network.c, index, "receiver", &self.ours(&words), true)
             }
             RealProtocol::Tcp(_) => {
                 let words = format!("iperf3 -s -1 -i 0 -p {port}");
-                self.start(&network.d, index, "receiver", split(&words), true)
+                self.start(&network.d, index, "receiver", &split(&words), true)
             }
         }
     }
@@ -189,14 +189,14 @@ impl TestBed {
                 let length = setup.packet.get().saturating_sub(UDP_HEADERS);
                 let to = Dumbbell::C;
                 let words = format!("perf client {to} -p {port} -t {seconds} -l {length} -i 0 -J");
-                self.start(&network.a, index, "sender", self.ours(&words), false)
+                self.start(&network.a, index, "sender", &self.ours(&words), false)
             }
             RealProtocol::Tcp(control) => {
                 let segment = setup.packet.get().saturating_sub(TCP_HEADERS);
                 let to = Dumbbell::D;
                 let words =
                     format!("iperf3 -c {to} -p {port} -t {seconds} -M {segment} -C {control} -i 0");
-                self.start(&network.b, index, "sender", split(&words), false)
+                self.start(&network.b, index, "sender", &split(&words), false)
             }
         }
     }
@@ -212,14 +212,14 @@ impl TestBed {
         host: &Host,
         index: usize,
         role: &str,
-        command: Vec<OsString>,
+        command: &[OsString],
         may_end: bool,
     ) -> Result<Program, HostError> {
         let log = self.logs.join(format!("{index}-{role}.log"));
         let output = File::create(&log).map_err(|error| HostError::System("logs", error))?;
-        let child = host.start(&self.program, &command, output)?;
+        let child = host.start(&self.program, command, output)?;
         let mut name = String::new();
-        for word in &command {
+        for word in command {
             let _ = write!(name, "{} ", word.to_string_lossy());
         }
         Ok(Program {
