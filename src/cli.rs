@@ -11,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_conform::Rfc;
 use evenkeel_media::codec::{Codec, UnknownCodec};
 use evenkeel_media::source::FrameRate;
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
@@ -131,6 +132,11 @@ impl FromStr for CodecChoice {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
+    /// What receivers report, the same at both ends: p (tfrc), or what came, and the sender computes p:
+    /// RFC 8888 (ccfb), WebRTC's transport-wide feedback (twcc), a bit a packet (sack)
+    /// [default: tfrc, or what --sdp says]
+    #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, help_heading = "Control")]
+    pub(crate) feedback: Option<FeedbackMode>,
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,

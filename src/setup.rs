@@ -20,7 +20,7 @@ use evenkeel_media::source::{
 };
 use evenkeel_net::Clock;
 use evenkeel_rtp::sdp::Description;
-use evenkeel_rtp::session::{self, ReceiveConfig, SendConfig};
+use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, SendConfig};
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -212,6 +212,19 @@ pub(crate) fn session(
     config
 }
 
+/// What receivers report, if `--feedback` says it.
+pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<FeedbackMode>) {
+    let Some(feedback) = feedback else {
+        return;
+    };
+    if let Some(send) = &mut session.send {
+        send.feedback = feedback;
+    }
+    if let Some(receive) = &mut session.receive {
+        receive.feedback = feedback;
+    }
+}
+
 /// What `--codec` makes of pictures of this format, which it can carry.
 pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
     let payload = codec.payload((format.width, format.height));
@@ -244,6 +257,11 @@ pub(crate) fn describe(
     description.session_id = session.seed;
     description.extension_id = Some(session.extension_id);
     description.frame_rate = Some(format.frame_rate.per_second());
+    if let Some(send) = &session.send {
+        description.feedback = vec![send.feedback];
+        description.transport_sequence_id =
+            (send.feedback == FeedbackMode::Twcc).then_some(session.transport_sequence_id);
+    }
     description
 }
 
@@ -269,6 +287,7 @@ pub(crate) fn follow(
         .extension_id
         .unwrap_or(session::Config::EXTENSION_ID);
     session.receive = Some(ReceiveConfig::new(description.payload_type));
+    set_feedback(session, description.feedback.first().copied());
     Ok(Stream { codec, payload })
 }
 

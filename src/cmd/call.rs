@@ -26,6 +26,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let name = format!("{}-{peer}", socket.local_address());
     let seed = setup::network_seed(args.picture.seed);
     let mut session = setup::session(&name, Role::Both, stream.codec, Some(peer), seed, &clock);
+    setup::set_feedback(&mut session, args.run.feedback);
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }

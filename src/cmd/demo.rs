@@ -73,14 +73,16 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         (Role::Sends, Role::Receives)
     };
     let session = |name: &str, role, peer| {
-        setup::session(
+        let mut session = setup::session(
             name,
             role,
             stream.codec,
             Some(peer),
             args.picture.seed(),
             &clock,
-        )
+        );
+        setup::set_feedback(&mut session, args.run.feedback);
+        session
     };
     let a = Party::start(PartyConfig {
         clock,

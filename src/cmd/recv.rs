@@ -37,6 +37,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         stream = setup::follow(&description, &mut session)?;
         frame_rate = description.frame_rate.and_then(setup::frame_rate);
     }
+    setup::set_feedback(&mut session, args.run.feedback);
     let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
     let sink = setup::sink(args.record.as_deref(), frame_rate)?;
     let outputs = setup::outputs(&args.run)?;

@@ -28,6 +28,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
 
     let seed = setup::network_seed(args.picture.seed);
     let mut session = setup::session("send", Role::Sends, stream.codec, Some(peer), seed, &clock);
+    setup::set_feedback(&mut session, args.run.feedback);
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;

@@ -56,6 +56,7 @@ mod web;
 pub use agent::{Agent, Packet};
 pub use camera::{Pictures, Shooting};
 pub use distribution::Law;
+pub use evenkeel_rtp::session::FeedbackMode;
 pub use media_flow::MediaEnd;
 pub use rap::{RapAck, RapReceiver, RapSender};
 pub use session_flow::SessionEnd;

@@ -1,14 +1,17 @@
 //! The product's own session as the ends of a flow: real RTP and RTCP, byte by byte.
 
 use crate::agent::{Agent, Packet};
-use crate::tfrc_flow::LOWER_LAYERS;
+use crate::tfrc_flow::{LOWER_LAYERS, TfrcConfig};
 use crate::traffic::Body;
 use evenkeel_rtp::endpoint::{Datagram, Transmit};
 use evenkeel_rtp::rtp::media_time;
-use evenkeel_rtp::session::{CONTROL_BUFFER, Config, MediaInfo, Session};
+use evenkeel_rtp::session::{
+    CONTROL_BUFFER, Config, FeedbackMode, MediaInfo, ReceiveConfig, SendConfig, Session,
+};
 use std::net::SocketAddr;
+use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
-use tfrc::units::Bytes;
+use tfrc::units::{Bytes, Rate};
 
 /// One end of a session that always has media to send, if it sends at all.
 #[derive(Debug)]
@@ -16,6 +19,7 @@ pub struct SessionEnd {
     session: Session,
     peer: SocketAddr,
     start: Instant,
+    stop: Option<Instant>,
     now: Instant,
     media: Vec<u8>,
     clock_rate: u32,
@@ -36,10 +40,55 @@ impl SessionEnd {
             session,
             peer,
             start,
+            stop: None,
             now: start,
             clock_rate,
             received: Bytes::ZERO,
         }
+    }
+
+    /// Both ends of the flow that `config` describes, with feedback of any kind; `estimator` says how p is
+    /// computed, wherever it is. Of RTCP's compounds the first alone leaves, as in a flow without bytes.
+    pub fn pair(
+        config: &TfrcConfig,
+        estimator: &ReceiverConfig,
+        feedback: FeedbackMode,
+        seed: u64,
+    ) -> [Self; 2] {
+        let [a, b] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5004)));
+        let end = |name: &str, peer| Config {
+            peer: Some(peer),
+            ecn: config.ecn,
+            bandwidth: Rate::from_bits_per_sec(50.0),
+            ..Config::new(name, seed)
+        };
+        let send = SendConfig {
+            packet_size: config.packet_size - LOWER_LAYERS,
+            tfrc: config.tfrc.clone(),
+            feedback,
+            estimator: estimator.clone(),
+            ..SendConfig::new(PAYLOAD_TYPE)
+        };
+        let receive = ReceiveConfig {
+            tfrc: estimator.clone(),
+            feedback,
+            ..ReceiveConfig::new(PAYLOAD_TYPE)
+        };
+        let sender = Config {
+            send: Some(send),
+            ..end("sender@sim", b)
+        };
+        let receiver = Config {
+            receive: Some(receive),
+            ..end("receiver@s", a)
+        };
+        [
+            Self {
+                stop: config.stop,
+                ..Self::new(sender, b, config.start)
+            },
+            Self::new(receiver, a, config.start),
+        ]
     }
 
     /// Its state: X, R, p, what it counted.
@@ -50,6 +99,10 @@ impl SessionEnd {
     /// What has arrived, headers of all layers included.
     pub fn received(&self) -> Bytes {
         self.received
+    }
+
+    fn has_stopped(&self, now: Instant) -> bool {
+        self.stop.is_some_and(|stop| now >= stop)
     }
 
     fn transmit(&mut self) -> Option<Transmit> {
@@ -92,7 +145,7 @@ impl Agent for SessionEnd {
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
-        if now < self.start {
+        if now < self.start || self.has_stopped(now) {
             return None;
         }
         self.now = now;
@@ -108,6 +161,10 @@ impl Agent for SessionEnd {
         let timer = self.session.poll_timeout().map(|(at, _)| at);
         let departure = self.session.next_departure(self.now);
         let departure = departure.filter(|_| !self.media.is_empty());
-        [timer, departure].into_iter().flatten().min()
+        let next = [timer, departure].into_iter().flatten().min();
+        next.filter(|next| !self.has_stopped(*next))
     }
 }
+
+/// The first of the dynamic ones (RFC 3551 §6).
+const PAYLOAD_TYPE: u8 = 96;

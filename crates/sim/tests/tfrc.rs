@@ -1,12 +1,12 @@
 //! TFRC flows: with bytes and without them the same, and the same on every run.
 
 use evenkeel_link::{Discipline, GilbertElliott, LinkConfig, Loss, QueueLimit, Random, RedConfig};
-use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
+use evenkeel_rtp::session::ReceiveConfig;
 use evenkeel_sim::{
-    Access, Agent, Body, End, FlowId, Law, Observer, Outcome, Packet, Pattern, SessionEnd, Shape,
-    Simulation, Sink, Source, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
+    Access, Agent, Body, End, FeedbackMode, FlowId, Law, Observer, Outcome, Packet, Pattern,
+    SessionEnd, Shape, Simulation, Sink, Source, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
 };
-use std::net::SocketAddr;
+use tfrc::ReceiverConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -29,45 +29,28 @@ impl Observer<Traffic> for Media {
     }
 }
 
-fn address(host: u8) -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, host], 5004))
+fn config() -> TfrcConfig {
+    TfrcConfig {
+        packet_size: PACKET,
+        ..TfrcConfig::default()
+    }
 }
 
-/// Two sessions that exchange bytes. So little bandwidth is theirs that no RTCP compound leaves but
-/// the first: others would take their place on the wire.
-fn sessions() -> [Traffic; 2] {
-    let config = |name: &str, peer| Config {
-        peer: Some(peer),
-        bandwidth: Rate::from_bits_per_sec(50.0),
-        ..Config::new(name, 1)
-    };
-    let sender = Config {
-        send: Some(SendConfig {
-            packet_size: PACKET - evenkeel_sim::LOWER_LAYERS,
-            ..SendConfig::new(PAYLOAD_TYPE)
-        }),
-        ..config("sender@sim", address(2))
-    };
-    let receiver = Config {
-        receive: Some(ReceiveConfig::new(PAYLOAD_TYPE)),
-        ..config("receiver@s", address(1))
-    };
-    [
-        SessionEnd::new(sender, address(2), Instant::ZERO).into(),
-        SessionEnd::new(receiver, address(1), Instant::ZERO).into(),
-    ]
+/// How a session computes p.
+fn estimator() -> ReceiverConfig {
+    ReceiveConfig::new(PAYLOAD_TYPE).tfrc
+}
+
+/// Two sessions that exchange bytes.
+fn sessions(feedback: FeedbackMode) -> [Traffic; 2] {
+    SessionEnd::pair(&config(), &estimator(), feedback, 1).map(Traffic::from)
 }
 
 /// The same flow without bytes.
 fn sizes() -> [Traffic; 2] {
-    let config = TfrcConfig {
-        packet_size: PACKET,
-        ..TfrcConfig::default()
-    };
-    let receiver = ReceiveConfig::new(PAYLOAD_TYPE).tfrc;
     [
-        TfrcSender::new(config).into(),
-        TfrcReceiver::new(receiver).into(),
+        TfrcSender::new(config()).into(),
+        TfrcReceiver::new(estimator()).into(),
     ]
 }
 
@@ -114,11 +97,27 @@ fn a_flow_without_bytes_is_that_of_two_sessions() {
         Loss::Bernoulli(0.01),
         Loss::GilbertElliott(bursts),
     ] {
-        let (bytes, sizes) = (run(sessions(), loss), run(sizes(), loss));
+        let (bytes, sizes) = (run(sessions(FeedbackMode::Tfrc), loss), run(sizes(), loss));
         assert!(bytes.0.0.len() > 5_000, "{}", bytes.0.0.len());
         let differs = bytes.0.0.iter().zip(&sizes.0.0).find(|(a, b)| a != b);
         assert_eq!(differs, None, "{loss:?}");
         assert_eq!(bytes, sizes, "{loss:?}");
+    }
+}
+
+/// What p is computed from, and where, changes the rate little.
+#[test]
+fn a_flow_that_computes_p_at_the_sender_is_as_fast() {
+    for loss in [Loss::None, Loss::Bernoulli(0.01)] {
+        let packets = |feedback| run(sessions(feedback), loss).0.0.len() as f64;
+        let told = packets(FeedbackMode::Tfrc);
+        for feedback in FeedbackMode::ALL {
+            let ratio = packets(feedback) / told;
+            assert!(
+                (0.95..1.05).contains(&ratio),
+                "{loss:?} {feedback:?}: {ratio}"
+            );
+        }
     }
 }
 
@@ -159,7 +158,11 @@ fn transcript(seed: u64) -> String {
     };
     let random = Random::new(seed, 100);
     let cross = Source::new(pattern, Instant::ZERO, Instant::MAX, random).expect("valid");
-    let flows = [sessions(), sizes(), [cross.into(), Sink::default().into()]];
+    let flows = [
+        sessions(FeedbackMode::Tfrc),
+        sizes(),
+        [cross.into(), Sink::default().into()],
+    ];
     for ([sender, receiver], place) in flows.into_iter().zip(&shape.places) {
         sim.add_flow(&place.forward, &place.reverse, sender, receiver);
     }

@@ -3,8 +3,8 @@
 use evenkeel_link::Random;
 use evenkeel_sim::tcp::{self, Variant};
 use evenkeel_sim::{
-    GapFrom, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic, WebConfig,
-    WebReceiver, WebSender,
+    FeedbackMode, GapFrom, SessionEnd, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver,
+    TfrcSender, Traffic, WebConfig, WebReceiver, WebSender,
 };
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
@@ -107,6 +107,32 @@ impl Tcp {
     }
 }
 
+/// [`FeedbackMode`] as experiments name it: what TFRC's receivers report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feedback {
+    /// p and X_recv.
+    #[default]
+    Tfrc,
+    /// What came, as RFC 8888 has it; p is the sender's to compute, as with those that follow.
+    Ccfb,
+    /// The same as transport-wide feedback.
+    Twcc,
+    /// The SACK vector of the `light` paper.
+    Sack,
+}
+
+impl Feedback {
+    const fn mode(self) -> FeedbackMode {
+        match self {
+            Self::Tfrc => FeedbackMode::Tfrc,
+            Self::Ccfb => FeedbackMode::Ccfb,
+            Self::Twcc => FeedbackMode::Twcc,
+            Self::Sack => FeedbackMode::Sack,
+        }
+    }
+}
+
 /// The link that all share, and the flows' ways to it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -119,6 +145,9 @@ pub struct Flows {
     pub start: [Time; 2],
     /// The TCP flows.
     pub tcp: Tcp,
+    /// What receivers of TFRC report; p and X_recv unless given.
+    #[serde(default)]
+    pub feedback: Feedback,
 }
 
 impl Flows {
@@ -157,16 +186,22 @@ pub(crate) enum Speaks {
     Tfrc {
         /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
         spacing: bool,
+        /// What its receiver reports.
+        feedback: Feedback,
     },
     /// Short TCP connections of 1 to [`WEB_PACKETS`] packets, as a Poisson process of this mean rate.
     Web(Rate),
 }
 
-impl From<Protocol> for Speaks {
-    fn from(protocol: Protocol) -> Self {
+impl Speaks {
+    /// Data without end.
+    pub(crate) fn new(protocol: Protocol, feedback: Feedback) -> Self {
         match protocol {
             Protocol::Tcp => Self::Tcp,
-            Protocol::Tfrc => Self::Tfrc { spacing: true },
+            Protocol::Tfrc => Self::Tfrc {
+                spacing: true,
+                feedback,
+            },
         }
     }
 }
@@ -193,7 +228,7 @@ impl Flows {
                 duration_from_secs(least.secs() + span * random.unit())
             });
             Member {
-                speaks: (*protocol).into(),
+                speaks: Speaks::new(*protocol, self.feedback),
                 reverse: false,
                 rtt,
                 start: Instant::ZERO + start,
@@ -209,7 +244,7 @@ impl Member {
         self,
         packet: Bytes,
         tcp: &tcp::Config,
-        random: Random,
+        mut random: Random,
     ) -> Result<[Traffic; 2], RunError> {
         match self.speaks {
             Speaks::Tcp => {
@@ -220,8 +255,8 @@ impl Member {
                     Traffic::from(receiver.map_err(|error| broken(&error))?),
                 ])
             }
-            Speaks::Tfrc { spacing } => Ok([
-                Traffic::from(TfrcSender::new(TfrcConfig {
+            Speaks::Tfrc { spacing, feedback } => {
+                let config = TfrcConfig {
                     start: self.start,
                     stop: Some(self.stop),
                     packet_size: packet,
@@ -230,9 +265,19 @@ impl Member {
                         ..SenderConfig::default()
                     },
                     ..TfrcConfig::default()
-                })),
-                Traffic::from(TfrcReceiver::new(ReceiverConfig::default())),
-            ]),
+                };
+                let estimator = ReceiverConfig::default();
+                Ok(match feedback {
+                    Feedback::Tfrc => [
+                        Traffic::from(TfrcSender::new(config)),
+                        Traffic::from(TfrcReceiver::new(estimator)),
+                    ],
+                    Feedback::Ccfb | Feedback::Twcc | Feedback::Sack => {
+                        let (mode, seed) = (feedback.mode(), random.next_u64());
+                        SessionEnd::pair(&config, &estimator, mode, seed).map(Traffic::from)
+                    }
+                })
+            }
             Speaks::Web(rate) => {
                 let mean = packet.as_f64() * f64::from(1 + WEB_PACKETS) / 2.0;
                 let config = WebConfig {

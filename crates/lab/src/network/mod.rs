@@ -11,7 +11,7 @@ use evenkeel_sim::{
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-pub use flows::{Flows, Kernel, Protocol, Tcp, TcpVariant};
+pub use flows::{Feedback, Flows, Kernel, Protocol, Tcp, TcpVariant};
 pub(crate) use flows::{Member, Speaks};
 pub use queue::Queue;
 
@@ -288,7 +288,11 @@ mod tests {
 
     #[test]
     fn two_flows_fill_the_bottleneck_and_no_more() {
-        let measured = measure([Speaks::Tcp, Protocol::Tfrc.into()], false, 1.0);
+        let measured = measure(
+            [Speaks::Tcp, Speaks::new(Protocol::Tfrc, Feedback::Tfrc)],
+            false,
+            1.0,
+        );
         let rate = Rate::from_bits_per_sec(2e6);
         let used = utilisation(measured.carried, rate, Duration::from_secs(10));
         assert!((0.9..=1.001).contains(&used), "{used}");

@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, utilisation};
-use crate::network::{Bottleneck, Member, Queue, Run, Speaks, Tcp};
+use crate::network::{Bottleneck, Feedback, Member, Queue, Run, Speaks, Tcp};
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.
@@ -28,6 +28,9 @@ pub struct Oscillation {
     timescale: Time,
     /// The timescale of the rates that are drawn.
     drawn: Time,
+    /// What the receiver reports; p and X_recv unless given.
+    #[serde(default)]
+    feedback: Feedback,
 }
 
 /// Cells of a buffer: the spacing, and its name.
@@ -54,7 +57,10 @@ impl Scenario for Oscillation {
         let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
         let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
         let flow = Member {
-            speaks: Speaks::Tfrc { spacing },
+            speaks: Speaks::Tfrc {
+                spacing,
+                feedback: self.feedback,
+            },
             reverse: false,
             rtt: self.rtt.0,
             start: Instant::ZERO,

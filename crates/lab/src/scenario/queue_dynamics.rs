@@ -8,7 +8,7 @@ use tfrc::units::duration_from_secs;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::Sample;
 use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
-use crate::network::{Bottleneck, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::network::{Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Tcp};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.
@@ -31,6 +31,9 @@ pub struct QueueDynamics {
     tcp: Tcp,
     /// How far senders are late, in packet times of the bottleneck.
     jitter: f64,
+    /// What receivers of TFRC report; p and X_recv unless given.
+    #[serde(default)]
+    feedback: Feedback,
     /// From and to when it is measured.
     measured: [Time; 2],
 }
@@ -131,7 +134,7 @@ impl QueueDynamics {
             let mut random = Random::new(seed, 1 + index as u64);
             let rtt = least + (most - least) * random.unit();
             Member {
-                speaks: protocol.into(),
+                speaks: Speaks::new(protocol, self.feedback),
                 reverse: false,
                 rtt: duration_from_secs(rtt),
                 start: Instant::ZERO + duration_from_secs(late * (index as f64 + random.unit())),

@@ -11,7 +11,7 @@ use crate::findings::Sample;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, mean, quantile, throughput_ratios, utilisation,
 };
-use crate::network::{Bottleneck, Measured, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::network::{Bottleneck, Feedback, Measured, Member, Protocol, Queue, Run, Speaks, Tcp};
 use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
 use crate::units::{BitRate, Share, Size, Time};
 
@@ -55,6 +55,9 @@ struct Group {
     /// In the legend, and in names of metrics.
     name: String,
     protocol: Protocol,
+    /// What receivers of TFRC report; p and X_recv unless given.
+    #[serde(default)]
+    feedback: Feedback,
     /// How many, unless a case says otherwise.
     count: usize,
     start: Time,
@@ -266,7 +269,7 @@ impl Timeline {
                 let mut random = Random::new(seed, 1 + members.len() as u64);
                 let late = duration_from_secs(self.start_spread.secs() * random.unit());
                 members.push(Member {
-                    speaks: group.protocol.into(),
+                    speaks: Speaks::new(group.protocol, group.feedback),
                     reverse: false,
                     rtt: case.rtt.0,
                     start: Instant::ZERO + group.start.0 + late,

@@ -7,7 +7,8 @@ use std::net::IpAddr;
 
 use tfrc::units::Rate;
 
-use crate::ext::RttSendTs;
+use crate::ext::{RttSendTs, TransportSequence};
+use crate::session::FeedbackMode;
 
 /// A description longer than this is refused: one stream needs a few hundred bytes.
 const MAX_LEN: usize = 16 * 1024;
@@ -46,7 +47,7 @@ pub struct Description {
     pub address: IpAddr,
     /// The UDP port it goes to.
     pub port: u16,
-    /// The profile. With [`Profile::Avp`] neither `tfrc` nor `reduced_size` is written.
+    /// The profile. With [`Profile::Avp`] neither `feedback` nor `reduced_size` is written.
     pub profile: Profile,
     /// The RTP payload type.
     pub payload_type: u8,
@@ -58,8 +59,10 @@ pub struct Description {
     pub parameters: Option<String>,
     /// The identifier of the `rtt-sendts` header extension, if it is sent.
     pub extension_id: Option<u8>,
-    /// `rtcp-fb` names TFRC's feedback.
-    pub tfrc: bool,
+    /// The identifier of the transport-wide sequence number, if it is sent.
+    pub transport_sequence_id: Option<u8>,
+    /// What `rtcp-fb` names of the feedback that TFRC works with, the preferred first.
+    pub feedback: Vec<FeedbackMode>,
     /// RTCP may be of reduced size (RFC 5506).
     pub reduced_size: bool,
     /// RTP and RTCP share the port (RFC 5761).
@@ -91,7 +94,8 @@ impl Description {
             clock_rate: 90_000,
             parameters: None,
             extension_id: Some(crate::session::Config::EXTENSION_ID),
-            tfrc: true,
+            transport_sequence_id: None,
+            feedback: vec![FeedbackMode::Tfrc],
             reduced_size: true,
             mux: true,
             frame_rate: None,
@@ -165,12 +169,22 @@ impl fmt::Display for Description {
         if let Some(parameters) = &self.parameters {
             write!(f, "a=fmtp:{payload_type} {}\r\n", line(parameters))?;
         }
-        if let Some(id) = self.extension_id {
-            write!(f, "a=extmap:{id} {}\r\n", RttSendTs::URI)?;
+        for (id, uri) in [
+            (self.extension_id, RttSendTs::URI),
+            (self.transport_sequence_id, TransportSequence::URI),
+        ] {
+            if let Some(id) = id {
+                write!(f, "a=extmap:{id} {uri}\r\n")?;
+            }
         }
         if self.profile == Profile::Avpf {
-            if self.tfrc {
-                write!(f, "a=rtcp-fb:{payload_type} tfrc\r\n")?;
+            for mode in &self.feedback {
+                let (is_for_all, what) = feedback_value(*mode);
+                if is_for_all {
+                    write!(f, "a=rtcp-fb:* {what}\r\n")?;
+                } else {
+                    write!(f, "a=rtcp-fb:{payload_type} {what}\r\n")?;
+                }
             }
             if self.reduced_size {
                 f.write_str("a=rtcp-rsize\r\n")?;
@@ -187,6 +201,17 @@ impl fmt::Display for Description {
             Direction::ReceiveOnly => "a=recvonly\r\n",
             Direction::SendReceive => "a=sendrecv\r\n",
         })
+    }
+}
+
+/// How `rtcp-fb` names a kind of feedback, and whether for all payload types, as RFC 8888 §6 asks. What the
+/// last profile draft calls `tfrc` reports p; with `sack`, a parameter of ours, the vector.
+const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
+    match mode {
+        FeedbackMode::Tfrc => (false, "tfrc"),
+        FeedbackMode::Ccfb => (true, "ack ccfb"),
+        FeedbackMode::Twcc => (false, "transport-cc"),
+        FeedbackMode::Sack => (false, "tfrc sack"),
     }
 }
 
@@ -228,6 +253,24 @@ mod tests {
         assert_eq!(described().to_string(), TEXT);
         assert_eq!(TEXT.parse(), Ok(described()));
         assert_eq!(TEXT.replace("\r\n", "\n").parse(), Ok(described()));
+    }
+
+    #[test]
+    fn feedback_that_tells_arrivals_is_named_as_others_name_it() {
+        let text = Description {
+            feedback: FeedbackMode::ALL.to_vec(),
+            transport_sequence_id: Some(5),
+            ..described()
+        }
+        .to_string();
+        for line in [
+            "a=rtcp-fb:* ack ccfb\r\n",
+            "a=rtcp-fb:26 transport-cc\r\n",
+            "a=rtcp-fb:26 tfrc sack\r\n",
+            "a=extmap:5 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n",
+        ] {
+            assert!(text.contains(line), "{line}");
+        }
     }
 
     #[test]
@@ -289,7 +332,9 @@ mod tests {
             (name, encoding) in ("[a-zA-Z0-9 ]{1,20}", "[A-Za-z0-9-]{1,12}"),
             parameters in proptest::option::of("[a-z0-9=:;]{1,30}"),
             extension_id in proptest::option::of(1..=14u8),
-            (avpf, tfrc, reduced_size, mux) in any::<(bool, bool, bool, bool)>(),
+            transport_sequence_id in proptest::option::of(1..=14u8),
+            feedback in proptest::sample::subsequence(FeedbackMode::ALL.to_vec(), 0..=4).prop_shuffle(),
+            (avpf, reduced_size, mux) in any::<(bool, bool, bool)>(),
             frame_rate in proptest::option::of(0.01..1_000.0f64),
             direction in prop_oneof![
                 Just(Direction::SendOnly), Just(Direction::ReceiveOnly), Just(Direction::SendReceive)],
@@ -307,7 +352,8 @@ mod tests {
                 clock_rate,
                 parameters,
                 extension_id,
-                tfrc: tfrc && avpf,
+                transport_sequence_id,
+                feedback: if avpf { feedback } else { Vec::new() },
                 reduced_size: reduced_size && avpf,
                 mux,
                 frame_rate,

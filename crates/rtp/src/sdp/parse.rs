@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use tfrc::units::Rate;
 
-use super::{Description, Direction, MAX_LEN, Profile, SdpError};
-use crate::ext::RttSendTs;
+use super::{Description, Direction, MAX_LEN, Profile, SdpError, feedback_value};
+use crate::ext::{RttSendTs, TransportSequence};
+use crate::session::FeedbackMode;
 
 /// Reads the first video stream of a description. Lines and attributes that are not named above are
 /// skipped, as are other media.
@@ -53,7 +54,8 @@ struct Parser {
     map: Option<(String, u32)>,
     parameters: Option<String>,
     extension_id: Option<u8>,
-    tfrc: bool,
+    transport_sequence_id: Option<u8>,
+    feedback: Vec<FeedbackMode>,
     reduced_size: bool,
     mux: bool,
     frame_rate: Option<f64>,
@@ -134,16 +136,25 @@ impl Parser {
             }
             "extmap" => {
                 let (id, uri) = value.split_once(' ').ok_or("extmap")?;
-                if uri.split(' ').next() == Some(RttSendTs::URI) {
-                    // The direction that may follow the identifier changes nothing for us.
-                    let id = id.split('/').next().and_then(number);
-                    let id = id.filter(|id| matches!(id, 1..=14));
-                    self.extension_id = Some(id.ok_or("extmap")?);
-                }
+                let found = match uri.split(' ').next() {
+                    Some(RttSendTs::URI) => &mut self.extension_id,
+                    Some(TransportSequence::URI) => &mut self.transport_sequence_id,
+                    _ => return Ok(()),
+                };
+                // The direction that may follow the identifier changes nothing for us.
+                let id = id.split('/').next().and_then(number);
+                let id = id.filter(|id| matches!(id, 1..=14));
+                *found = Some(id.ok_or("extmap")?);
             }
             "rtcp-fb" => {
                 let (target, what) = value.split_once(' ').ok_or("rtcp-fb")?;
-                self.tfrc |= what == "tfrc" && (target == "*" || is_ours(target));
+                let named = FeedbackMode::ALL
+                    .into_iter()
+                    .find(|mode| feedback_value(*mode).1 == what)
+                    .filter(|mode| {
+                        (target == "*" || is_ours(target)) && !self.feedback.contains(mode)
+                    });
+                self.feedback.extend(named);
             }
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
@@ -181,7 +192,12 @@ impl Parser {
             clock_rate,
             parameters: self.parameters,
             extension_id: self.extension_id,
-            tfrc: self.tfrc && has_feedback,
+            transport_sequence_id: self.transport_sequence_id,
+            feedback: if has_feedback {
+                self.feedback
+            } else {
+                Vec::new()
+            },
             reduced_size: self.reduced_size && has_feedback,
             mux: self.mux,
             frame_rate: self.frame_rate,

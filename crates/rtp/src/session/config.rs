@@ -6,6 +6,7 @@ use std::time::Duration;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
 
+use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
 
 /// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
@@ -118,26 +119,6 @@ fn truncate(text: &mut String, len: usize) {
         let end = (0..=len).rev().find(|&end| text.is_char_boundary(end));
         text.truncate(end.unwrap_or(0));
     }
-}
-
-/// Where p and X_recv are computed, and so what receivers report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FeedbackMode {
-    /// At the receiver, which reports them (RFC 5348).
-    #[default]
-    Tfrc,
-    /// At the sender, from which packets came, when and with which mark: RFC 8888. Any receiver that
-    /// speaks it will do.
-    Ccfb,
-    /// As before, from transport-wide feedback, as WebRTC endpoints send it; it knows no ECN.
-    Twcc,
-    /// As before, from a bit a packet and X_recv: the `light` paper's SACK vector.
-    Sack,
-}
-
-impl FeedbackMode {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack];
 }
 
 /// The media that we send.

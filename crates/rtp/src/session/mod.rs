@@ -4,6 +4,7 @@ mod budget;
 mod config;
 mod control;
 mod event;
+mod feedback_mode;
 mod inbound;
 mod media;
 mod outbound;
@@ -18,8 +19,9 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
-pub use config::{Config, FeedbackMode, ReceiveConfig, SendConfig};
+pub use config::{Config, ReceiveConfig, SendConfig};
 pub use event::{Event, EventKind};
+pub use feedback_mode::{FeedbackMode, UnknownFeedback};
 pub use statistics::{Ignored, Statistics};
 
 use budget::Budget;

@@ -8,7 +8,8 @@ use tfrc::units::{Bytes, LossEventRate, Rate};
 use tfrc::{Feedback, Sender};
 
 use super::Path;
-use super::config::{FeedbackMode, SendConfig};
+use super::config::SendConfig;
+use super::feedback_mode::FeedbackMode;
 use super::random::Random;
 use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};

@@ -6,8 +6,9 @@ use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span, Vector};
 use tfrc::time::Instant;
 use tfrc::{Arrival, Ecn, Receiver};
 
-use super::config::{FeedbackMode, ReceiveConfig};
+use super::config::ReceiveConfig;
 use super::event::EventKind;
+use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
 use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 

@@ -1,0 +1,74 @@
+//! Where p is computed.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where p and X_recv are computed, and so what receivers report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FeedbackMode {
+    /// At the receiver, which reports them (RFC 5348).
+    #[default]
+    Tfrc,
+    /// At the sender, from which packets came, when and with which mark: RFC 8888. Any receiver that
+    /// speaks it will do.
+    Ccfb,
+    /// As before, from transport-wide feedback, as WebRTC endpoints send it; it knows no ECN.
+    Twcc,
+    /// As before, from a bit a packet and X_recv: the `light` paper's SACK vector.
+    Sack,
+}
+
+impl FeedbackMode {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack];
+
+    /// The name by which commands and experiments ask for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tfrc => "tfrc",
+            Self::Ccfb => "ccfb",
+            Self::Twcc => "twcc",
+            Self::Sack => "sack",
+        }
+    }
+}
+
+/// No kind of feedback has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFeedback(pub String);
+
+impl fmt::Display for UnknownFeedback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = FeedbackMode::ALL.map(FeedbackMode::name).join(", ");
+        write!(f, "'{}' is no feedback format; there are {names}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownFeedback {}
+
+/// Reads [`FeedbackMode::name`].
+impl FromStr for FeedbackMode {
+    type Err = UnknownFeedback;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFeedback> {
+        let found = Self::ALL.into_iter().find(|mode| mode.name() == name);
+        found.ok_or_else(|| UnknownFeedback(name.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back_and_others_are_named() {
+        for mode in FeedbackMode::ALL {
+            assert_eq!(mode.name().parse(), Ok(mode));
+        }
+        let error = "app".parse::<FeedbackMode>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "'app' is no feedback format; there are tfrc, ccfb, twcc, sack"
+        );
+    }
+}
