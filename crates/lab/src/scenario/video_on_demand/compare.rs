@@ -135,3 +135,89 @@ impl VideoOnDemand {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::scenario;
+    use super::*;
+
+    /// Slow and fast, TFRC and UDP, with 1 to 3 streams each, and a loss and a delay for each.
+    fn findings(iplr: impl Fn(Case) -> f64, iptd: impl Fn(Case) -> f64) -> Findings {
+        let scenario = few();
+        let mut findings = Findings::default();
+        for case in scenario.cases() {
+            findings.derive(scenario.metric("iplr", case), iplr(case));
+            findings.derive(scenario.metric("iptd_mean_s", case), iptd(case));
+        }
+        scenario.derive(&mut findings);
+        findings
+    }
+
+    fn few() -> VideoOnDemand {
+        let mut scenario = scenario();
+        scenario.d2.truncate(1);
+        scenario.buffers.truncate(1);
+        scenario.variants.truncate(1);
+        scenario
+    }
+
+    fn is_udp(case: Case) -> bool {
+        case.transport == Transport::Udp
+    }
+
+    #[test]
+    fn tfrc_is_compared_with_udp_case_by_case_and_over_all_numbers() {
+        let found = findings(
+            |case| {
+                if is_udp(case) {
+                    0.5
+                } else {
+                    0.125 * case.streams as f64
+                }
+            },
+            |_| 0.0,
+        );
+        assert_eq!(found.value("iplr_tfrc_minus_udp_slow_2streams"), -0.25);
+        assert_eq!(found.value("iplr_tfrc_minus_udp_min_slow"), -0.375);
+        assert_eq!(found.value("iplr_tfrc_minus_udp_max_slow"), -0.125);
+        // No TCP was there to be compared.
+        assert!(found.value("tcp_kbps_tfrc_over_udp_slow_2streams").is_nan());
+    }
+
+    #[test]
+    fn the_fast_movie_is_compared_with_the_slow() {
+        let fast = |case: Case| f64::from(u8::from(case.movie == Movie::Fast));
+        let found = findings(
+            |case| 0.5 * fast(case),
+            |case| if is_udp(case) { 0.0 } else { fast(case) },
+        );
+        assert_eq!(found.value("iplr_udp_faster_fast_1streams"), 0.5);
+        assert_eq!(
+            found.value("iptd_mean_s_tfrc_minus_udp_faster_fast_1streams"),
+            1.0
+        );
+    }
+
+    #[test]
+    fn as_many_flows_fit_as_have_what_they_need_there_and_with_fewer() {
+        let found = findings(
+            // UDP loses too much with two streams and none with three.
+            |case| {
+                if is_udp(case) && case.streams == 2 {
+                    0.002
+                } else {
+                    0.001
+                }
+            },
+            // TFRC takes too long with three of the fast movie.
+            |case| match (is_udp(case), case.movie, case.streams) {
+                (false, Movie::Fast, 3) => 1.1,
+                _ => 1.0,
+            },
+        );
+        assert_eq!(found.value("most_udp_fast"), 1.0);
+        assert_eq!(found.value("most_tfrc_fast"), 2.0);
+        assert_eq!(found.value("most_tfrc_slow"), 3.0);
+        assert_eq!(found.value("most_tfrc_minus_udp_fast"), 1.0);
+    }
+}

@@ -258,3 +258,96 @@ impl VideoOnDemand {
 fn name(value: impl std::fmt::Debug) -> String {
     format!("{value:?}").to_lowercase()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicBool;
+
+    pub(super) fn scenario() -> VideoOnDemand {
+        toml::from_str(
+            r#"movies = ["slow", "fast"]
+               transports = ["tfrc", "udp"]
+               d2 = ["20ms", "60ms"]
+               buffers = [18, 37]
+               tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false }
+               receive_window = 20
+               variants = ["reno", "sack"]
+               streams = [1, 2, 3]
+               tcps = [2]
+               rate = "2Mb/s"
+               packet = "1344B"
+               jitter = 0.0
+               measured = ["1s", "4s"]"#,
+        )
+        .unwrap()
+    }
+
+    fn impossible(change: impl FnOnce(&mut VideoOnDemand)) -> &'static str {
+        let mut scenario = scenario();
+        assert_eq!(scenario.verify(), Ok(()));
+        change(&mut scenario);
+        scenario.verify().unwrap_err().key
+    }
+
+    #[test]
+    fn cells_are_every_combination_once_and_so_are_their_names() {
+        let scenario = scenario();
+        let names: BTreeSet<String> = (0..scenario.cells())
+            .map(|cell| scenario.metric("iplr", scenario.case(cell)))
+            .collect();
+        assert_eq!(names.len(), 2 * 2 * 2 * 2 * 2 * 3);
+        assert!(names.contains("iplr_udp_fast_60ms_18pkts_reno_3streams"));
+    }
+
+    #[test]
+    fn names_tell_only_what_varies() {
+        let mut scenario = scenario();
+        scenario.d2.truncate(1);
+        scenario.buffers.truncate(1);
+        scenario.variants.truncate(1);
+        scenario.streams.truncate(1);
+        let metric = scenario.metric("iplr", scenario.case(0));
+        assert_eq!(metric, "iplr_tfrc_slow");
+    }
+
+    #[test]
+    fn what_no_run_could_have_is_refused() {
+        assert_eq!(impossible(|s| s.movies.clear()), "movies");
+        assert_eq!(impossible(|s| s.transports.clear()), "transports");
+        assert_eq!(impossible(|s| s.d2.clear()), "d2");
+        assert_eq!(impossible(|s| s.buffers[1] = 0), "buffers");
+        assert_eq!(impossible(|s| s.variants.clear()), "variants");
+        assert_eq!(impossible(|s| s.streams[2] = 0), "streams");
+        assert_eq!(impossible(|s| s.tcps[0] = 1_001), "tcps");
+        assert_eq!(impossible(|s| s.receive_window = 0), "receive_window");
+        assert_eq!(impossible(|s| s.jitter = f64::NAN), "jitter");
+        assert_eq!(impossible(|s| s.measured[1] = s.measured[0]), "measured");
+        let header = Size(tfrc::units::Bytes::new(1_343));
+        assert_eq!(impossible(|s| s.packet = header), "packet");
+    }
+
+    #[test]
+    fn a_run_tells_of_streams_and_of_tcp() {
+        let scenario = scenario();
+        let stop = AtomicBool::new(false);
+        // TFRC, two TCP flows and two streams of the slow movie: together more than the link has.
+        let job = Job {
+            cell: 2,
+            seed: 1,
+            stop: &stop,
+        };
+        assert_eq!(scenario.case(2).streams, 2);
+        let sample = scenario.run(job).unwrap();
+        let findings = Findings::join(&[vec![sample]]);
+        let of = |metric: &str| findings.value(&scenario.metric(metric, scenario.case(2)));
+        // At least d2 and a packet's time on the wire.
+        assert!(of("iptd_mean_s") > 0.0253 && of("iptd_max_s") > of("iptd_mean_s"));
+        assert!((0.0..0.2).contains(&of("iplr")));
+        assert!((0.0..=2.0).contains(&of("meeting")));
+        let tcp = of("tcp_kbps");
+        assert!((100.0..1_000.0).contains(&tcp), "{tcp} kb/s");
+        assert!(of("tcp_iplr") > 0.0);
+    }
+}

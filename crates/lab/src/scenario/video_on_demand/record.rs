@@ -101,3 +101,64 @@ impl Flow {
         self.sent.saturating_sub(self.arrived) as f64 / self.sent as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenkeel_link::{LinkConfig, Loss, Random};
+    use evenkeel_sim::{LOWER_LAYERS, Simulation, Sink, Source, Topology, Traffic};
+    use tfrc::time::Duration;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Ten seconds of a packet each 100 ms over a link of 50 ms, of which those of a window count.
+    fn record(window: [u64; 2], loss: Loss) -> Record {
+        let mut net = Topology::new();
+        let [a, b] = [net.add_node(), net.add_node()];
+        let link = LinkConfig {
+            delay: SECOND / 20,
+            loss,
+            ..LinkConfig::default()
+        };
+        let [there, back] = net.add_duplex(a, b, link).unwrap();
+        let [there, back] = [there, back].map(|link| net.path(&[link]).unwrap());
+        let constant = evenkeel_sim::Pattern::Constant {
+            size: Bytes::new(100) + LOWER_LAYERS,
+            rate: Bytes::new(1_280) / SECOND,
+        };
+        let source = Source::new(
+            constant,
+            Instant::ZERO,
+            Instant::from_secs(10),
+            Random::new(1, 1),
+        );
+        let mut sim: Simulation<Traffic> = Simulation::new(&net, 1);
+        sim.add_flow(
+            &there,
+            &back,
+            source.unwrap().into(),
+            Sink::default().into(),
+        );
+        let mut record = Record::new(1, window.map(Instant::from_secs));
+        sim.run_observed(Instant::from_secs(20), &mut record);
+        record
+    }
+
+    #[test]
+    fn packets_count_by_their_departure() {
+        let flow = record([2, 4], Loss::None).flows[0];
+        assert_eq!((flow.sent, flow.arrived), (20, 20));
+        assert_eq!(flow.received, Bytes::new(20 * 128));
+        let log = flow.log();
+        assert_eq!(log.iplr(), 0.0);
+        assert!((log.iptd_mean() - 0.05).abs() < 1e-9 && (log.iptd_max() - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_never_arrives_is_lost() {
+        // The 4th, 8th … packet: of those from the 20th to the 39th, counted from 0, five.
+        let flow = record([2, 4], Loss::Periodic(4)).flows[0];
+        assert_eq!(flow.log().iplr(), 0.25);
+        assert_eq!(flow.loss(), 0.25);
+    }
+}
