@@ -19,7 +19,7 @@ use crate::queue::{self, Queue};
 use crate::tcp::MAX_FLOWS;
 use crate::units;
 
-pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfServerArgs};
+pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfOutputArgs, PerfServerArgs};
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
 #[derive(Debug, Parser)]

@@ -46,6 +46,10 @@ pub(crate) struct PerfOutputArgs {
     /// times for a core's worth of power
     #[arg(long)]
     pub(crate) spin: bool,
+    /// Write every packet here, as pcapng for Wireshark: data without its padding, and feedback with
+    /// what it says
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
 }
 
 /// `evenkeel perf server`.
@@ -100,6 +104,9 @@ pub(crate) struct PerfClientArgs {
     /// Print one JSON object at the end, of iperf3's shape
     #[arg(short = 'J', long)]
     pub(crate) json: bool,
+    /// Write X, X_recv, R, p and throughput here, a line a report, as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     /// UDP at the rate of -b, for comparison: no congestion control, on a path that is yours alone
     #[arg(short, long, conflicts_with = "mode")]
     udp: bool,

@@ -41,6 +41,11 @@ impl Clock {
         NtpTime::from_unix(self.wall_at_zero)
     }
 
+    /// The wall clock at the clock's zero, since the Unix epoch.
+    pub(crate) fn wall_at_zero(&self) -> Duration {
+        self.wall_at_zero
+    }
+
     /// Both clocks at one moment, to place kernel receive times on ours.
     ///
     /// The thread may lose the processor between the two: then they are read again.

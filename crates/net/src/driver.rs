@@ -78,6 +78,20 @@ impl Driver {
     where
         E: Endpoint + Send + 'static,
     {
+        Self::spawn_spinning(clock, socket, endpoint, Duration::ZERO)
+    }
+
+    /// Like [`spawn`](Driver::spawn), for whoever can spare a core: for the last `spin` before a
+    /// departure the thread keeps the processor, so that it leaves on time whatever the system's timers do.
+    pub fn spawn_spinning<E>(
+        clock: Clock,
+        socket: Socket,
+        endpoint: E,
+        spin: Duration,
+    ) -> io::Result<Handle<E>>
+    where
+        E: Endpoint + Send + 'static,
+    {
         let (waker, wakeups) = Waker::new()?;
         let (commands, receiver) = mpsc::sync_channel(MAX_COMMANDS);
         let local = socket.local_address();
@@ -90,6 +104,8 @@ impl Driver {
             batch: ReceiveBatch::new(),
             sender: Sender::new(),
             stats: DriverStats::default(),
+            spin,
+            roused: Roused::PERHAPS,
         };
         let thread = thread::Builder::new()
             .name(format!("endpoint {}", local.port()))
@@ -185,6 +201,24 @@ struct Worker<E> {
     batch: ReceiveBatch,
     sender: Sender,
     stats: DriverStats,
+    spin: Duration,
+    roused: Roused,
+}
+
+/// What there is to look at: a system call that would find nothing costs as much as one that does.
+#[derive(Clone, Copy)]
+struct Roused {
+    /// The socket may have a datagram.
+    heard: bool,
+    /// There may be commands.
+    woken: bool,
+}
+
+impl Roused {
+    const PERHAPS: Self = Self {
+        heard: true,
+        woken: true,
+    };
 }
 
 impl<E: Endpoint> Worker<E> {
@@ -192,9 +226,9 @@ impl<E: Endpoint> Worker<E> {
         wait::be_punctual();
         loop {
             self.stats.rounds += 1;
-            self.wakeups.clear();
-            let commands = self.run_commands();
-            let received = self.receive();
+            let Roused { heard, woken } = self.roused;
+            let commands = if woken { self.run_commands() } else { Ok(0) };
+            let received = if heard { self.receive() } else { Ok(0) };
             let now = self.clock.now();
             let due = self.endpoint.poll_timeout();
             let sent = self.step(now, due);
@@ -204,17 +238,18 @@ impl<E: Endpoint> Worker<E> {
                 return self.endpoint;
             };
             let idle = ran == 0 && sent == 0 && matches!(received, Ok(0));
-            match received {
-                Ok(_) if sent == BUDGET => {}
-                Ok(buffers) if buffers == RECEIVE_BUDGET => {}
+            self.roused = match received {
+                Ok(_) if sent == BUDGET => Roused::PERHAPS,
+                Ok(buffers) if buffers == RECEIVE_BUDGET => Roused::PERHAPS,
                 Ok(_) => self.wait(now, due.filter(|_| idle)),
                 Err(()) => self.wait_deaf(now),
-            }
+            };
         }
     }
 
     /// Runs what was posted before this round. `Err` if the handle is gone.
     fn run_commands(&mut self) -> Result<usize, ()> {
+        self.wakeups.clear();
         for ran in 0..MAX_COMMANDS {
             match self.commands.try_recv() {
                 Ok(Command::Run(closure)) => closure(&mut self.endpoint, self.clock.now()),
@@ -287,24 +322,31 @@ impl<E: Endpoint> Worker<E> {
     ///
     /// `unmoved` is the deadline of a round in which nothing else happened. An endpoint that still
     /// has it, in the past, would make this loop spin.
-    fn wait(&self, now: Instant, unmoved: Option<(Instant, Reason)>) {
+    fn wait(&self, now: Instant, unmoved: Option<(Instant, Reason)>) -> Roused {
         let next = self.endpoint.poll_timeout();
         let deadline = match next {
             Some((deadline, _)) if deadline <= now && next == unmoved => Some(now + STUCK_WAIT),
             _ => next.map(|(deadline, _)| deadline),
         };
         let sources = [self.socket.as_fd(), self.wakeups.as_fd()];
-        wait::readable(&self.clock, sources, deadline);
+        let [heard, woken] = match (deadline, next) {
+            (Some(deadline), Some((_, Reason::Departure))) if !self.spin.is_zero() => {
+                wait::readable_then_spin(&self.clock, sources, deadline, self.spin)
+            }
+            _ => wait::readable(&self.clock, sources, deadline),
+        };
+        Roused { heard, woken }
     }
 
     /// Waits without the socket, whose error would end the wait at once.
-    fn wait_deaf(&self, now: Instant) {
+    fn wait_deaf(&self, now: Instant) -> Roused {
         let most = now + DEAF_WAIT;
         let deadline = match self.endpoint.poll_timeout() {
             Some((deadline, _)) => deadline.clamp(now + STUCK_WAIT, most),
             None => most,
         };
-        wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
+        let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
+        Roused { heard: true, woken }
     }
 }
 

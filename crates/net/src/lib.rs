@@ -5,6 +5,7 @@
 //! reports.
 #![deny(unsafe_code)]
 
+mod capture;
 mod clock;
 mod driver;
 mod emulation;
@@ -20,6 +21,7 @@ mod socket_option;
 mod transmit;
 mod wait;
 
+pub use capture::{Capture, Describe, Tapped, describe};
 pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};

@@ -1,6 +1,8 @@
 //! A UDP socket with what the kernel knows of each datagram: when it came, how it was marked.
 
 use crate::clock::Clock;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::socket_option;
 use crate::{packet_info, wait};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
@@ -108,6 +110,14 @@ impl Socket {
         socket.bind(&address.into())?;
         // The system caps it silently (net.core.rmem_max), so what was got is read back.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER.get() as usize);
+        // Who administers the network may exceed the cap; anyone else keeps what there is.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let _ = socket_option::set(
+            &socket,
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            RECEIVE_BUFFER.get() as libc::c_int,
+        );
         let receive_buffer = Bytes::from(socket.recv_buffer_size()?);
         let socket = UdpSocket::from(socket);
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;

@@ -10,11 +10,12 @@ use tfrc::time::{Duration, Instant};
 /// Blocks until one of `sources` is readable or `deadline` has come; for ever without one.
 ///
 /// A signal may end it early, and so does the care about a long wait: the caller looks at what is there.
+/// Gives which sources are readable; all may be where that is not known.
 pub(crate) fn readable<const N: usize>(
     clock: &Clock,
     sources: [BorrowedFd<'_>; N],
     deadline: Option<Instant>,
-) {
+) -> [bool; N] {
     let mut fds = sources.map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN));
     let timeout = deadline.map(|deadline| {
         let left = deadline.saturating_since(clock.now());
@@ -25,8 +26,32 @@ pub(crate) fn readable<const N: usize>(
             Duration::ZERO
         }))
     });
-    // What can fail is an interruption or the kernel's memory: the caller's loop comes again.
-    let _ = poll(&mut fds, timeout.as_ref());
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) => fds.each_ref().map(|fd| !fd.revents().is_empty()),
+        // An interruption, or the kernel's memory: the caller's loop comes again.
+        Err(_) => [true; N],
+    }
+}
+
+/// Like [`readable`], but the last `spin` before the deadline is waited without giving up the processor:
+/// the end is then as exact as the clock. A datagram that comes meanwhile waits for that.
+pub(crate) fn readable_then_spin<const N: usize>(
+    clock: &Clock,
+    sources: [BorrowedFd<'_>; N],
+    deadline: Instant,
+    spin: Duration,
+) -> [bool; N] {
+    let asleep_until = deadline - spin;
+    if clock.now() < asleep_until {
+        let ready = readable(clock, sources, Some(asleep_until));
+        if ready.contains(&true) || clock.now() < asleep_until {
+            return ready;
+        }
+    }
+    while clock.now() < deadline {
+        std::hint::spin_loop();
+    }
+    [true; N]
 }
 
 /// Blocks until `socket` takes another datagram, or for `most`.
@@ -118,6 +143,20 @@ mod tests {
         let deadline = clock.now() + Duration::from_millis(1);
         readable(&clock, [wakeups.as_fd()], Some(deadline));
         assert!(clock.now() >= deadline, "the wake-ups were not cleared");
+    }
+
+    #[test]
+    fn spinning_ends_no_earlier_than_the_deadline_but_for_a_wake_up() {
+        let clock = Clock::start();
+        let (waker, wakeups) = Waker::new().unwrap();
+        let spin = Duration::from_micros(500);
+        let deadline = clock.now() + Duration::from_millis(1);
+        readable_then_spin(&clock, [wakeups.as_fd()], deadline, spin);
+        assert!(clock.now() >= deadline);
+        waker.wake();
+        let far = clock.now() + Duration::from_secs(3_600);
+        // Without the wake-up this would take an hour.
+        readable_then_spin(&clock, [wakeups.as_fd()], far, spin);
     }
 
     #[test]

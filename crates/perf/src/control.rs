@@ -89,6 +89,23 @@ pub fn is_control(datagram: &[u8]) -> bool {
     datagram.starts_with(&MAGIC)
 }
 
+/// The name of a message; `None` for what is none.
+pub fn describe(datagram: &[u8]) -> Option<String> {
+    let (_, kind, _) = header(datagram).ok()?;
+    let name = match kind {
+        HELLO => "Hello",
+        REQUEST => "Request",
+        FINISH => "Finish",
+        GOODBYE => "Goodbye",
+        TOKEN => "Token",
+        ACCEPT => "Accept",
+        REFUSE => "Refuse",
+        RESULT => "Results",
+        _ => return None,
+    };
+    Some(format!("evenkeel perf: {name}"))
+}
+
 const HELLO: u8 = 1;
 const REQUEST: u8 = 2;
 const FINISH: u8 = 3;

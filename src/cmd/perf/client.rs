@@ -1,16 +1,17 @@
 //! `evenkeel perf client`.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
-use evenkeel_net::{Clock, Driver, DriverStats, Handle, Socket, processor_time};
-use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, Phase, Terms};
+use evenkeel_net::{Clock, DriverStats, Handle, Tapped, processor_time};
+use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, FlowEvent, Phase, Terms};
 use evenkeel_rtp::session::Path;
 use tfrc::time::{Duration, Instant};
 
 use super::output::Output;
 use super::tally::{self, Half, Rows, Sample};
-use super::{json, text};
+use super::trace::TraceFile;
+use super::{json, spawn, text};
 use crate::cli::PerfClientArgs;
 use crate::failure::Failure;
 use crate::setup;
@@ -27,6 +28,8 @@ pub(super) struct Report {
     /// What was sent and what of it was received, a pair for each direction.
     pub(super) ends: Vec<End>,
     pub(super) driver: DriverStats,
+    /// Events that `--trace` had no time for.
+    pub(super) events_lost: u64,
     /// Processor time of this process over the length of the test.
     pub(super) processor: f64,
 }
@@ -45,21 +48,23 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let server = setup::peer_at(&args.host, args.output.port)?;
     let terms = terms(args)?;
     let clock = Clock::start();
-    let socket = Socket::bind(match server {
-        SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-        SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-    })
-    .map_err(Failure::usage)?;
+    let local = spawn::towards(server)
+        .map_err(|error| Failure::usage(format!("no way to {server}: {error}")))?;
+    let trace = args
+        .trace
+        .as_deref()
+        .map(|path| TraceFile::create(path, terms.flows));
+    let trace = trace.transpose()?;
     let config = ClientConfig {
         server,
         terms: terms.clone(),
         nonce: RandomState::new().hash_one(0),
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
-        traced: false,
+        traced: trace.is_some(),
     };
     let client = Client::new(clock.now(), config);
-    let handle = Driver::spawn(clock, socket, client).map_err(Failure::runtime)?;
+    let handle = spawn::spawn(clock, local, client, &args.output)?;
     let mut run = Run {
         clock,
         stop,
@@ -67,23 +72,31 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         terms: terms.clone(),
         interval: args.output.interval,
         quiet: args.json,
+        trace,
         intervals: Vec::new(),
     };
     let start = run.await_start()?;
     if !args.json {
         output.say(format_args!("Connected to {server}"))?;
     }
+    if let Some(trace) = &mut run.trace {
+        trace.begin(start);
+    }
     let used = processor_time();
     run.print_intervals(start, &mut output)?;
     let seconds = run.await_end(start)?;
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
-    let client = run.handle.stop().map_err(Failure::runtime)?;
+    let client = spawn::stop(run.handle)?;
+    if let Some(trace) = run.trace {
+        trace.finish()?;
+    }
     let report = Report {
         server,
         ends: ends(&client, seconds),
         terms,
         intervals: run.intervals,
+        events_lost: client.events_lost(),
         driver,
         processor,
     };
@@ -124,16 +137,17 @@ fn terms(args: &PerfClientArgs) -> Result<Terms, Failure> {
 struct Run {
     clock: Clock,
     stop: Stop,
-    handle: Handle<Client>,
+    handle: Handle<Tapped<Client>>,
     terms: Terms,
     interval: Duration,
     quiet: bool,
+    trace: Option<TraceFile>,
     intervals: Vec<Vec<Rows>>,
 }
 
 impl Run {
     /// The instant at which the test began.
-    fn await_start(&self) -> Result<Instant, Failure> {
+    fn await_start(&mut self) -> Result<Instant, Failure> {
         loop {
             match self.phase()? {
                 Phase::Running(start) => return Ok(start),
@@ -188,7 +202,7 @@ impl Run {
     }
 
     /// How long the flows sent, once all results are there.
-    fn await_end(&self, start: Instant) -> Result<f64, Failure> {
+    fn await_end(&mut self, start: Instant) -> Result<f64, Failure> {
         let mut ended = None;
         loop {
             let ran = self
@@ -208,24 +222,29 @@ impl Run {
         }
     }
 
-    /// How far the client is; ends the test if Ctrl-C asked for it.
-    fn phase(&self) -> Result<Phase, Failure> {
+    /// How far the client is; writes its trace, and ends the test if Ctrl-C asked for it.
+    fn phase(&mut self) -> Result<Phase, Failure> {
         let stop = self.stop.is_asked();
-        self.handle
-            .call(move |client, now| {
-                if stop {
-                    client.close(now);
-                }
-                client.phase()
-            })
-            .map_err(Failure::runtime)
+        let called = self.handle.call(move |client, now| {
+            let client = &mut client.endpoint;
+            if stop {
+                client.close(now);
+            }
+            let events: Vec<FlowEvent> = std::iter::from_fn(|| client.poll_event()).collect();
+            (client.phase(), events)
+        });
+        let (phase, events) = called.map_err(Failure::runtime)?;
+        if let Some(trace) = &mut self.trace {
+            events.iter().try_for_each(|event| trace.write(event))?;
+        }
+        Ok(phase)
     }
 
     fn sample(&self, start: Instant) -> Result<Sample, Failure> {
         self.handle
             .call(move |client, now| Sample {
                 at: now.saturating_since(start).as_secs_f64(),
-                flows: client.flows().collect(),
+                flows: client.endpoint.flows().collect(),
             })
             .map_err(Failure::runtime)
     }

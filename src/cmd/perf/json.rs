@@ -113,6 +113,7 @@ fn tfrc(report: &Report) -> Value {
             "late_p99_us": micros(0.99),
             "late_max_us": micros(1.0),
         },
+        "trace_lines_lost": report.events_lost,
         "system": {
             "send_calls": report.driver.sent.calls,
             "datagrams_sent": report.driver.sent.datagrams,

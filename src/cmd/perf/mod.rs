@@ -4,8 +4,10 @@ mod client;
 mod json;
 mod output;
 mod server;
+mod spawn;
 mod tally;
 mod text;
+mod trace;
 
 use crate::cli::PerfCommand;
 use crate::failure::Failure;

@@ -3,11 +3,12 @@
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 
-use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_net::{Clock, processor_time};
 use evenkeel_perf::{Limits, Server, ServerConfig, ServerEvent, ServerEventKind};
 use tfrc::time::{Duration, Instant};
 
 use super::output::Output;
+use super::spawn;
 use crate::cli::PerfServerArgs;
 use crate::failure::Failure;
 use crate::setup;
@@ -21,7 +22,6 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let mut output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);
-    let socket = Socket::bind(address).map_err(Failure::usage)?;
     // The system's entropy: the tokens are worth no more than this key.
     let drawn = RandomState::new();
     let server = Server::new(ServerConfig {
@@ -34,23 +34,36 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
     });
-    let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
+    let handle = spawn::spawn(clock, address, server, &args.output)?;
     output.say(format_args!(
         "evenkeel perf server listening on {}",
         handle.local_address()
     ))?;
     let mut served = false;
+    let (mut used, mut began) = (processor_time(), clock.now());
     while !stop.is_asked() && (!served || !args.one_off) {
         clock.sleep_until(clock.now() + POLL);
         let events: Vec<ServerEvent> = handle
-            .call(|server, _| std::iter::from_fn(|| server.poll_event()).collect())
+            .call(|server, _| std::iter::from_fn(|| server.endpoint.poll_event()).collect())
             .map_err(Failure::runtime)?;
         for event in events {
-            served |= matches!(event.kind, ServerEventKind::Ended { .. });
             output.say(describe(&event))?;
+            match event.kind {
+                ServerEventKind::Began { .. } => (used, began) = (processor_time(), clock.now()),
+                ServerEventKind::Ended { .. } => {
+                    served = true;
+                    let share = processor_time().saturating_sub(used).as_secs_f64()
+                        / clock.now().saturating_since(began).as_secs_f64();
+                    output.say(format_args!(
+                        "          processor: {:.1} % of a core",
+                        share * 100.0
+                    ))?;
+                }
+                ServerEventKind::Refused(_) | ServerEventKind::Malformed(_) => {}
+            }
         }
     }
-    handle.stop().map_err(Failure::runtime)?;
+    spawn::stop(handle)?;
     Ok(())
 }
 

@@ -1,0 +1,69 @@
+//! An end on its socket, with what is common to both: punctuality and the capture.
+
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use evenkeel_net::{Capture, Clock, Driver, Handle, Socket, Tapped};
+use evenkeel_perf::control;
+use evenkeel_rtp::endpoint::Endpoint;
+use tfrc::time::Duration;
+
+use crate::cli::PerfOutputArgs;
+use crate::failure::Failure;
+use crate::setup;
+
+/// How long before a departure a thread that spins stops sleeping: what a virtual machine's timers are
+/// late by, and then some.
+const SPIN: Duration = Duration::from_micros(150);
+
+/// Starts the thread of an end that is bound to `address`.
+pub(super) fn spawn<E: Endpoint + Send + 'static>(
+    clock: Clock,
+    address: SocketAddr,
+    endpoint: E,
+    args: &PerfOutputArgs,
+) -> Result<Handle<Tapped<E>>, Failure> {
+    let socket = Socket::bind(address).map_err(Failure::usage)?;
+    let capture = match &args.pcap {
+        Some(path) => {
+            let file = File::create(path).map_err(|error| setup::cannot("write", path, &error))?;
+            let capture = Capture::start(file, &clock, socket.local_address(), describe);
+            Some(capture.map_err(Failure::runtime)?)
+        }
+        None => None,
+    };
+    let spin = if args.spin { SPIN } else { Duration::ZERO };
+    let tapped = Tapped { endpoint, capture };
+    Driver::spawn_spinning(clock, socket, tapped, spin).map_err(Failure::runtime)
+}
+
+/// Our address on the way to `peer`, so that a capture shows the one that is used; any free port.
+pub(super) fn towards(peer: SocketAddr) -> io::Result<SocketAddr> {
+    let any: IpAddr = match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    // Nothing is sent: the system looks for a route.
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(peer)?;
+    Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
+}
+
+/// Ends the thread, and the capture with it.
+pub(super) fn stop<E>(handle: Handle<Tapped<E>>) -> Result<E, Failure> {
+    let Tapped { endpoint, capture } = handle.stop().map_err(Failure::runtime)?;
+    if let Some(capture) = capture {
+        let missed = capture
+            .finish()
+            .map_err(|error| Failure::runtime(format!("cannot write the capture: {error}")))?;
+        if missed > 0 {
+            eprintln!("evenkeel: {missed} packets are not in the capture: the disk was too slow");
+        }
+    }
+    Ok(endpoint)
+}
+
+fn describe(datagram: &[u8]) -> Option<String> {
+    control::describe(datagram).or_else(|| evenkeel_net::describe(datagram))
+}

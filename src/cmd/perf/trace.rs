@@ -1,0 +1,146 @@
+//! `--trace`: a line a report, in columns.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use evenkeel_perf::FlowEvent;
+use evenkeel_rtp::session::EventKind;
+use tfrc::time::Instant;
+use tfrc::trace::Trace;
+
+use crate::failure::Failure;
+use crate::setup;
+
+/// What the columns are. Throughput is of what this side sends, or receives where it does not send,
+/// since the line before of the same flow.
+const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps";
+
+/// The file that `--trace` names.
+pub(super) struct TraceFile {
+    out: BufWriter<File>,
+    name: String,
+    start: Instant,
+    /// Of each flow, the time and the bytes of its last line.
+    last: Vec<(f64, u64)>,
+}
+
+impl TraceFile {
+    pub(super) fn create(path: &Path, flows: u16) -> Result<Self, Failure> {
+        let file = File::create(path).map_err(|error| setup::cannot("write", path, &error))?;
+        let mut trace = Self {
+            out: BufWriter::new(file),
+            name: path.display().to_string(),
+            start: Instant::ZERO,
+            last: vec![(0.0, 0); flows.into()],
+        };
+        let written = writeln!(trace.out, "{HEADING}");
+        trace.check(written)?;
+        Ok(trace)
+    }
+
+    /// Times count from `start`.
+    pub(super) fn begin(&mut self, start: Instant) {
+        self.start = start;
+    }
+
+    pub(super) fn write(&mut self, event: &FlowEvent) -> Result<(), Failure> {
+        let time = event.event.at.saturating_since(self.start).as_secs_f64();
+        let count = event.state.count;
+        let bytes = match event.state.path {
+            Some(_) => count.bytes_sent,
+            None => count.bytes_received,
+        };
+        let Some(last) = self.last.get_mut(usize::from(event.flow)) else {
+            return Ok(());
+        };
+        let (before, bytes_before) = std::mem::replace(last, (time, bytes));
+        let throughput = if time > before {
+            format!(
+                "{:.0}",
+                (bytes - bytes_before) as f64 * 8.0 / (time - before)
+            )
+        } else {
+            String::new()
+        };
+        let flow = event.flow + 1;
+        let written = match columns(&event.event.kind) {
+            Some(columns) => writeln!(self.out, "{time:.6},{flow},{columns},{throughput}"),
+            None => Ok(()),
+        };
+        self.check(written)
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        let flushed = self.out.flush();
+        self.check(flushed)
+    }
+
+    fn check(&self, result: io::Result<()>) -> Result<(), Failure> {
+        result.map_err(|error| Failure::runtime(format!("cannot write {}: {error}", self.name)))
+    }
+}
+
+/// The event, X, X_recv, R and p; empty where the event does not tell.
+fn columns(kind: &EventKind) -> Option<String> {
+    match kind {
+        EventKind::RateControl(Trace::Feedback {
+            allowed_rate,
+            receive_rate,
+            rtt,
+            loss_event_rate,
+            ..
+        }) => Some(format!(
+            "feedback,{:.0},{:.0},{:.6},{}",
+            allowed_rate.bits_per_sec(),
+            receive_rate.bits_per_sec(),
+            rtt.as_secs_f64() * 1e3,
+            loss_event_rate.get()
+        )),
+        EventKind::RateControl(Trace::NoFeedback { allowed_rate, .. }) => {
+            Some(format!("nofeedback,{:.0},,,", allowed_rate.bits_per_sec()))
+        }
+        EventKind::ReportSent {
+            receive_rate,
+            loss_event_rate,
+            ..
+        } => Some(format!(
+            "report,,{:.0},,{}",
+            receive_rate.bits_per_sec(),
+            loss_event_rate.get()
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrc::time::Duration;
+    use tfrc::units::{LossEventRate, Rate};
+
+    #[test]
+    fn every_line_has_as_many_columns_as_the_heading() {
+        let kinds = [
+            EventKind::RateControl(Trace::NoFeedback {
+                branch: tfrc::trace::Branch::Idle,
+                allowed_rate: Rate::from_bits_per_sec(1e6),
+                interval: Duration::from_secs(1),
+            }),
+            EventKind::ReportSent {
+                receive_rate: Rate::from_bits_per_sec(1e6),
+                loss_event_rate: LossEventRate::ZERO,
+                delay: Duration::ZERO,
+            },
+        ];
+        for kind in kinds {
+            // The time, the flow and the throughput are not among them.
+            let columns = columns(&kind).unwrap();
+            assert_eq!(
+                columns.split(',').count() + 3,
+                HEADING.split(',').count(),
+                "{columns}"
+            );
+        }
+    }
+}
