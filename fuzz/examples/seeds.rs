@@ -10,6 +10,8 @@ use evenkeel_media::frame::{CodedPicture, EncodedFrame, JpegImage, Picture, RawP
 use evenkeel_media::packetize::Packetizer;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
+use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
+use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::rtcp::{Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, sdes};
@@ -33,6 +35,9 @@ fn main() -> io::Result<()> {
     for (name, bytes) in control() {
         write("rtcp", name, &bytes)?;
     }
+    for (name, message) in perf_messages() {
+        write("perf", name, &message)?;
+    }
     write("files", "picture.jpg", &jfif::write(&image))?;
     write("files", "pictures.y4m", &pictures()?)
 }
@@ -43,6 +48,43 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         .join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// What a client and a server of the traffic generator say.
+fn perf_messages() -> Vec<(&'static str, Vec<u8>)> {
+    let terms = Terms {
+        direction: Direction::Reverse,
+        flows: 2,
+        rate: Some(Rate::from_bits_per_sec(1e5)),
+        duration: Duration::from_secs(5),
+        length: 1_400,
+        segment_size: 1_400,
+        mode: PerfMode::Rfc5348,
+        ecn: true,
+        burst: Duration::from_micros(250),
+        min_nofeedback: Duration::from_millis(20),
+    };
+    let mut buf = [0; control::MAX_LEN];
+    let request = Tagged {
+        nonce: 1,
+        message: ClientMessage::Request { token: 2, terms },
+    };
+    let asked = request
+        .emit(&mut buf)
+        .expect("the buffer takes every message");
+    let request = buf[..asked].to_vec();
+    let results = Tagged {
+        nonce: 1,
+        message: ServerMessage::Results {
+            test: 1,
+            flow: 0,
+            counts: vec![Count::default(); 2],
+        },
+    };
+    let told = results
+        .emit(&mut buf)
+        .expect("the buffer takes every message");
+    vec![("request", request), ("results", buf[..told].to_vec())]
 }
 
 /// 32 x 32 with something in every block.

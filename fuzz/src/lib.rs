@@ -5,6 +5,7 @@
 pub mod files;
 pub mod jpeg_payload;
 pub mod path;
+pub mod perf;
 pub mod rate_control;
 pub mod raw_payload;
 pub mod rtcp;
@@ -20,10 +21,11 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("files", files::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),
+    ("perf", perf::check),
     ("rate_control", rate_control::check),
     ("raw_payload", raw_payload::check),
     ("rtcp", rtcp::check),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::{Feedback, Packet, Packets, TfrcFeedback};
+use evenkeel_rtp::rtcp::{Feedback, Packet, Packets, TfrcFeedback, ccfb};
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 
@@ -26,6 +26,7 @@ fn control(datagram: &[u8]) -> Option<String> {
             Packet::Sdes(_) => "name".into(),
             Packet::Bye(_) => "BYE".into(),
             Packet::Feedback(feedback) => named(feedback),
+            Packet::Application(app) => format!("APP {}", app.name.escape_ascii()),
             Packet::Unknown(raw) => format!("type {}", raw.packet_type),
         };
         let comma = if text.is_empty() { "RTCP: " } else { ", " };
@@ -47,6 +48,7 @@ fn named(feedback: &Feedback<'_>) -> String {
             report.delay().as_micros(),
             report.timestamp
         ),
+        None if feedback.format == ccfb::FORMAT => "congestion control feedback (RFC 8888)".into(),
         None => format!("transport feedback of format {}", feedback.format),
     }
 }
