@@ -52,6 +52,28 @@ fn absurd_numbers_are_named_with_their_option() {
 }
 
 #[test]
+fn a_test_that_cannot_be_is_named_with_its_option() {
+    let client = ["perf", "client", "127.0.0.1"];
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["-b", "fast"], &["--bitrate", "3M"]),
+        (&["-u", "-b", "0"], &["--udp", "--bitrate"]),
+        (&["-l", "9000"], &["--length", "8952"]),
+        (&["-P", "0"], &["--parallel", "0"]),
+        (&["-t", "0"], &["--time", "0.1"]),
+        (&["--burst", "1s"], &["--burst", "100ms"]),
+        (&["-R", "--bidir"], &["--reverse", "--bidir"]),
+    ];
+    for (arguments, words) in cases {
+        refuses(&[&client, arguments].concat(), words);
+    }
+    refuses(&["perf", "server", "--max-flows", "0"], &["--max-flows"]);
+    refuses(
+        &["perf", "client", "no-such-host.invalid"],
+        &["no-such-host.invalid"],
+    );
+}
+
+#[test]
 fn a_wrong_experiment_is_named_with_its_remedy() {
     refuses(&["lab", "run"], &["--all"]);
     refuses(&["lab", "run", "no-such"], &["no-such", "lab list"]);

@@ -1,8 +1,9 @@
 //! What needs more than Rust: `cargo test --release --features extras --test extras`.
 //!
-//! These run the program with real peers: ffmpeg, GStreamer and tshark. `.ci/run` installs them. A
+//! These run the program with real peers: ffmpeg, GStreamer, iperf3 and tshark. `.ci/run` installs them. A
 //! missing tool is a failure, not a skip.
 
 mod faults;
 mod interop;
+mod perf;
 mod support;

@@ -1,0 +1,176 @@
+//! The traffic generator between two real processes, beside iperf3, and in tshark.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Running, Scratch, evenkeel, free_port, pause, wait_for_port};
+
+/// A server for one test, and its port.
+fn server(limits: &[&str]) -> (Running, String) {
+    let port = free_port().to_string();
+    let arguments = [
+        &["perf", "server", "-1", "-B", "127.0.0.1", "-p", &port],
+        limits,
+    ]
+    .concat();
+    let server = Running::start(evenkeel(&arguments).stdout(Stdio::null()));
+    wait_for_port(port.parse().expect("a port"));
+    (server, port)
+}
+
+/// What a client with `-J` prints.
+fn results(port: &str, arguments: &[&str]) -> Value {
+    let arguments = [
+        &["perf", "client", "127.0.0.1", "-p", port, "-J"],
+        arguments,
+    ]
+    .concat();
+    let output = evenkeel(&arguments).output().expect("run the client");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn number(value: &Value, path: &str) -> f64 {
+    let found = value.pointer(path).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no number at {path} in {value:#}"))
+}
+
+#[test]
+fn a_client_and_a_server_agree_on_what_went_over_loopback() {
+    for direction in [None, Some("-R"), Some("--bidir")] {
+        let (mut server, port) = server(&[]);
+        let mut arguments = vec!["-t", "2", "-b", "5M", "-P", "3"];
+        arguments.extend(direction);
+        let results = results(&port, &arguments);
+        let sent = number(&results, "/end/sum_sent/bytes");
+        assert_eq!(
+            sent,
+            number(&results, "/end/sum_received/bytes"),
+            "{direction:?}"
+        );
+        assert!(
+            (2.5e6..=3.9e6).contains(&sent),
+            "{direction:?}: {sent} bytes"
+        );
+        assert_eq!(number(&results, "/end/sum_received/lost_percent"), 0.0);
+        assert!(server.wait(15).success());
+    }
+}
+
+#[test]
+fn the_json_has_the_shape_of_iperf3() {
+    let (_server, port) = server(&[]);
+    let ours = results(&port, &["-t", "1", "-b", "1M"]);
+    let port = free_port().to_string();
+    let listening = ["-s", "-1", "-p", &port];
+    let _theirs = Running::start(Command::new("iperf3").args(listening).stdout(Stdio::null()));
+    pause(Duration::from_secs(1));
+    let asking = [
+        "-c",
+        "127.0.0.1",
+        "-u",
+        "-b",
+        "1M",
+        "-t",
+        "1",
+        "-J",
+        "-p",
+        &port,
+    ];
+    let output = Command::new("iperf3")
+        .args(asking)
+        .output()
+        .expect("run iperf3");
+    let theirs: Value = serde_json::from_slice(&output.stdout).expect("JSON of iperf3");
+    for path in [
+        "/start/test_start/num_streams",
+        "/start/test_start/blksize",
+        "/intervals/0/streams/0/bits_per_second",
+        "/intervals/0/sum/bytes",
+        "/end/sum_sent/bits_per_second",
+        "/end/sum_received/bits_per_second",
+        "/end/sum_received/lost_percent",
+        "/end/sum_received/jitter_ms",
+        "/end/cpu_utilization_percent/host_total",
+    ] {
+        number(&theirs, path);
+        number(&ours, path);
+    }
+    number(&ours, "/end/tfrc/departures/late_p99_us");
+}
+
+#[test]
+fn a_capture_opens_in_tshark_with_the_feedback_named_and_the_trace_has_its_columns() {
+    let scratch = Scratch::new("perf");
+    let (capture, trace) = (scratch.file("run.pcapng"), scratch.file("run.csv"));
+    let (_server, port) = server(&[]);
+    let files = [&capture, &trace].map(|path| path.to_string_lossy().into_owned());
+    results(
+        &port,
+        &[
+            "-t", "1", "-b", "1M", "--pcap", &files[0], "--trace", &files[1],
+        ],
+    );
+    let fields = ["-T", "fields", "-e", "udp.length", "-e", "frame.comment"];
+    let output = Command::new("tshark")
+        .args(["-r", &files[0]])
+        .args(fields)
+        .stderr(Stdio::null())
+        .output()
+        .expect("run tshark");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for words in [
+        "evenkeel perf: Hello",
+        "TFRC data seq=",
+        "TFRC feedback X_recv=",
+        "evenkeel perf: Results",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let trace = std::fs::read_to_string(&trace).expect("the trace");
+    let columns = trace.lines().next().expect("a heading").split(',').count();
+    assert!(trace.lines().count() > 10);
+    assert!(
+        trace.lines().all(|line| line.split(',').count() == columns),
+        "{trace}"
+    );
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_its_client_with_one_clear_line() {
+    let (server, port) = server(&[]);
+    let client = [
+        "perf",
+        "client",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "3",
+        "-b",
+        "1M",
+    ];
+    let client = evenkeel(&client)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
+    pause(Duration::from_secs(1));
+    server.signal("KILL");
+    let output = client
+        .expect("run the client")
+        .wait_with_output()
+        .expect("its end");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        (output.status.code(), said.lines().count()),
+        (Some(1), 1),
+        "{said}"
+    );
+    assert!(said.contains("results"), "{said}");
+}
