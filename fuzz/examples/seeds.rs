@@ -14,8 +14,12 @@ use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtcp::{Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, sdes};
+use evenkeel_rtp::rtcp::{
+    Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, ccfb, sack, sdes, twcc,
+};
 use evenkeel_rtp::rtp::RtpHeader;
+use tfrc::Ecn;
+use tfrc::report::Vector;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
@@ -159,7 +163,7 @@ fn foreign_packet() -> Vec<u8> {
 /// Something that writes a packet into a buffer and gives its length.
 type Write<'a> = &'a dyn Fn(&mut [u8]) -> Option<usize>;
 
-fn control() -> [(&'static str, Vec<u8>); 4] {
+fn control() -> [(&'static str, Vec<u8>); 7] {
     let mut buf = [0; 512];
     let block = ReportBlock {
         ssrc: SSRC,
@@ -170,9 +174,10 @@ fn control() -> [(&'static str, Vec<u8>); 4] {
         last_sender_report: 0x8000_0000,
         delay_since: 65_536,
     };
+    let zero = NtpTime::from_unix(Duration::from_secs(1));
     let report = SenderReport {
         ssrc: SSRC,
-        ntp: NtpTime::from_unix(Duration::from_secs(1)),
+        ntp: zero,
         timestamp: 90_000,
         packets: 100,
         bytes: 100_000,
@@ -193,11 +198,30 @@ fn control() -> [(&'static str, Vec<u8>); 4] {
     let name: Write<'_> = &|buf: &mut [u8]| sdes::emit_cname(SSRC, "someone@example.org", buf);
     let feedback: Write<'_> = &|buf: &mut [u8]| tfrc.emit(2, SSRC, SSRC + 1, buf);
     let bye: Write<'_> = &|buf: &mut [u8]| Bye::emit(SSRC, buf);
+    let ssrcs = (SSRC, SSRC + 1);
+    let arrivals = (0..20u32).map(|n| (n % 7 != 3).then(|| Instant::from_millis((n * n).into())));
+    let times = arrivals
+        .clone()
+        .map(|at| at.map(|at| (zero.at(at), Ecn::Ect0)));
+    let made_at = zero.at(Instant::from_millis(500));
+    let block: Write<'_> = &|buf: &mut [u8]| ccfb::emit(ssrcs, 65_530, times.clone(), made_at, buf);
+    let transport: Write<'_> =
+        &|buf: &mut [u8]| twcc::emit(ssrcs, 65_530, arrivals.clone(), 3, buf);
+    let vector = Vector {
+        first: 65_530,
+        receive_rate: rate,
+        delay: Duration::from_millis(2),
+    };
+    let received = arrivals.clone().map(|at| at.is_some());
+    let sack: Write<'_> = &|buf: &mut [u8]| sack::emit(ssrcs, &vector, received.clone(), buf);
     [
         ("sender-report", join(&[sender, name])),
         ("receiver-report", join(&[receiver, name, feedback])),
         ("feedback", join(&[feedback])),
         ("bye", join(&[receiver, name, bye])),
+        ("ccfb", join(&[receiver, name, block])),
+        ("twcc", join(&[transport])),
+        ("sack", join(&[sack])),
     ]
 }
 

@@ -8,6 +8,7 @@ pub mod path;
 pub mod perf;
 pub mod rate_control;
 pub mod raw_payload;
+pub mod reports;
 pub mod rtcp;
 pub mod rtp;
 pub mod sdp;
@@ -28,6 +29,7 @@ pub const TARGETS: [Target; 10] = [
     ("perf", perf::check),
     ("rate_control", rate_control::check),
     ("raw_payload", raw_payload::check),
+    ("reports", reports::check),
     ("rtcp", rtcp::check),
     ("rtp", rtp::check),
     ("sdp", sdp::check),

@@ -1,6 +1,10 @@
 //! RTCP: compounds, reduced-size packets, and what they hold.
 
-use evenkeel_rtp::rtcp::{Bye, Packet, Packets, ReportBlock, TfrcFeedback, sdes};
+use evenkeel_rtp::rtcp::sack::{self, Sack};
+use evenkeel_rtp::rtcp::twcc::Twcc;
+use evenkeel_rtp::rtcp::{
+    App, Bye, Feedback, Packet, Packets, ReportBlock, TfrcFeedback, ccfb, sdes,
+};
 
 /// Reads every packet of a datagram; what reads well must survive being written and read.
 pub fn check(data: &[u8]) {
@@ -41,7 +45,9 @@ pub fn check(data: &[u8]) {
                     assert!(again.sources().eq([ssrc]) && again.reason.is_none());
                 }
             }
+            Ok(Packet::Application(app)) => check_vector(&app, &mut buf),
             Ok(Packet::Feedback(feedback)) => {
+                check_arrivals(&feedback);
                 let Ok(tfrc) = TfrcFeedback::parse(feedback.fci) else {
                     continue;
                 };
@@ -57,6 +63,37 @@ pub fn check(data: &[u8]) {
             Ok(Packet::Unknown(_)) | Err(_) => {}
         }
     }
+}
+
+/// Whatever its format is said to be, it is read as both that tell arrivals.
+fn check_arrivals(feedback: &Feedback<'_>) {
+    let bytes = feedback.fci.len();
+    if let Ok(Some(block)) = ccfb::parse(feedback, feedback.media_ssrc) {
+        assert!(block.fates().count() * 2 <= bytes);
+    }
+    if let Ok(twcc) = Twcc::parse(feedback.fci) {
+        assert_eq!(twcc.fates().count(), usize::from(twcc.count));
+        let _ = twcc.header();
+    }
+}
+
+fn check_vector(app: &App<'_>, buf: &mut [u8]) {
+    let Ok(sack) = Sack::parse(app) else {
+        return;
+    };
+    let received: Vec<bool> = sack.received().collect();
+    let ssrcs = (app.ssrc, sack.media_ssrc);
+    let len = sack::emit(ssrcs, &sack.vector, received.iter().copied(), buf);
+    let len = len.expect("it was read from as much");
+    let Packet::Application(again) = only(&buf[..len]) else {
+        panic!("a vector reads as another packet");
+    };
+    let again = Sack::parse(&again).expect("what we write, we read");
+    assert_eq!(
+        (again.media_ssrc, again.vector),
+        (sack.media_ssrc, sack.vector)
+    );
+    assert!(again.received().eq(received));
 }
 
 /// What was written, which is one packet.

@@ -10,7 +10,8 @@ use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::rtcp::Packets;
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
-    CONTROL_BUFFER, Config, EventKind, Incoming, MediaInfo, ReceiveConfig, SendConfig, Session,
+    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, ReceiveConfig,
+    SendConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -39,6 +40,7 @@ struct End {
     extension_id: Option<u8>,
     ecn: bool,
     bandwidth: u32,
+    feedback: u8,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -314,7 +316,11 @@ impl End {
         if let Some(id) = self.extension_id {
             config.extension_id = id;
         }
-        config.receive = self.receive.map(ReceiveConfig::new);
+        let feedback = FeedbackMode::ALL[usize::from(self.feedback % 4)];
+        config.receive = self.receive.map(|payload_type| ReceiveConfig {
+            feedback,
+            ..ReceiveConfig::new(payload_type)
+        });
         config.send = self.send.as_ref().map(|send| SendConfig {
             clock_rate: send.clock_rate,
             packet_size: Bytes::new(send.packet_size.into()),
@@ -322,6 +328,7 @@ impl End {
                 .fixed_rate
                 .map(|rate| Rate::from_bytes_per_sec(rate.into())),
             give_up: send.give_up.duration(),
+            feedback,
             ..SendConfig::new(send.payload_type)
         });
         config

@@ -132,6 +132,19 @@ fn gstreamer_decodes_what_the_description_announces() {
 
 #[test]
 fn tshark_names_every_packet_of_a_session() {
+    names_every_packet("tfrc", "rtcp.rtpfb.fmt == 2");
+}
+
+/// It reads every field of transport-wide feedback; of RFC 8888 it knows no more than the number.
+#[test]
+fn tshark_names_reports_of_arrivals() {
+    names_every_packet("twcc", "rtcp.rtpfb.transportcc.baseseq");
+    names_every_packet("ccfb", "rtcp.rtpfb.fmt == 11");
+    names_every_packet("sack", "rtcp.app.name == \"SACK\"");
+}
+
+/// `report` is the filter that the receiver's reports pass.
+fn names_every_packet(feedback: &str, report: &str) {
     let scratch = Scratch::new("tshark");
     let capture = scratch.file("session.pcapng");
     let port = free_port();
@@ -148,10 +161,12 @@ fn tshark_names_every_packet_of_a_session() {
         }
         pause(Duration::from_millis(50));
     }
-    let receiver = ["recv", &dest, "--seconds", "8", "--headless"];
-    let mut receiver = Running::start(evenkeel(&receiver).stdout(Stdio::null()));
+    let feedback = ["--headless", "--feedback", feedback];
+    let receiver = ["recv", &dest, "--seconds", "8"];
+    let mut receiver = Running::start(evenkeel(&receiver).args(feedback).stdout(Stdio::null()));
     wait_for_port(port);
-    let status = evenkeel(&["send", &dest, "--seconds", "6", "--headless"])
+    let status = evenkeel(&["send", &dest, "--seconds", "6"])
+        .args(feedback)
         .stdout(Stdio::null())
         .status();
     assert!(status.is_ok_and(|s| s.success()));
@@ -181,6 +196,8 @@ fn tshark_names_every_packet_of_a_session() {
     }
     println!("tshark: {rtp} RTP and {rtcp} RTCP packets");
     assert!(rtp > 500 && rtcp > 20, "{rtp} RTP and {rtcp} RTCP packets");
+    let reports = read(&["-Y", report]).lines().count();
+    assert!(reports > 20, "{reports} reports pass {report}");
     let malformed = read(&["-Y", "_ws.malformed || _ws.expert.severity == error"]);
     assert!(malformed.is_empty(), "malformed:\n{malformed}");
 }

@@ -15,7 +15,7 @@ use cases::{
     HDTV, IN_ORDER, LATENESS, LOSSY, SIZE, Traffic, WARM_UP, decide, feed_back, receive, receiver,
     report, reports, send_until, sender,
 };
-use reported::{Light, REPORT, Told, be_told, note, record, told};
+use reported::{Light, REPORT, Told, ask, be_told, note, record, told};
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
 
@@ -73,6 +73,7 @@ const CASES: [Case; 8] = [
             let mut light = Box::new(Light::new(REPORT));
             for arrival in &IN_ORDER.arrivals(steps) {
                 black_box(counted(&mut *light, arrival, record));
+                black_box(counted(&mut *light, arrival.at, ask));
             }
         },
     },

@@ -14,11 +14,16 @@ pub(crate) const REPORT: usize = 400;
 pub(crate) type Light = Arrivals<512>;
 pub(crate) type Told = Departures<8_192>;
 
-/// What such a receiver does with a packet, and asks then.
+/// What such a receiver does with a packet.
 #[inline]
-pub(crate) fn record(light: &mut Light, arrival: &Arrival) -> Option<Span> {
-    light.handle_data(arrival);
-    light.poll_report(arrival.at)
+pub(crate) fn record(light: &mut Light, arrival: &Arrival) -> bool {
+    light.handle_data(arrival)
+}
+
+/// What it then asks.
+#[inline]
+pub(crate) fn ask(light: &mut Light, now: Instant) -> Option<Span> {
+    light.poll_report(now)
 }
 
 /// What such a sender does for a packet that it sends.
@@ -41,7 +46,8 @@ pub(crate) fn told(traffic: Traffic, count: u64) -> Vec<(Instant, Header, Vec<Fa
     let mut light = Light::new(REPORT);
     let mut reports = Vec::new();
     for arrival in traffic.arrivals(count) {
-        if let Some(span) = record(&mut light, &arrival) {
+        record(&mut light, &arrival);
+        if let Some(span) = ask(&mut light, arrival.at) {
             let header = Header {
                 first: span.first as u16,
                 made_at: arrival.at,

@@ -196,6 +196,7 @@ impl<const N: usize> Arrivals<N> {
         self.schedule.is_due(now).then(|| self.report(now))
     }
 
+    #[inline(never)]
     fn report(&mut self, now: Instant) -> Span {
         let span = self.next_span();
         self.told_first = self.end - self.unreported;
