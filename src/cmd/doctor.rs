@@ -51,6 +51,20 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Resu
     )?;
     line("ECN", yes(report.ecn), "marks can be read")?;
     line(
+        "departure times (TXTIME)",
+        yes(report.departure_times),
+        "the kernel takes them; a queue discipline fq or etf keeps to them",
+    )?;
+    line(
+        "queue discipline",
+        report
+            .queue_discipline
+            .as_deref()
+            .unwrap_or("unknown")
+            .to_owned(),
+        "of an interface that is given no other",
+    )?;
+    line(
         "timer error",
         quantiles(&report.timer_error),
         "p50 and p99 of waits of 1 ms",
@@ -92,6 +106,8 @@ fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> se
         "send_segments": report.send_segments,
         "receive_segments": report.receive_segments,
         "ecn": report.ecn,
+        "departure_times": report.departure_times,
+        "queue_discipline": report.queue_discipline,
         "timer_error_p50_us": report.timer_error.quantile(0.5).as_micros() as u64,
         "timer_error_p99_us": report.timer_error.quantile(0.99).as_micros() as u64,
         "loopback_p50_us": report.loopback.quantile(0.5).as_micros() as u64,

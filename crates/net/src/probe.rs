@@ -23,6 +23,11 @@ pub struct ProbeReport {
     pub receive_segments: usize,
     /// An ECN mark that was sent could be read at the other end.
     pub ecn: bool,
+    /// The kernel takes departure times with packets (`SO_TXTIME`). It keeps to them where the interface's
+    /// queue discipline is `fq` or `etf`; others send at once.
+    pub departure_times: bool,
+    /// The queue discipline that interfaces get unless told otherwise, where the system says.
+    pub queue_discipline: Option<String>,
     /// How late waits of a millisecond ended.
     pub timer_error: Lateness,
     /// The receive buffer that a socket asks for.
@@ -98,11 +103,34 @@ fn examine(clock: &Clock) -> Result<ProbeReport, ProbeError> {
         send_segments: sender.max_segments(),
         receive_segments: receiver.max_received_segments(),
         ecn,
+        departure_times: takes_departure_times(&sender),
+        queue_discipline: default_queue_discipline(),
         timer_error: timer_error(clock),
         receive_buffer_asked: RECEIVE_BUFFER,
         receive_buffer_granted: receiver.receive_buffer(),
         loopback,
     })
+}
+
+#[cfg(target_os = "linux")]
+fn takes_departure_times(socket: &Socket) -> bool {
+    use nix::sys::socket::{setsockopt, sockopt::TxTime};
+
+    let monotonic = libc::sock_txtime {
+        clockid: libc::CLOCK_MONOTONIC,
+        flags: 0,
+    };
+    setsockopt(socket, TxTime, &monotonic).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn takes_departure_times(_: &Socket) -> bool {
+    false
+}
+
+fn default_queue_discipline() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/net/core/default_qdisc").ok()?;
+    Some(name.trim().to_owned())
 }
 
 /// How late the wait that endpoints use ends.

@@ -103,6 +103,12 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if args.json {
         return output.say(format_args!("{:#}", json::report(&report)));
     }
+    let refused = report.driver.sent.failed;
+    if refused > 0 {
+        output.say(format_args!(
+            "The system refused {refused} packets: it had no room, or -l exceeds what the interface takes"
+        ))?;
+    }
     output.say("- - - - - - - - - - - - - - - - - - - - - - - - -")?;
     output.say(text::heading(Half::Received))?;
     for end in &report.ends {
@@ -277,10 +283,17 @@ fn ends(client: &Client, seconds: f64) -> Vec<End> {
         .map(|&count| (count, None))
         .collect();
     let direction = client.terms().direction;
-    let end = |sender, receiver, forward| End {
-        sent: tally::total(Half::Sent, seconds, sender),
-        received: tally::total(Half::Received, seconds, receiver),
-        forward,
+    let end = |sender: &[(Count, _)], receiver: &[(Count, _)], forward| {
+        let mut received = receiver.to_vec();
+        for ((count, _), (sent, _)) in received.iter_mut().zip(sender) {
+            // Both sides are known now: a loss at the very end shows as well.
+            count.packets_lost = sent.packets_sent.saturating_sub(count.packets_received);
+        }
+        End {
+            sent: tally::total(Half::Sent, seconds, sender),
+            received: tally::total(Half::Received, seconds, &received),
+            forward,
+        }
     };
     let forward = direction.client_sends().then(|| end(&ours, &theirs, true));
     let reverse = direction.server_sends().then(|| end(&theirs, &ours, false));

@@ -75,6 +75,7 @@ fn row(row: &Row) -> Value {
         value["jitter_ms"] = json!(row.count.jitter.as_secs_f64() * 1e3);
         value["lost_packets"] = json!(row.count.packets_lost);
         value["lost_percent"] = json!(row.lost_percent());
+        value["marked_packets"] = json!(row.count.packets_marked);
         value["out_of_order"] = json!(row.count.out_of_order);
     }
     if let Some(path) = row.path {
