@@ -22,7 +22,7 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("files", files::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),
