@@ -1,6 +1,7 @@
 //! One TFRC flow over a fixed path, in virtual time: the product's sender and receiver, and nothing
 //! beside them.
 
+use crate::reader::{Reader, Times};
 use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use tfrc::loss::Arrived;
 use tfrc::time::{Duration, Instant};
@@ -19,6 +20,10 @@ pub(crate) struct Setup {
     pub loss: Loss,
     /// The edition that both ends follow.
     pub standard: Standard,
+    /// What the receiver reckons with.
+    pub times: Times,
+    /// A floor under the nofeedback timer; the sender's own unless given.
+    pub patience: Option<Duration>,
     /// Of random losses.
     pub seed: u64,
 }
@@ -45,18 +50,21 @@ pub(crate) enum Seen {
         /// R.
         rtt: Duration,
     },
+    /// The sender heard nothing for too long (RFC 5348 §4.4).
+    Silence {
+        /// X from now on.
+        allowed: Rate,
+    },
 }
 
 /// A flow that always has something to send.
 pub(crate) struct Flow {
     packet: Bytes,
     sender: Sender,
-    receiver: Receiver,
+    reader: Reader,
     forward: Link<Data>,
     back: Link<Report>,
     next_seq: u64,
-    /// When the last packet that arrived had been sent.
-    latest_sent_at: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,17 +94,21 @@ impl Flow {
             };
             Link::new(config, setup.seed.wrapping_mul(2).wrapping_add(stream))
         };
+        let usual = SenderConfig::default();
         let config = SenderConfig {
             segment_size: setup.packet,
-            ..SenderConfig::default()
+            standard: setup.standard,
+            min_nofeedback: setup.patience.unwrap_or(usual.min_nofeedback),
+            ..usual
         };
+        let receiver = Receiver::new(ReceiverConfig {
+            standard: setup.standard,
+            ..ReceiverConfig::default()
+        });
         Self {
             packet: setup.packet,
             sender: Sender::new(Instant::ZERO, config),
-            receiver: Receiver::new(ReceiverConfig {
-                standard: setup.standard,
-                ..ReceiverConfig::default()
-            }),
+            reader: Reader::new(receiver, setup.times),
             forward: path(setup.loss, 0),
             back: Link::new(
                 LinkConfig {
@@ -106,13 +118,17 @@ impl Flow {
                 0,
             ),
             next_seq: 0,
-            latest_sent_at: Instant::ZERO,
         }
     }
 
     /// Changes what the path loses.
     pub(crate) fn set_loss(&mut self, now: Instant, loss: Loss) {
         self.forward.set_loss(now, loss);
+    }
+
+    /// Takes the processor away from the receiver until then.
+    pub(crate) fn deschedule_receiver(&mut self, until: Instant) {
+        self.reader.deschedule(until);
     }
 
     /// Runs until `end`, and shows everything that happens before it.
@@ -122,7 +138,7 @@ impl Flow {
             let next = [
                 Some(self.sender.next_departure(now)),
                 Some(self.sender.poll_timeout()),
-                self.receiver.poll_timeout(),
+                self.reader.poll_timeout(),
                 self.forward.poll_timeout(),
                 self.back.poll_timeout(),
             ];
@@ -137,23 +153,24 @@ impl Flow {
 
     fn step(&mut self, now: Instant, see: &mut impl FnMut(Instant, Seen)) {
         while let Some(data) = self.forward.poll_output(now) {
-            self.latest_sent_at = data.sent_at;
-            let arrived = self.receiver.handle_data(&Arrival {
+            let arrival = Arrival {
                 seq: data.seq,
                 at: now,
                 timestamp: data.sent_at.as_micros() as u32,
                 rtt: data.rtt,
                 size: self.packet,
                 ecn: Ecn::NotEct,
-            });
-            let seq = data.seq;
-            see(now, Seen::Arrival { seq, arrived });
+            };
+            self.reader.handle_data(arrival, data.sent_at);
         }
-        if let Some(report) = self.receiver.poll_report(now) {
+        let report = self
+            .reader
+            .poll_report(now, |seq, arrived| see(now, Seen::Arrival { seq, arrived }));
+        if let Some((report, sent_at)) = report {
             let p = report.loss_event_rate;
             see(now, Seen::Report { p });
             let feedback = Feedback {
-                sent_at: self.latest_sent_at,
+                sent_at,
                 delay: report.delay,
                 receive_rate: report.receive_rate,
                 loss_event_rate: p,
@@ -170,7 +187,13 @@ impl Flow {
                 see(now, Seen::Feedback { allowed, rtt });
             }
         }
-        self.sender.handle_timeout(now);
+        if let Some(Trace::NoFeedback {
+            allowed_rate: allowed,
+            ..
+        }) = self.sender.handle_timeout(now)
+        {
+            see(now, Seen::Silence { allowed });
+        }
         while self.sender.next_departure(now) <= now {
             self.sender.handle_sent(now, self.packet);
             let data = Data {
@@ -201,6 +224,8 @@ mod tests {
             packet: Bytes::new(1_000),
             loss: Loss::Periodic(100),
             standard: Standard::default(),
+            times: Times::Arrival,
+            patience: None,
             seed: 1,
         };
         let mut flow = Flow::new(&setup);

@@ -18,6 +18,7 @@ pub mod golden;
 pub mod metrics;
 pub mod nearest;
 pub mod network;
+mod reader;
 pub mod real;
 pub mod report;
 pub mod result;

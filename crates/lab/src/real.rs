@@ -12,7 +12,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::findings::Sample;
 use crate::metrics::Throughput;
-use crate::network::Measured;
+use crate::network::{First, Measured};
 use crate::scenario::{Job, RunError};
 
 /// What a test bed builds for one run.
@@ -94,6 +94,8 @@ impl From<Seen> for Measured {
         Self {
             sent: seen.sent,
             received: seen.received,
+            // A test bed does not look into packets.
+            first: First::default(),
             arrived: seen.arrived,
             dropped: seen.dropped,
             carried: seen.carried,

@@ -9,6 +9,7 @@ use crate::sink::Sink;
 use crate::source::Source;
 use crate::tcp::{Ack, Segment};
 use crate::tcp_flow::{TcpReceiver, TcpSender};
+use crate::tear::{TearReceiver, TearSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
 use crate::video::VideoSender;
 use crate::web::{WebReceiver, WebSender};
@@ -28,7 +29,7 @@ pub enum Body {
     },
     /// RTP or RTCP, byte by byte.
     Bytes(Box<[u8]>),
-    /// Media under TFRC.
+    /// Media under TFRC or TEAR.
     TfrcData {
         /// Its number, from zero.
         sequence: u64,
@@ -37,7 +38,7 @@ pub enum Body {
         /// When what it carries was ready to be sent.
         ready: Instant,
     },
-    /// A TFRC receiver's report, as the wire carries it.
+    /// The report of a TFRC receiver or a TEAR receiver, as the wire carries it.
     TfrcReport(TfrcFeedback),
     /// Data under TCP.
     TcpSegment(Segment),
@@ -71,6 +72,10 @@ pub enum Traffic {
     RapSender(Box<RapSender>),
     /// RAP, acknowledgements out.
     RapReceiver(Box<RapReceiver>),
+    /// TEAR, data out.
+    TearSender(Box<TearSender>),
+    /// TEAR, reports out.
+    TearReceiver(Box<TearReceiver>),
     /// Datagrams whatever the network does.
     Source(Box<Source>),
     /// A video, by TFRC or UDP.
@@ -100,6 +105,8 @@ kinds!(
     MediaEnd,
     RapSender,
     RapReceiver,
+    TearSender,
+    TearReceiver,
     Source,
     VideoSender,
     Sink
@@ -118,6 +125,8 @@ macro_rules! each {
             Self::MediaEnd($agent) => $call,
             Self::RapSender($agent) => $call,
             Self::RapReceiver($agent) => $call,
+            Self::TearSender($agent) => $call,
+            Self::TearReceiver($agent) => $call,
             Self::Source($agent) => $call,
             Self::VideoSender($agent) => $call,
             Self::Sink($agent) => $call,

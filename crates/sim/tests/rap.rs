@@ -1,10 +1,10 @@
-//! RAP beside TCP.
+//! RAP and TEAR beside TCP.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
 use evenkeel_sim::tcp::Config;
 use evenkeel_sim::{End, RapReceiver, RapSender, Simulation, TcpReceiver, TcpSender};
-use evenkeel_sim::{Topology, Traffic};
+use evenkeel_sim::{TearReceiver, TearSender, Topology, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
@@ -32,28 +32,47 @@ fn received(sender: Traffic, receiver: Traffic) -> u64 {
     match sim.agent(flow, End::Receiver) {
         Traffic::TcpReceiver(receiver) => receiver.received().get(),
         Traffic::RapReceiver(receiver) => receiver.received().get(),
+        Traffic::TearReceiver(receiver) => receiver.received().get(),
         other => panic!("no receiver: {other:?}"),
+    }
+}
+
+fn tcp(config: &Config) -> u64 {
+    received(
+        Traffic::from(TcpSender::new(config, Instant::ZERO, Instant::MAX).unwrap()),
+        Traffic::from(TcpReceiver::new(config).unwrap()),
+    )
+}
+
+fn config() -> Config {
+    Config {
+        delayed_ack: None,
+        ..Config::default()
     }
 }
 
 #[test]
 fn rap_brings_across_what_tcp_does_within_30_per_cent() {
-    let config = Config {
-        delayed_ack: None,
-        ..Config::default()
-    };
-    let tcp = received(
-        Traffic::from(TcpSender::new(&config, Instant::ZERO, Instant::MAX).unwrap()),
-        Traffic::from(TcpReceiver::new(&config).unwrap()),
-    );
+    let config = config();
+    let packet = config.segment + config.header;
+    let sender = RapSender::new(packet, Instant::ZERO, Instant::MAX);
     let rap = received(
-        Traffic::from(RapSender::new(
-            config.segment + config.header,
-            Instant::ZERO,
-            Instant::MAX,
-        )),
+        Traffic::from(sender),
         Traffic::from(RapReceiver::new(config.header)),
     );
-    let ratio = rap as f64 / tcp as f64;
+    let ratio = rap as f64 / tcp(&config) as f64;
+    assert!((0.7..1.3).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn tear_brings_across_what_tcp_does_within_30_per_cent() {
+    let config = config();
+    let packet = config.segment + config.header;
+    let sender = TearSender::new(packet, Instant::ZERO, Instant::MAX);
+    let tear = received(
+        Traffic::from(sender),
+        Traffic::from(TearReceiver::new(config.header)),
+    );
+    let ratio = tear as f64 / tcp(&config) as f64;
     assert!((0.7..1.3).contains(&ratio), "{ratio}");
 }

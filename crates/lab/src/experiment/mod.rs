@@ -203,9 +203,11 @@ fn change(root: &mut toml::Table, setting: &str) -> Result<(), String> {
             table.insert(key.to_owned(), value);
             break;
         }
+        // One that is not there has only defaults; if it cannot be, the scenario refuses it.
         table = table
-            .get_mut(key)
-            .and_then(toml::Value::as_table_mut)
+            .entry(key)
+            .or_insert_with(|| toml::Table::new().into())
+            .as_table_mut()
             .ok_or_else(|| format!("{key} is no table of the scenario"))?;
     }
     Ok(())

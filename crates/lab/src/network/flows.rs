@@ -1,17 +1,14 @@
 //! The flows of a network: what they speak, and when and where they run.
 
 use evenkeel_link::Random;
-use evenkeel_sim::tcp::{self, Variant};
-use evenkeel_sim::{
-    FeedbackMode, GapFrom, SessionEnd, TcpReceiver, TcpSender, TfrcConfig, TfrcReceiver,
-    TfrcSender, Traffic, WebConfig, WebReceiver, WebSender,
-};
+use evenkeel_sim::tcp::{self, InitialWindow, Variant};
+use evenkeel_sim::{GapFrom, Traffic, WebConfig, WebReceiver, WebSender};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
-use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::broken;
+use super::protocol::{Feedback, Protocol, Tfrc};
 use crate::scenario::{Impossible, RunError, require};
 use crate::units::{Size, Time};
 
@@ -27,6 +24,12 @@ pub struct Tcp {
     pub clock: Time,
     /// Every second packet is acknowledged, or after 100 ms; else every one at once.
     pub delayed_ack: bool,
+    /// Cuts what congestion leaves of the window to whole packets, as ns-2 does.
+    #[serde(default)]
+    pub whole_windows: bool,
+    /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
+    #[serde(default)]
+    pub initial_window: Option<u32>,
     /// On the test bed: the kernel's congestion control, if not that of the variant.
     #[serde(default)]
     pub kernel: Option<Kernel>,
@@ -52,6 +55,8 @@ impl Default for Tcp {
             min_rto: Time(Duration::from_millis(200)),
             clock: Time(Duration::ZERO),
             delayed_ack: false,
+            whole_windows: false,
+            initial_window: None,
             kernel: None,
         }
     }
@@ -74,7 +79,7 @@ pub enum TcpVariant {
 }
 
 /// Headers of a TCP packet.
-const TCP_HEADER: Bytes = Bytes::new(40);
+pub(super) const TCP_HEADER: Bytes = Bytes::new(40);
 /// The longest that a delayed acknowledgement waits.
 const ACK_DELAY: Duration = Duration::from_millis(100);
 
@@ -88,7 +93,7 @@ impl Tcp {
         }
     }
 
-    pub(crate) fn config(&self, packet: Bytes) -> tcp::Config {
+    pub(crate) fn config(self, packet: Bytes) -> tcp::Config {
         tcp::Config {
             variant: match self.variant {
                 TcpVariant::Tahoe => Variant::Tahoe,
@@ -102,34 +107,34 @@ impl Tcp {
             min_rto: self.min_rto.0,
             clock_granularity: self.clock.0,
             delayed_ack: self.delayed_ack.then_some(ACK_DELAY),
+            whole_windows: self.whole_windows,
+            initial_window: self
+                .initial_window
+                .map_or(InitialWindow::Rfc3390, InitialWindow::Packets),
             ..tcp::Config::default()
         }
     }
 }
 
-/// [`FeedbackMode`] as experiments name it: what TFRC's receivers report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Feedback {
-    /// p and X_recv.
-    #[default]
-    Tfrc,
-    /// What came, as RFC 8888 has it; p is the sender's to compute, as with those that follow.
-    Ccfb,
-    /// The same as transport-wide feedback.
-    Twcc,
-    /// The SACK vector of the `light` paper.
-    Sack,
+/// What all flows of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stacks {
+    /// Of every data packet, on the wire.
+    pub(crate) packet: Size,
+    pub(crate) tcp: Tcp,
+    pub(crate) tfrc: Tfrc,
 }
 
-impl Feedback {
-    const fn mode(self) -> FeedbackMode {
-        match self {
-            Self::Tfrc => FeedbackMode::Tfrc,
-            Self::Ccfb => FeedbackMode::Ccfb,
-            Self::Twcc => FeedbackMode::Twcc,
-            Self::Sack => FeedbackMode::Sack,
-        }
+impl Stacks {
+    pub(crate) fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify()?;
+        require(
+            self.tcp.initial_window != Some(0),
+            "initial_window",
+            "at least 1 packet",
+        )?;
+        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= Bytes::new(65_000);
+        require(room, "packet", "from 41B to 65kB")
     }
 }
 
@@ -145,12 +150,23 @@ pub struct Flows {
     pub start: [Time; 2],
     /// The TCP flows.
     pub tcp: Tcp,
+    /// The TFRC flows.
+    #[serde(default)]
+    pub tfrc: Tfrc,
     /// What receivers of TFRC report; p and X_recv unless given.
     #[serde(default)]
     pub feedback: Feedback,
 }
 
 impl Flows {
+    pub(crate) fn stacks(&self) -> Stacks {
+        Stacks {
+            packet: self.packet,
+            tcp: self.tcp,
+            tfrc: self.tfrc,
+        }
+    }
+
     pub(crate) fn verify(&self) -> Result<(), Impossible> {
         let ordered = |range: [Time; 2]| range[0] <= range[1];
         require(
@@ -159,19 +175,8 @@ impl Flows {
             "[least, most], above 0",
         )?;
         require(ordered(self.start), "start", "[earliest, latest]")?;
-        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= Bytes::new(65_000);
-        require(room, "packet", "from 41B to 65kB")
+        self.stacks().verify()
     }
-}
-
-/// Which protocol a flow speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
-    /// TCP, as [`Tcp`] says.
-    Tcp,
-    /// TFRC.
-    Tfrc,
 }
 
 /// The longest of the short connections (`sigcomm` §B: up to twenty packets).
@@ -180,30 +185,10 @@ const WEB_PACKETS: u32 = 20;
 /// What a flow is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Speaks {
-    /// TCP, with data without end.
-    Tcp,
-    /// TFRC, with data without end.
-    Tfrc {
-        /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
-        spacing: bool,
-        /// What its receiver reports.
-        feedback: Feedback,
-    },
+    /// Data without end, and what receivers of TFRC report.
+    Long(Protocol, Feedback),
     /// Short TCP connections of 1 to [`WEB_PACKETS`] packets, as a Poisson process of this mean rate.
     Web(Rate),
-}
-
-impl Speaks {
-    /// Data without end.
-    pub(crate) fn new(protocol: Protocol, feedback: Feedback) -> Self {
-        match protocol {
-            Protocol::Tcp => Self::Tcp,
-            Protocol::Tfrc => Self::Tfrc {
-                spacing: true,
-                feedback,
-            },
-        }
-    }
 }
 
 /// One flow.
@@ -228,7 +213,7 @@ impl Flows {
                 duration_from_secs(least.secs() + span * random.unit())
             });
             Member {
-                speaks: Speaks::new(*protocol, self.feedback),
+                speaks: Speaks::Long(*protocol, self.feedback),
                 reverse: false,
                 rtt,
                 start: Instant::ZERO + start,
@@ -240,49 +225,18 @@ impl Flows {
 }
 
 impl Member {
-    pub(super) fn ends(
-        self,
-        packet: Bytes,
-        tcp: &tcp::Config,
-        mut random: Random,
-    ) -> Result<[Traffic; 2], RunError> {
+    pub(super) fn ends(self, stacks: &Stacks, random: Random) -> Result<[Traffic; 2], RunError> {
         match self.speaks {
-            Speaks::Tcp => {
-                let sender = TcpSender::new(tcp, self.start, self.stop);
-                let receiver = TcpReceiver::new(tcp);
-                Ok([
-                    Traffic::from(sender.map_err(|error| broken(&error))?),
-                    Traffic::from(receiver.map_err(|error| broken(&error))?),
-                ])
-            }
-            Speaks::Tfrc { spacing, feedback } => {
-                let config = TfrcConfig {
-                    start: self.start,
-                    stop: Some(self.stop),
-                    packet_size: packet,
-                    tfrc: SenderConfig {
-                        oscillation_reduction: spacing,
-                        ..SenderConfig::default()
-                    },
-                    ..TfrcConfig::default()
-                };
-                let estimator = ReceiverConfig::default();
-                Ok(match feedback {
-                    Feedback::Tfrc => [
-                        Traffic::from(TfrcSender::new(config)),
-                        Traffic::from(TfrcReceiver::new(estimator)),
-                    ],
-                    Feedback::Ccfb | Feedback::Twcc | Feedback::Sack => {
-                        let (mode, seed) = (feedback.mode(), random.next_u64());
-                        SessionEnd::pair(&config, &estimator, mode, seed).map(Traffic::from)
-                    }
-                })
+            Speaks::Long(protocol, feedback) => {
+                let times = [self.start, self.stop];
+                protocol.ends(feedback, times, stacks, random)
             }
             Speaks::Web(rate) => {
-                let mean = packet.as_f64() * f64::from(1 + WEB_PACKETS) / 2.0;
+                let tcp = stacks.tcp.config(stacks.packet.0);
+                let mean = stacks.packet.0.as_f64() * f64::from(1 + WEB_PACKETS) / 2.0;
                 let config = WebConfig {
-                    tcp: tcp.clone(),
                     file: [1, WEB_PACKETS.into()].map(|n| Bytes::new(n * tcp.segment.get())),
+                    tcp,
                     gap: duration_from_secs(mean / rate.bytes_per_sec()),
                     gap_from: GapFrom::Start,
                     start: self.start,

@@ -2,22 +2,26 @@
 //! say of it, and what they measure of it.
 
 mod flows;
+mod protocol;
 mod queue;
+mod udp;
 
 use evenkeel_link::{Change, Jitter, LinkConfig, Loss, Random};
 use evenkeel_sim::{
-    Access, Body, End, FlowId, LinkId, Observer, Outcome, Packet, Shape, Simulation, Traffic,
+    Access, Body, End, FlowId, LinkId, Observer, Outcome, Packet, Path, Shape, Simulation, Traffic,
 };
 use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate, duration_from_secs};
+use tfrc::units::{Bytes, LossEventRate, Rate, duration_from_secs};
 
-pub use flows::{Feedback, Flows, Kernel, Protocol, Tcp, TcpVariant};
-pub(crate) use flows::{Member, Speaks};
+pub use flows::{Flows, Kernel, Tcp, TcpVariant};
+pub(crate) use flows::{Member, Speaks, Stacks};
+pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
+pub use udp::Udp;
 
 use crate::metrics::Throughput;
 use crate::scenario::{Job, RunError};
-use crate::units::{BitRate, Size};
+use crate::units::BitRate;
 
 /// The shared link.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +63,8 @@ impl Bottleneck {
 pub(crate) struct Run {
     sim: Simulation<Traffic>,
     bottleneck: LinkId,
+    /// The bottleneck alone, each way.
+    crossing: [Path; 2],
     record: Record,
 }
 
@@ -66,19 +72,64 @@ pub(crate) struct Run {
 struct Record {
     sent: Vec<Throughput>,
     received: Vec<Throughput>,
+    first: First,
+}
+
+/// What the first flow does in detail.
+#[derive(Default)]
+pub(crate) struct First {
+    /// Times in seconds and p, as its reports tell: one a bin.
+    pub(crate) loss_event_rates: Vec<(f64, f64)>,
+    /// Seconds from packet to packet, as they left within the time that is recorded.
+    pub(crate) gaps: Vec<f64>,
+    departed: Option<Instant>,
+    reported: Option<Instant>,
+}
+
+/// More gaps are not kept.
+const MAX_GAPS: usize = 1_000_000;
+
+impl First {
+    fn departs(&mut self, now: Instant) {
+        let gap = self.departed.replace(now).map(|last| now - last);
+        if self.gaps.len() < MAX_GAPS {
+            self.gaps.extend(gap.map(|gap| gap.as_secs_f64()));
+        }
+    }
+
+    fn is_told(&mut self, now: Instant, p: LossEventRate) {
+        if self.reported.is_none_or(|last| now - last >= BIN) {
+            self.reported = Some(now);
+            self.loss_event_rates.push((now.as_secs_f64(), p.get()));
+        }
+    }
 }
 
 impl Observer<Traffic> for Record {
     fn sent(&mut self, now: Instant, flow: FlowId, end: End, packet: &Packet<Body>) {
         if end == End::Sender {
-            self.sent[flow.index()].add(now, packet.size);
+            add(&mut self.sent, flow, now, packet.size);
+            if flow.index() == 0 {
+                self.first.departs(now);
+            }
         }
     }
 
     fn arrived(&mut self, now: Instant, flow: FlowId, end: End, packet: &Packet<Body>) {
         if end == End::Receiver {
-            self.received[flow.index()].add(now, packet.size);
+            add(&mut self.received, flow, now, packet.size);
+        } else if flow.index() == 0
+            && let Body::TfrcReport(report) = &packet.body
+        {
+            self.first.is_told(now, report.p());
         }
+    }
+}
+
+/// Background flows, which come after the others, are not recorded.
+fn add(flows: &mut [Throughput], flow: FlowId, now: Instant, size: Bytes) {
+    if let Some(throughput) = flows.get_mut(flow.index()) {
+        throughput.add(now, size);
     }
 }
 
@@ -88,6 +139,8 @@ pub(crate) struct Measured {
     pub(crate) sent: Vec<Throughput>,
     /// What arrived of it.
     pub(crate) received: Vec<Throughput>,
+    /// The first flow.
+    pub(crate) first: First,
     /// Packets that came to the bottleneck.
     pub(crate) arrived: u64,
     /// Packets that its queue dropped.
@@ -111,7 +164,7 @@ impl Run {
     /// A bottleneck with these flows. What happens in `[from, to)` is measured.
     pub(crate) fn new(
         bottleneck: &Bottleneck,
-        (packet, tcp): (Size, &Tcp),
+        stacks: &Stacks,
         members: &[Member],
         [from, to]: [Instant; 2],
         seed: u64,
@@ -126,7 +179,7 @@ impl Run {
             let each = (member.rtt - 2 * shared) / 4;
             let plain = link(bottleneck.rate * ACCESS_SPEED, each);
             let late = LinkConfig {
-                jitter: bottleneck.jitter(packet.0),
+                jitter: bottleneck.jitter(stacks.packet.0),
                 ..plain
             };
             Access {
@@ -137,10 +190,9 @@ impl Run {
         let shape = Shape::dumbbell([forward, link(bottleneck.rate, shared)], accesses)
             .map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
-        let config = tcp.config(packet.0);
         for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
             let random = Random::new(seed, WEB_STREAMS + index as u64);
-            let [sender, receiver] = member.ends(packet.0, &config, random)?;
+            let [sender, receiver] = member.ends(stacks, random)?;
             let (there, back) = if member.reverse {
                 (&place.reverse, &place.forward)
             } else {
@@ -149,14 +201,33 @@ impl Run {
             sim.add_flow(there, back, sender, receiver);
         }
         let empty = vec![Throughput::new(from, to, BIN); members.len()];
+        let [bottleneck, back] = shape.bottlenecks[0];
+        let crossing = [bottleneck, back].map(|link| shape.topology.path(&[link]));
+        let [there, back] = crossing.map(|path| path.map_err(|error| broken(&error)));
         Ok(Self {
             sim,
-            bottleneck: shape.bottlenecks[0][0],
+            bottleneck,
+            crossing: [there?, back?],
             record: Record {
                 sent: empty.clone(),
                 received: empty,
+                first: First::default(),
             },
         })
+    }
+
+    /// Adds background traffic that crosses the bottleneck and nothing else, for ever from `start` on.
+    /// What comes of it is not recorded: that would take more memory than the flows that matter.
+    pub(crate) fn add_background(
+        &mut self,
+        udp: Udp,
+        start: Instant,
+        random: Random,
+    ) -> Result<(), RunError> {
+        let [source, sink] = udp.ends([start, Instant::MAX], random)?;
+        let [there, back] = &self.crossing;
+        self.sim.add_flow(there, back, source, sink);
+        Ok(())
     }
 
     /// Runs it until then and gives its bottleneck another rate.
@@ -194,6 +265,7 @@ impl Run {
         job: Job<'_>,
     ) -> Result<Measured, RunError> {
         advance(&mut self.sim, from, job, &mut self.record)?;
+        self.record.first.gaps.clear();
         let before = self.sim.link(self.bottleneck).counters();
         let mut queue = Vec::new();
         while self.sim.now() < to {
@@ -206,6 +278,7 @@ impl Run {
         Ok(Measured {
             sent: self.record.sent,
             received: self.record.received,
+            first: self.record.first,
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,
             carried: after.delivered.bytes - before.delivered.bytes,
@@ -254,13 +327,22 @@ pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
 mod tests {
     use super::*;
     use crate::metrics::utilisation;
+    use crate::units::Size;
     use std::sync::atomic::AtomicBool;
 
     fn secs(secs: u64) -> Instant {
         Instant::from_secs(secs)
     }
 
+    fn long(protocol: Protocol) -> Speaks {
+        Speaks::Long(protocol, Feedback::default())
+    }
+
     fn measure(speaks: [Speaks; 2], reverse: bool, jitter: f64) -> Measured {
+        measure_with(speaks, reverse, jitter, Tfrc::default())
+    }
+
+    fn measure_with(speaks: [Speaks; 2], reverse: bool, jitter: f64, tfrc: Tfrc) -> Measured {
         let bottleneck = Bottleneck {
             rate: Rate::from_bits_per_sec(2e6),
             queue: Queue::DropTail { packets: 20 },
@@ -275,8 +357,12 @@ mod tests {
             stop: Instant::MAX,
         });
         let window = [secs(5), secs(15)];
-        let packet = Size(Bytes::new(1_000));
-        let run = Run::new(&bottleneck, (packet, &Tcp::default()), &members, window, 1).unwrap();
+        let stacks = Stacks {
+            packet: Size(Bytes::new(1_000)),
+            tcp: Tcp::default(),
+            tfrc,
+        };
+        let run = Run::new(&bottleneck, &stacks, &members, window, 1).unwrap();
         let stop = AtomicBool::new(false);
         let job = Job {
             cell: 0,
@@ -288,11 +374,7 @@ mod tests {
 
     #[test]
     fn two_flows_fill_the_bottleneck_and_no_more() {
-        let measured = measure(
-            [Speaks::Tcp, Speaks::new(Protocol::Tfrc, Feedback::Tfrc)],
-            false,
-            1.0,
-        );
+        let measured = measure([Protocol::Tcp, Protocol::Tfrc].map(long), false, 1.0);
         let rate = Rate::from_bits_per_sec(2e6);
         let used = utilisation(measured.carried, rate, Duration::from_secs(10));
         assert!((0.9..=1.001).contains(&used), "{used}");
@@ -305,8 +387,28 @@ mod tests {
     }
 
     #[test]
+    fn whole_sessions_give_what_their_senders_and_receivers_do_without_the_bytes() {
+        let tfrc = |session| Tfrc {
+            session,
+            ..Tfrc::default()
+        };
+        let run = |session| {
+            let speaks = [Protocol::Tfrc, Protocol::Tcp].map(long);
+            let measured = measure_with(speaks, false, 0.0, tfrc(session));
+            let rates = |flows: &[Throughput]| -> Vec<Vec<f64>> {
+                flows.iter().map(|flow| flow.rates(BIN)).collect()
+            };
+            let counts = (measured.arrived, measured.dropped, measured.carried);
+            (rates(&measured.sent), rates(&measured.received), counts)
+        };
+        let (with, without) = (run(true), run(false));
+        assert!(with.2.1 > 0, "nothing dropped, so nothing shown");
+        assert_eq!(with, without);
+    }
+
+    #[test]
     fn data_against_the_others_leaves_acknowledgements_on_the_bottleneck() {
-        let measured = measure([Speaks::Tcp, Speaks::Tcp], true, 0.0);
+        let measured = measure([long(Protocol::Tcp); 2], true, 0.0);
         let packets = measured
             .received
             .iter()

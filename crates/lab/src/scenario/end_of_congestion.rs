@@ -8,6 +8,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::reader::Times;
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -58,6 +59,8 @@ impl Scenario for EndOfCongestion {
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
             standard,
+            times: Times::Arrival,
+            patience: None,
             seed: job.seed,
         });
         let mut steps: Vec<Step> = Vec::new();
@@ -75,7 +78,7 @@ impl Scenario for EndOfCongestion {
                 x: packets_per_rtt(allowed, rtt, self.packet.0),
                 current_interval: (highest + 1 - event_start) as f64,
             }),
-            Seen::Report { .. } => {}
+            Seen::Report { .. } | Seen::Silence { .. } => {}
         };
         flow.run_until(end, &mut see);
         flow.set_loss(end, Loss::None);

@@ -81,9 +81,14 @@ impl Scenario for LossPredictors {
         let bottleneck = Bottleneck::new(self.rates[rate], self.queues[queue]);
         let until = Instant::ZERO + self.until.0;
         let members = self.flows.draw(&protocols, job.seed);
-        let packets = (self.flows.packet, &self.flows.tcp);
         let nothing = [Instant::ZERO; 2];
-        let run = Run::new(&bottleneck, packets, &members, nothing, job.seed)?;
+        let run = Run::new(
+            &bottleneck,
+            &self.flows.stacks(),
+            &members,
+            nothing,
+            job.seed,
+        )?;
         let mut trial = Trial::new(self.predictors());
         run.watch(until, job, &mut trial)?;
         let condition = job.cell;

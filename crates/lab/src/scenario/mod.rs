@@ -4,10 +4,13 @@
 //! so any number of them go at once and give the same bytes.
 
 mod analysis;
+mod controllers;
+mod descheduling;
 mod end_of_congestion;
 mod fair_share;
 mod loss_event_fraction;
 mod loss_predictors;
+mod on_off;
 mod oscillation;
 mod persistent_congestion;
 mod queue_dynamics;
@@ -34,12 +37,18 @@ pub enum Kind {
     EndOfCongestion(end_of_congestion::EndOfCongestion),
     /// One flow; every other packet is lost from an instant on.
     PersistentCongestion(persistent_congestion::PersistentCongestion),
+    /// One flow; its receiver loses its processor now and then.
+    Descheduling(descheduling::Descheduling),
     /// Loss events against losses, by formula and by measurement.
     LossEventFraction(loss_event_fraction::LossEventFraction),
     /// Ways to average loss intervals, on the losses of many conditions.
     LossPredictors(loss_predictors::LossPredictors),
     /// TCP and TFRC flows on one bottleneck, on all timescales.
     Smoothness(smoothness::Smoothness),
+    /// One TCP and one TFRC flow among UDP sources that are on and off by turns.
+    OnOff(on_off::OnOff),
+    /// TFRC and its relatives, each beside TCP.
+    Controllers(controllers::Controllers),
     /// TCP and TFRC flows on one bottleneck, over rates and numbers of flows.
     FairShare(fair_share::FairShare),
     /// Flows that come and go on a bottleneck, case by case.
@@ -173,9 +182,12 @@ impl Kind {
             Self::SteppedLoss(scenario) => scenario,
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
+            Self::Descheduling(scenario) => scenario,
             Self::LossEventFraction(scenario) => scenario,
             Self::LossPredictors(scenario) => scenario,
             Self::Smoothness(scenario) => scenario,
+            Self::OnOff(scenario) => scenario,
+            Self::Controllers(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
             Self::VideoOnDemand(scenario) => scenario,

@@ -7,7 +7,9 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, utilisation};
-use crate::network::{Bottleneck, Feedback, Member, Queue, Run, Speaks, Tcp};
+use crate::network::{
+    Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
+};
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.
@@ -20,6 +22,9 @@ pub struct Oscillation {
     rtt: Time,
     /// Of every packet.
     packet: Size,
+    /// The flow; without and with the spacing, whatever this says of it.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// Buffer sizes in packets. Two cells each: without and with the spacing.
     buffers: Vec<u32>,
     /// From and to when it is measured.
@@ -57,19 +62,23 @@ impl Scenario for Oscillation {
         let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
         let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
         let flow = Member {
-            speaks: Speaks::Tfrc {
-                spacing,
-                feedback: self.feedback,
-            },
+            speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
             reverse: false,
             rtt: self.rtt.0,
             start: Instant::ZERO,
             stop: Instant::MAX,
         };
         let window = self.measured.map(|time| Instant::ZERO + time.0);
-        // No TCP takes part.
-        let tcp = Tcp::default();
-        let run = Run::new(&bottleneck, (self.packet, &tcp), &[flow], window, job.seed)?;
+        let stacks = Stacks {
+            packet: self.packet,
+            // None takes part.
+            tcp: Tcp::default(),
+            tfrc: Tfrc {
+                spacing,
+                ..self.tfrc
+            },
+        };
+        let run = Run::new(&bottleneck, &stacks, &[flow], window, job.seed)?;
         let measured = run.measure(window, job)?;
         let sent = &measured.sent[0];
         let value = cov(&sent.rates(self.timescale.0));

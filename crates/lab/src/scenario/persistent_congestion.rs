@@ -9,6 +9,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::reader::Times;
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -57,6 +58,8 @@ impl Scenario for PersistentCongestion {
             packet: self.packet.0,
             loss: Loss::Periodic(period),
             standard: Standard::default(),
+            times: Times::Arrival,
+            patience: None,
             seed: job.seed,
         });
         let mut steps: Vec<(f64, f64)> = Vec::new();

@@ -8,7 +8,9 @@ use tfrc::units::duration_from_secs;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::Sample;
 use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
-use crate::network::{Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::network::{
+    Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
+};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.
@@ -29,6 +31,9 @@ pub struct QueueDynamics {
     reverse: Share,
     /// TCP flows, short and long.
     tcp: Tcp,
+    /// TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// How far senders are late, in packet times of the bottleneck.
     jitter: f64,
     /// What receivers of TFRC report; p and X_recv unless given.
@@ -66,9 +71,7 @@ impl Scenario for QueueDynamics {
         }
         let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
         require(rtt, "rtt", "[least, most], above 0")?;
-        let size = tfrc::units::Bytes::new;
-        let packet = (size(41)..=size(65_000)).contains(&self.packet.0);
-        require(packet, "packet", "from 41B to 65kB")?;
+        self.stacks().verify()?;
         let jitter = (0.0..=100.0).contains(&self.jitter);
         require(jitter, "jitter", "from 0 to 100 packet times")?;
         let ordered = self.measured[0] < self.measured[1];
@@ -92,8 +95,7 @@ impl Scenario for QueueDynamics {
         };
         let window = self.measured.map(|time| Instant::ZERO + time.0);
         let members = self.members(case, protocol, job.seed);
-        let packets = (self.packet, &self.tcp);
-        let run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
+        let run = Run::new(&bottleneck, &self.stacks(), &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
 
         let size = self.packet.0.as_f64();
@@ -127,6 +129,14 @@ impl Scenario for QueueDynamics {
 }
 
 impl QueueDynamics {
+    fn stacks(&self) -> Stacks {
+        Stacks {
+            packet: self.packet,
+            tcp: self.tcp,
+            tfrc: self.tfrc,
+        }
+    }
+
     fn members(&self, case: Case, protocol: Protocol, seed: u64) -> Vec<Member> {
         let [least, most] = self.rtt.map(Time::secs);
         let late = self.starts_over.secs() / case.flows as f64;
@@ -134,7 +144,7 @@ impl QueueDynamics {
             let mut random = Random::new(seed, 1 + index as u64);
             let rtt = least + (most - least) * random.unit();
             Member {
-                speaks: Speaks::new(protocol, self.feedback),
+                speaks: Speaks::Long(protocol, self.feedback),
                 reverse: false,
                 rtt: duration_from_secs(rtt),
                 start: Instant::ZERO + duration_from_secs(late * (index as f64 + random.unit())),

@@ -10,6 +10,7 @@ use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{cov, mean};
+use crate::reader::Times;
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -57,6 +58,8 @@ impl Scenario for SteppedLoss {
             packet: self.packet.0,
             loss: Loss::Periodic(self.phases[0].lost_one_in),
             standard: Standard::default(),
+            times: Times::Arrival,
+            patience: None,
             seed: job.seed,
         });
         let mut changes = self.phases.iter().peekable();
@@ -125,6 +128,7 @@ impl<'a> Watch<'a> {
                 let x = packets_per_rtt(allowed, rtt, self.scenario.packet.0);
                 self.rates.push((t, x));
             }
+            Seen::Silence { .. } => {}
         }
     }
 

@@ -11,7 +11,9 @@ use crate::findings::Sample;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, mean, quantile, throughput_ratios, utilisation,
 };
-use crate::network::{Bottleneck, Feedback, Measured, Member, Protocol, Queue, Run, Speaks, Tcp};
+use crate::network::{
+    Bottleneck, Feedback, Measured, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
+};
 use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
 use crate::units::{BitRate, Share, Size, Time};
 
@@ -23,6 +25,9 @@ pub struct Timeline {
     packet: Size,
     /// The TCP flows.
     tcp: Tcp,
+    /// The TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// Who takes part.
     group: Vec<Group>,
     /// One cell each.
@@ -46,6 +51,21 @@ pub struct Timeline {
     settle: Option<Settle>,
     /// The highest sending rate of the first flow is that of the busiest interval of this length.
     peak_over: Option<Time>,
+    /// Its lowest sending rate is that of the idlest interval of this length.
+    floor_over: Option<Time>,
+    /// What else is told of the first flow.
+    #[serde(default)]
+    also: Vec<Also>,
+}
+
+/// What is told of the first flow if it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Also {
+    /// p over time, before and while it is measured; of TFRC without bytes.
+    LossEventRate,
+    /// The distribution of the gaps from packet to packet.
+    Gaps,
 }
 
 /// Flows of a kind.
@@ -99,6 +119,8 @@ struct Settle {
     over: Time,
     low: f64,
     high: f64,
+    /// What it settles to, if not its fair share.
+    to: Option<BitRate>,
 }
 
 /// All timescales are multiples of it.
@@ -109,9 +131,7 @@ const RATIO_STEPS: u32 = 100;
 
 impl Scenario for Timeline {
     fn verify(&self) -> Result<(), Impossible> {
-        let size = tfrc::units::Bytes::new;
-        let packet = (size(41)..=size(65_000)).contains(&self.packet.0);
-        require(packet, "packet", "from 41B to 65kB")?;
+        self.stacks().verify()?;
         let jitter = (0.0..=100.0).contains(&self.jitter);
         require(jitter, "jitter", "from 0 to 100 packet times")?;
         require(!self.group.is_empty(), "group", "one or more")?;
@@ -144,7 +164,9 @@ impl Scenario for Timeline {
         let settle = self.settle.is_none_or(|settle| fits(&settle.over));
         require(settle, "over", "a multiple of 50ms")?;
         let peak = self.peak_over.is_none_or(|over| fits(&over));
-        require(peak, "peak_over", "a multiple of 50ms")
+        require(peak, "peak_over", "a multiple of 50ms")?;
+        let floor = self.floor_over.is_none_or(|over| fits(&over));
+        require(floor, "floor_over", "a multiple of 50ms")
     }
 
     fn cells(&self) -> usize {
@@ -156,7 +178,9 @@ impl Scenario for Timeline {
     }
 
     fn real(&self) -> Option<&dyn Real> {
-        Some(self)
+        let has = |group: &Group| matches!(group.protocol, Protocol::Tcp | Protocol::Tfrc);
+        // A test bed has no others.
+        self.group.iter().all(has).then_some(self)
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -170,8 +194,7 @@ impl Scenario for Timeline {
         };
         let window = self.shown.map(|time| Instant::ZERO + time.0);
         let members = self.members(case, job.seed);
-        let packets = (self.packet, &self.tcp);
-        let mut run = Run::new(&bottleneck, packets, &members, window, job.seed)?;
+        let mut run = Run::new(&bottleneck, &self.stacks(), &members, window, job.seed)?;
         if let Some(change) = self.rate_change {
             run.change_rate(Instant::ZERO + change.at.0, change.rate.0, job)?;
         }
@@ -199,8 +222,8 @@ impl Real for Timeline {
         let since = |at: Instant| at - Instant::ZERO;
         let flows = members.map(|member| RealFlow {
             speaks: match member.speaks {
-                Speaks::Tfrc { .. } => RealProtocol::Tfrc,
-                Speaks::Tcp | Speaks::Web(_) => {
+                Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc,
+                Speaks::Long(..) | Speaks::Web(_) => {
                     RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
                 }
             },
@@ -229,6 +252,14 @@ impl Real for Timeline {
 const MOST_FLOWS: usize = 5_000;
 
 impl Timeline {
+    fn stacks(&self) -> Stacks {
+        Stacks {
+            packet: self.packet,
+            tcp: self.tcp,
+            tfrc: self.tfrc,
+        }
+    }
+
     fn verify_case(&self, index: usize, case: &Case) -> Result<(), Impossible> {
         case.queue.verify(self.packet)?;
         require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
@@ -248,6 +279,7 @@ impl Timeline {
     }
 
     fn verify_group(&self, index: usize, group: &Group) -> Result<(), Impossible> {
+        group.protocol.verify()?;
         require(group.count <= MOST_FLOWS, "count", "at most 5000")?;
         let runs = group.stop.is_none_or(|stop| stop > group.start);
         require(runs, "stop", "after start")?;
@@ -269,7 +301,7 @@ impl Timeline {
                 let mut random = Random::new(seed, 1 + members.len() as u64);
                 let late = duration_from_secs(self.start_spread.secs() * random.unit());
                 members.push(Member {
-                    speaks: Speaks::new(group.protocol, group.feedback),
+                    speaks: Speaks::Long(group.protocol, group.feedback),
                     reverse: false,
                     rtt: case.rtt.0,
                     start: Instant::ZERO + group.start.0 + late,
@@ -302,15 +334,23 @@ impl Timeline {
             .zip(self.counts(case))
             .map(|(group, count)| (group, flows.by_ref().take(count).collect()))
             .collect();
-        let fair = rate.bytes_per_sec() / measured.received.len() as f64;
+        let members = measured.received.len();
+        let fair = rate.bytes_per_sec() / members as f64;
         for (group, flows) in groups.iter().filter(|(_, flows)| !flows.is_empty()) {
-            self.of_group(&mut sample, case, group, flows, fair);
+            self.of_group(&mut sample, case, group, flows, (fair, members));
         }
         if let Some((_, flows)) = groups.first() {
             self.settling(&mut sample, case, flows[0], fair);
         }
         if let Some(sent) = measured.sent.first() {
             self.peak(&mut sample, case, sent);
+            self.floor(&mut sample, case, sent);
+        }
+        if self.also.contains(&Also::LossEventRate) {
+            self.loss_event_rate(&mut sample, case, &measured.first.loss_event_rates);
+        }
+        if self.also.contains(&Also::Gaps) {
+            gaps(&mut sample, case, &measured.first.gaps);
         }
         sample
     }
@@ -321,7 +361,7 @@ impl Timeline {
         case: &Case,
         group: &Group,
         flows: &[&Throughput],
-        fair: f64,
+        (fair, members): (f64, usize),
     ) {
         let (case, group) = (&case.name, &group.name);
         let key = format!("{}_{case}", group.to_lowercase());
@@ -331,6 +371,8 @@ impl Timeline {
             .map(|flow| mean(&self.within(flow, BIN)) / fair);
         let share = mean(&shares.collect::<Vec<f64>>());
         sample.metric(format!("share_{key}_over_fair"), share);
+        let of_link = share * flows.len() as f64 / members as f64;
+        sample.metric(format!("share_{key}"), of_link);
         for timescale in TIMESCALES {
             let covs = flows.iter().map(|flow| cov(&self.within(flow, timescale)));
             let value = mean(&covs.collect::<Vec<f64>>());
@@ -374,6 +416,7 @@ impl Timeline {
     /// How long after the change the flow first keeps its share; the rest of the run if it never does.
     fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
         let Some(settle) = self.settle else { return };
+        let fair = settle.to.map_or(fair, |rate| rate.0.bytes_per_sec());
         let rates = flow.rates(settle.over.0).into_iter();
         let times = flow.times(settle.over.0).into_iter();
         let mut later = times.zip(rates).filter(|(t, _)| *t >= settle.after.secs());
@@ -393,6 +436,28 @@ impl Timeline {
         sample.metric(format!("peak_pkts_{}", case.name), most);
     }
 
+    /// The rate of the idlest interval of the time that is measured.
+    fn floor(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
+        let Some(over) = self.floor_over else { return };
+        let rates = self.within(sent, over.0).into_iter();
+        let kilobits = rates.fold(f64::NAN, f64::min) * 8.0 / 1e3;
+        sample.metric(format!("rate_floor_kbps_{}", case.name), kilobits);
+    }
+
+    /// p while it is measured, and in the second half of the time that is shown before.
+    fn loss_event_rate(&self, sample: &mut Sample, case: &Case, rates: &[(f64, f64)]) {
+        let name = &case.name;
+        let [from, to] = self.measured.map(Time::secs);
+        let half = from.midpoint(self.shown[0].secs());
+        for (when, from, to) in [("", from, to), ("before_", half, from)] {
+            let inside = rates.iter().filter(|(t, _)| (from..to).contains(t));
+            let values: Vec<f64> = inside.map(|(_, p)| *p).collect();
+            sample.metric(format!("p_mean_{when}{name}"), mean(&values));
+            sample.metric(format!("p_cov_{when}{name}"), cov(&values));
+        }
+        sample.curve("p", name.as_str(), rates.iter().copied());
+    }
+
     /// Rates on a timescale, of the time that is measured.
     fn within(&self, flow: &Throughput, timescale: Duration) -> Vec<f64> {
         let [from, to] = self.measured.map(Time::secs);
@@ -401,6 +466,37 @@ impl Timeline {
         let inside = rates.filter(|(t, _)| (from..to).contains(t));
         inside.map(|(_, rate)| rate).collect()
     }
+}
+
+/// Gaps below this are packets back to back.
+const BACK_TO_BACK: f64 = 50e-6;
+/// Gaps as near as this to a whole millisecond are thought to come from a timer of that tick: of
+/// evenly distributed ones a tenth.
+const NEAR: f64 = 50e-6;
+/// Steps of their distribution, and how long each is.
+const GAP_STEPS: u32 = 200;
+const GAP_STEP: f64 = 0.5e-3;
+
+fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
+    let name = &case.name;
+    let share = |fits: &dyn Fn(f64) -> bool| {
+        let fitting = gaps.iter().filter(|gap| fits(**gap)).count();
+        100.0 * fitting as f64 / gaps.len() as f64
+    };
+    let from_whole = |gap: f64| (gap * 1e3 - (gap * 1e3).round()).abs() / 1e3;
+    for (metric, value) in [
+        ("ipi_back_to_back_pct", share(&|gap| gap < BACK_TO_BACK)),
+        ("ipi_whole_ms_pct", share(&|gap| from_whole(gap) < NEAR)),
+        ("ipi_p50_us", quantile(gaps, 0.5) * 1e6),
+        ("ipi_p99_us", quantile(gaps, 0.99) * 1e6),
+    ] {
+        sample.metric(format!("{metric}_{name}"), value);
+    }
+    let steps = (0..=GAP_STEPS).map(|i| f64::from(i) * GAP_STEP);
+    let points: Vec<(f64, f64)> = steps
+        .map(|x| (x * 1e3, share(&|gap| gap <= x) / 100.0))
+        .collect();
+    sample.curve("gaps", name.as_str(), points);
 }
 
 #[cfg(test)]
@@ -475,6 +571,52 @@ mod tests {
     }
 
     #[test]
+    fn the_floor_is_of_the_idlest_interval_that_is_measured() {
+        let mut scenario = scenario();
+        scenario.floor_over = Some(toml::Value::from("1s").try_into().unwrap());
+        let mut sample = Sample::default();
+        scenario.floor(&mut sample, &scenario.case[0], &halved_at(14));
+        scenario.floor(&mut sample, &scenario.case[1], &halved_at(30));
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("rate_floor_kbps_a"), 8.0);
+        assert_eq!(findings.value("rate_floor_kbps_b"), 16.0);
+    }
+
+    #[test]
+    fn p_is_told_of_the_time_that_is_measured_and_of_the_half_before() {
+        let scenario = scenario();
+        let mut sample = Sample::default();
+        let rates = [
+            (4.0, 0.9),
+            (6.0, 0.01),
+            (8.0, 0.03),
+            (11.0, 0.1),
+            (12.0, 0.1),
+        ];
+        scenario.loss_event_rate(&mut sample, &scenario.case[0], &rates);
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("p_mean_before_a"), 0.02);
+        assert_eq!(findings.value("p_cov_before_a"), 0.5);
+        assert_eq!(findings.value("p_mean_a"), 0.1);
+        assert_eq!(findings.value("p_cov_a"), 0.0);
+    }
+
+    #[test]
+    fn gaps_of_whole_milliseconds_and_none_at_all_are_told_apart() {
+        let mut sample = Sample::default();
+        let scenario = scenario();
+        gaps(
+            &mut sample,
+            &scenario.case[0],
+            &[0.0, 1e-3, 2.01e-3, 2.5e-3],
+        );
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("ipi_back_to_back_pct_a"), 25.0);
+        assert_eq!(findings.value("ipi_whole_ms_pct_a"), 75.0);
+        assert_eq!(findings.value("ipi_p99_us_a"), 2_500.0);
+    }
+
+    #[test]
     fn a_case_may_have_other_numbers_of_flows() {
         let scenario = scenario();
         assert!(scenario.verify().is_ok());
@@ -489,7 +631,7 @@ mod tests {
         assert!(a[1..].iter().all(|tcp| tcp.stop == Instant::from_secs(9)));
         assert!(
             b.iter()
-                .all(|tfrc| matches!(tfrc.speaks, crate::network::Speaks::Tfrc { .. }))
+                .all(|tfrc| matches!(tfrc.speaks, Speaks::Long(Protocol::Tfrc, _)))
         );
     }
 }

@@ -49,6 +49,10 @@ pub struct SenderConfig {
     /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
     /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.
     pub min_nofeedback: Duration,
+    /// The weight of the newest sample in R and R_sqmean, held between 0.001 and 1. 0.1 by default, as
+    /// RFC 5348 §4.3 has it (its q is the rest); 0.05 in the experiments of `sigcomm` §3.4. More makes X
+    /// follow delay, a round trip late: it may oscillate with it.
+    pub rtt_weight: f64,
     /// t_RTO in the throughput equation. 4R by default.
     pub retransmission_timeout: RetransmissionTimeout,
     /// TFRC-SP, the variant for applications of small packets (RFC 4828): the rate of a TCP with packets
@@ -80,6 +84,7 @@ impl Default for SenderConfig {
             oscillation_reduction: true,
             max_credit: Duration::from_millis(10),
             min_nofeedback: Duration::from_millis(20),
+            rtt_weight: 0.1,
             retransmission_timeout: RetransmissionTimeout::default(),
             small_packets: false,
             standard: Standard::default(),
@@ -140,7 +145,7 @@ impl Sender {
             bound: Bound::Unknown,
             p: LossEventRate::ZERO,
             receive_rate: Rate::ZERO,
-            rtt: RoundTrip::default(),
+            rtt: RoundTrip::new(config.rtt_weight),
             receive_rates: ReceiveRates::new(),
             data_limit: DataLimit::new(FIRST_NOFEEDBACK),
             doubled: now,

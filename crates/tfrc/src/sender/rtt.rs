@@ -6,15 +6,17 @@ use crate::float::sqrt;
 use crate::time::Nanos;
 use crate::units::duration_from_secs;
 
-/// q and q2 (RFC 5348 §4.3, §4.5).
-const Q: f64 = 0.9;
+/// The least weight of a sample: with less R would follow nothing.
+const MIN_WEIGHT: f64 = 1e-3;
 /// α and β (RFC 6298 §2.3).
 const ALPHA: f64 = 1.0 / 8.0;
 const BETA: f64 = 1.0 / 4.0;
 
 /// R and R_sqmean.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
+    /// q and q2 (RFC 5348 §4.3, §4.5).
+    q: f64,
     state: Option<State>,
 }
 
@@ -34,11 +36,20 @@ struct State {
 }
 
 impl RoundTrip {
+    /// One without a sample as yet, where the newest is to have this weight.
+    pub(super) const fn new(weight: f64) -> Self {
+        Self {
+            q: 1.0 - weight.clamp(MIN_WEIGHT, 1.0),
+            state: None,
+        }
+    }
+
     /// Takes in R_sample.
     #[inline]
     pub(super) fn update(&mut self, sample: Nanos) {
         let sample = sample.as_secs_f64();
         let sqrt_sample = sqrt(sample);
+        let q = self.q;
         let mut state = match self.state {
             None => State {
                 smoothed: sample,
@@ -49,10 +60,10 @@ impl RoundTrip {
                 variation: sample / 2.0,
             },
             Some(old) => State {
-                smoothed: Q * old.smoothed + (1.0 - Q) * sample,
+                smoothed: q * old.smoothed + (1.0 - q) * sample,
                 rounded: Nanos::ZERO,
                 sqrt_sample,
-                sqmean: Q * old.sqmean + (1.0 - Q) * sqrt_sample,
+                sqmean: q * old.sqmean + (1.0 - q) * sqrt_sample,
                 srtt: (1.0 - ALPHA) * old.srtt + ALPHA * sample,
                 variation: (1.0 - BETA) * old.variation + BETA * (old.srtt - sample).abs(),
             },
@@ -94,7 +105,7 @@ mod tests {
     /// The thesis's checks 18 and 19.
     #[test]
     fn the_estimate_follows_the_table_of_the_conformance_list() {
-        let mut rtt = RoundTrip::default();
+        let mut rtt = RoundTrip::new(0.1);
         rtt.update(ms(20).into());
         for expected in [
             22.0, 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
@@ -108,7 +119,7 @@ mod tests {
     /// RFC 6298 §2.2, §2.3: R = 400 ms, then 600 ms.
     #[test]
     fn the_timeout_is_that_of_tcp() {
-        let mut rtt = RoundTrip::default();
+        let mut rtt = RoundTrip::new(0.1);
         rtt.update(ms(400).into());
         assert_eq!(rtt.timeout(), ms(400 + 4 * 200));
         rtt.update(ms(600).into());
@@ -119,7 +130,7 @@ mod tests {
     /// The thesis's checks 36 to 39.
     #[test]
     fn the_oscillation_factor_follows_the_table_of_the_conformance_list() {
-        let mut rtt = RoundTrip::default();
+        let mut rtt = RoundTrip::new(0.1);
         rtt.update(ms(20).into());
         rtt.update(ms(20).into());
         assert!((rtt.oscillation_factor() - 1.0).abs() < 1e-12);
@@ -129,5 +140,16 @@ mod tests {
         rtt.update(ms(40).into());
         assert!((rtt.state.unwrap().sqmean - 0.143_551).abs() < 1e-6);
         assert!((rtt.oscillation_factor() - 0.717_756).abs() < 1e-5);
+    }
+
+    #[test]
+    fn the_weight_of_the_newest_sample_can_be_set() {
+        for (weight, expected) in [(0.05, 105), (0.5, 150), (1.0, 200), (f64::INFINITY, 200)] {
+            let mut rtt = RoundTrip::new(weight);
+            rtt.update(ms(100).into());
+            rtt.update(ms(200).into());
+            let smoothed = Duration::from(rtt.smoothed().unwrap());
+            assert_eq!(smoothed.as_micros(), 1_000 * expected, "{weight}");
+        }
     }
 }

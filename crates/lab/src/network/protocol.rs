@@ -1,0 +1,194 @@
+//! Which protocol a flow speaks: TCP, TFRC, their relatives, and what heeds nothing. All of them are the
+//! two [`Agent`](evenkeel_sim::Agent)s of a flow to the simulator.
+
+use evenkeel_link::Random;
+use evenkeel_sim::tcp::{self, Binomial, Variant};
+use evenkeel_sim::{
+    FeedbackMode, RapReceiver, RapSender, SessionEnd, TcpReceiver, TcpSender, TearReceiver,
+    TearSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
+};
+use serde::Deserialize;
+use tfrc::time::Instant;
+use tfrc::{ReceiverConfig, SenderConfig};
+
+use super::broken;
+use super::flows::{Stacks, TCP_HEADER};
+use super::udp::Udp;
+use crate::scenario::{Impossible, RunError, require};
+
+/// What a long flow speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Protocol {
+    /// TCP, as [`Tcp`](super::Tcp) says.
+    Tcp,
+    /// TFRC, as [`Tfrc`] says.
+    Tfrc,
+    /// The same TCP, with other constants.
+    Aimd {
+        /// Packets that a round trip adds to the window.
+        a: f64,
+        /// The share of the window that a loss takes.
+        b: f64,
+    },
+    /// The same TCP, with square root increase and decrease.
+    Sqrt,
+    /// The same TCP, with inverse increase and additive decrease.
+    Iiad,
+    /// AIMD of a rate.
+    Rap,
+    /// The window of a TCP at the receiver, smoothed.
+    Tear,
+    /// UDP.
+    Udp(Udp),
+}
+
+impl Protocol {
+    pub(crate) fn verify(self) -> Result<(), Impossible> {
+        match self {
+            Self::Aimd { a, b } => {
+                require(a > 0.0 && a.is_finite(), "a", "above 0")?;
+                require(b > 0.0 && b < 1.0, "b", "between 0 and 1")
+            }
+            Self::Udp(udp) => udp.verify(),
+            Self::Tcp | Self::Tfrc | Self::Sqrt | Self::Iiad | Self::Rap | Self::Tear => Ok(()),
+        }
+    }
+
+    /// The two ends of a flow from `start` to `stop`.
+    pub(super) fn ends(
+        self,
+        feedback: Feedback,
+        [start, stop]: [Instant; 2],
+        stacks: &Stacks,
+        mut random: Random,
+    ) -> Result<[Traffic; 2], RunError> {
+        let packet = stacks.packet.0;
+        let binomial = |rule| {
+            let config = tcp::Config {
+                variant: Variant::Binomial(rule),
+                ..stacks.tcp.config(packet)
+            };
+            tcp_ends(&config, [start, stop])
+        };
+        match self {
+            Self::Tcp => tcp_ends(&stacks.tcp.config(packet), [start, stop]),
+            Self::Aimd { a, b } => binomial(Binomial::aimd(a, b)),
+            Self::Sqrt => binomial(Binomial::SQRT),
+            Self::Iiad => binomial(Binomial::IIAD),
+            Self::Tfrc => {
+                let config = TfrcConfig {
+                    start,
+                    stop: Some(stop),
+                    packet_size: packet,
+                    tfrc: stacks.tfrc.sender(),
+                    ..TfrcConfig::default()
+                };
+                let estimator = stacks.tfrc.receiver();
+                if stacks.tfrc.session || feedback != Feedback::Tfrc {
+                    let (mode, seed) = (feedback.mode(), random.next_u64());
+                    Ok(SessionEnd::pair(&config, &estimator, mode, seed).map(Traffic::from))
+                } else {
+                    Ok([
+                        Traffic::from(TfrcSender::new(config)),
+                        Traffic::from(TfrcReceiver::new(estimator)),
+                    ])
+                }
+            }
+            Self::Rap => Ok([
+                Traffic::from(RapSender::new(packet, start, stop)),
+                Traffic::from(RapReceiver::new(TCP_HEADER)),
+            ]),
+            Self::Tear => Ok([
+                Traffic::from(TearSender::new(packet, start, stop)),
+                Traffic::from(TearReceiver::new(TCP_HEADER)),
+            ]),
+            Self::Udp(udp) => udp.ends([start, stop], random),
+        }
+    }
+}
+
+fn tcp_ends(config: &tcp::Config, [start, stop]: [Instant; 2]) -> Result<[Traffic; 2], RunError> {
+    let sender = TcpSender::new(config, start, stop);
+    let receiver = TcpReceiver::new(config);
+    Ok([
+        Traffic::from(sender.map_err(|error| broken(&error))?),
+        Traffic::from(receiver.map_err(|error| broken(&error))?),
+    ])
+}
+
+/// [`FeedbackMode`] as experiments name it: what TFRC's receivers report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Feedback {
+    /// p and X_recv.
+    #[default]
+    Tfrc,
+    /// What came, as RFC 8888 has it; p is the sender's to compute, as with those that follow.
+    Ccfb,
+    /// The same as transport-wide feedback.
+    Twcc,
+    /// The SACK vector of the `light` paper.
+    Sack,
+}
+
+impl Feedback {
+    const fn mode(self) -> FeedbackMode {
+        match self {
+            Self::Tfrc => FeedbackMode::Tfrc,
+            Self::Ccfb => FeedbackMode::Ccfb,
+            Self::Twcc => FeedbackMode::Twcc,
+            Self::Sack => FeedbackMode::Sack,
+        }
+    }
+}
+
+/// How TFRC behaves where it can be told how.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tfrc {
+    /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
+    pub spacing: bool,
+    /// The weight of the newest round-trip time in R.
+    pub rtt_weight: f64,
+    /// Waits for packets that are merely late before it calls them lost, as sessions do unless told.
+    pub reordering: bool,
+    /// Whole sessions that exchange RTP and RTCP, byte by byte, in place of the same senders and receivers
+    /// without the bytes. Reports of another kind than TFRC's need them in any case.
+    pub session: bool,
+}
+
+/// What `docs/METHOD.md` states: as RFC 5348 has it, without the bytes.
+impl Default for Tfrc {
+    fn default() -> Self {
+        let standard = SenderConfig::default();
+        Self {
+            spacing: standard.oscillation_reduction,
+            rtt_weight: standard.rtt_weight,
+            reordering: ReceiverConfig::default().reordering,
+            session: false,
+        }
+    }
+}
+
+impl Tfrc {
+    pub(super) fn verify(&self) -> Result<(), Impossible> {
+        let weight = (0.001..=1.0).contains(&self.rtt_weight);
+        require(weight, "rtt_weight", "from 0.001 to 1")
+    }
+
+    fn sender(&self) -> SenderConfig {
+        SenderConfig {
+            oscillation_reduction: self.spacing,
+            rtt_weight: self.rtt_weight,
+            ..SenderConfig::default()
+        }
+    }
+
+    fn receiver(&self) -> ReceiverConfig {
+        ReceiverConfig {
+            reordering: self.reordering,
+            ..ReceiverConfig::default()
+        }
+    }
+}

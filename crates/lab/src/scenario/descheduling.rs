@@ -1,0 +1,226 @@
+//! A receiver that the system leaves without a processor now and then: does the rate collapse?
+//! (`thesis` §5.3.2, figures 5.24 and 5.25.)
+
+use evenkeel_link::{Loss, Random};
+use serde::Deserialize;
+use tfrc::Standard;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::duration_from_secs;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::{Findings, Sample};
+use crate::flow::{Flow, Seen, Setup};
+use crate::metrics::mean;
+use crate::reader::Times;
+use crate::units::{Size, Time};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Descheduling {
+    /// Round-trip time.
+    rtt: Time,
+    /// Of every packet.
+    packet: Size,
+    /// The last of this many packets is lost, so that the loss event rate is steady and every dip of
+    /// the rate has another reason.
+    lost_one_in: u64,
+    /// For how long the receiver is left alone.
+    away: Time,
+    /// From the end of one such time to the next: drawn evenly from between these.
+    every: [Time; 2],
+    /// How long after it a dip still counts as its consequence.
+    consequence: Time,
+    /// From and to when it happens.
+    measured: [Time; 2],
+    /// One cell each; what is named `ours` is what is required.
+    receiver: Vec<ReceiverKind>,
+}
+
+/// How a receiver copes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReceiverKind {
+    /// In the legend, and in names of metrics.
+    name: String,
+    /// Which times it reckons with.
+    times: Times,
+    /// The edition that both ends follow.
+    edition: Edition,
+    /// The least that the sender waits for a report before it takes the path for broken; its own default
+    /// unless given.
+    patience: Option<Time>,
+}
+
+/// [`Standard`] as experiments name it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Edition {
+    Rfc3448,
+    Rfc5348,
+}
+
+/// Times and rates in bytes a second.
+type Rates = Vec<(f64, f64)>;
+
+impl Scenario for Descheduling {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
+        require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
+        let ours = self.receiver.iter().any(|kind| kind.name == "ours");
+        require(
+            ours,
+            "receiver",
+            "one or more, of which one has the name \"ours\"",
+        )?;
+        let ordered = self.measured[0] < self.measured[1];
+        require(ordered, "measured", "[from, to]")?;
+        let apart = self.every[0] <= self.every[1] && self.every[0] >= self.consequence;
+        require(apart, "every", "[least, most], not less than consequence")?;
+        let some = !self.consequence.0.is_zero();
+        require(some, "consequence", "above 0")
+    }
+
+    fn cells(&self) -> usize {
+        self.receiver.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let kind = &self.receiver[job.cell];
+        let mut flow = Flow::new(&Setup {
+            rtt: self.rtt.0,
+            packet: self.packet.0,
+            loss: Loss::Periodic(self.lost_one_in),
+            standard: match kind.edition {
+                Edition::Rfc3448 => Standard::Rfc3448,
+                Edition::Rfc5348 => Standard::Rfc5348,
+            },
+            times: kind.times,
+            patience: kind.patience.map(|time| time.0),
+            seed: job.seed,
+        });
+        let mut rates = Rates::new();
+        let mut see = |at: Instant, seen: Seen| {
+            if let Seen::Feedback { allowed, .. } | Seen::Silence { allowed } = seen {
+                rates.push((at.as_secs_f64(), allowed.bytes_per_sec()));
+            }
+        };
+        let aways = self.aways(job.seed);
+        for from in &aways {
+            flow.run_until(*from, &mut see);
+            job.go_on()?;
+            flow.deschedule_receiver(*from + self.away.0);
+        }
+        flow.run_until(Instant::ZERO + self.measured[1].0, &mut see);
+        Ok(self.sample(&kind.name, &rates, &aways, job.seed))
+    }
+
+    /// What is required is ours.
+    fn derive(&self, findings: &mut Findings) {
+        let worst = findings.value("rate_dip_pct_ours");
+        findings.derive("rate_dip_pct", worst);
+    }
+}
+
+impl Descheduling {
+    /// When the receiver loses its processor.
+    fn aways(&self, seed: u64) -> Vec<Instant> {
+        let mut random = Random::new(seed, 1);
+        let [least, most] = self.every.map(Time::secs);
+        let last = Instant::ZERO + (self.measured[1].0 - self.consequence());
+        let mut aways = Vec::new();
+        let mut at = Instant::ZERO + self.measured[0].0;
+        loop {
+            at += duration_from_secs(least + (most - least) * random.unit());
+            if at > last {
+                return aways;
+            }
+            aways.push(at);
+            at += self.away.0;
+        }
+    }
+
+    fn consequence(&self) -> Duration {
+        (self.away.0 + self.consequence.0).min(self.measured[1].0)
+    }
+
+    fn sample(&self, name: &str, rates: &[(f64, f64)], aways: &[Instant], seed: u64) -> Sample {
+        let dips: Vec<f64> = aways.iter().map(|at| self.dip(rates, *at)).collect();
+        let worst = dips.iter().copied().fold(f64::NAN, f64::max);
+        let mut sample = Sample::default();
+        sample.metric(format!("rate_dip_pct_{name}"), worst);
+        sample.metric(format!("rate_dip_mean_pct_{name}"), mean(&dips));
+        sample.metric(format!("deschedulings_{name}"), dips.len() as f64);
+        // One run is drawn: a mean over seeds would hide the dips.
+        if seed == 1 {
+            let drawn = rates.iter().filter(|(t, _)| *t >= self.measured[0].secs());
+            let kilobits = drawn.map(|(t, rate)| (*t, rate * 8.0 / 1e3));
+            sample.curve("rate", name, kilobits);
+            let ordered = aways.iter().zip(&dips);
+            let points = ordered.map(|(at, dip)| (at.as_secs_f64(), *dip));
+            sample.curve("dips", name, points);
+        }
+        sample
+    }
+
+    /// By how much of itself X is less, at its least, from an instant on.
+    fn dip(&self, rates: &[(f64, f64)], at: Instant) -> f64 {
+        let from = at.as_secs_f64();
+        let to = (at + self.consequence()).as_secs_f64();
+        let first = rates.partition_point(|(t, _)| *t < from);
+        let before = rates[..first].last().map_or(f64::NAN, |(_, rate)| *rate);
+        let after = rates[first..].iter().take_while(|(t, _)| *t < to);
+        let least = after.map(|(_, rate)| *rate).fold(before, f64::min);
+        100.0 * (1.0 - least / before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Descheduling {
+        toml::from_str(
+            r#"rtt = "100ms"
+               packet = "1000B"
+               lost_one_in = 100
+               away = "200ms"
+               every = ["1s", "3s"]
+               consequence = "1s"
+               measured = ["10s", "30s"]
+               receiver = [{ name = "ours", times = "arrival", edition = "rfc5348" }]"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn a_dip_is_the_least_rate_that_follows_within_its_time() {
+        let rates = vec![
+            (9.9, 50.0),
+            (10.1, 40.0),
+            (10.5, 45.0),
+            (11.1, 30.0),
+            (11.3, 10.0),
+        ];
+        let dip = scenario().dip(&rates, Instant::from_secs(10));
+        assert!((dip - 40.0).abs() < 1e-9, "{dip}");
+        assert_eq!(
+            scenario().dip(&rates[..3], Instant::from_millis(10_200)),
+            0.0
+        );
+    }
+
+    #[test]
+    fn the_receiver_is_away_at_random_within_the_time_and_never_twice_at_once() {
+        let (a, b) = (scenario().aways(1), scenario().aways(2));
+        assert!(a.len() >= 5 && a != b, "{a:?}");
+        let apart = |pair: &[Instant]| pair[1] - pair[0] >= Duration::from_millis(1_200);
+        assert!(a.windows(2).all(apart), "{a:?}");
+        let last = Instant::from_millis(28_800);
+        assert!(a[0] >= Instant::from_secs(11) && a.iter().all(|at| *at <= last));
+    }
+}
