@@ -7,9 +7,10 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
 use super::{Impossible, Job, RunError, Scenario, require};
-use crate::findings::Sample;
+use crate::findings::{Findings, Sample};
 use crate::metrics::{
-    TIMESCALES, Throughput, cov, drop_rate, mean, quantile, throughput_ratios, utilisation,
+    TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, mean, quantile, throughput_ratios,
+    utilisation,
 };
 use crate::network::{
     Bottleneck, Feedback, Measured, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
@@ -45,6 +46,8 @@ pub struct Timeline {
     drawn: Time,
     /// Timescales of the throughput ratio.
     ratio_timescales: Vec<Time>,
+    /// Two groups by name: the throughput of the first over that of the second, and how alike they are.
+    compare: Option<[String; 2]>,
     /// A change of the bottleneck.
     rate_change: Option<RateChange>,
     /// When and to what the first flow has to settle.
@@ -144,6 +147,12 @@ impl Scenario for Timeline {
             let sound = self.verify_case(index, case);
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
+        let is_group = |name: &String| self.group.iter().any(|group| group.name == *name);
+        let known = self
+            .compare
+            .as_ref()
+            .is_none_or(|names| names.iter().all(is_group));
+        require(known, "compare", "the names of two groups")?;
         let ordered = |range: [Time; 2]| range[0] < range[1];
         require(ordered(self.shown), "shown", "[from, to]")?;
         let inside = self.shown[0] <= self.measured[0] && self.measured[1] <= self.shown[1];
@@ -181,6 +190,19 @@ impl Scenario for Timeline {
         let has = |group: &Group| matches!(group.protocol, Protocol::Tcp | Protocol::Tfrc);
         // A test bed has no others.
         self.group.iter().all(has).then_some(self)
+    }
+
+    fn derive(&self, findings: &mut Findings) {
+        let Some(names) = &self.compare else { return };
+        let [a, b] = names.each_ref().map(|name| name.to_lowercase());
+        let key = format!("{a}_over_{b}");
+        let cases = self.case.iter();
+        let ratios: Vec<f64> = cases
+            .map(|case| findings.value(&format!("{key}_{}", case.name)))
+            .collect();
+        findings.derive(format!("{key}_median"), quantile(&ratios, 0.5));
+        findings.derive(format!("{key}_least"), quantile(&ratios, 0.0));
+        findings.derive(format!("{key}_most"), quantile(&ratios, 1.0));
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -339,6 +361,7 @@ impl Timeline {
         for (group, flows) in groups.iter().filter(|(_, flows)| !flows.is_empty()) {
             self.of_group(&mut sample, case, group, flows, (fair, members));
         }
+        self.compared(&mut sample, case, &groups);
         if let Some((_, flows)) = groups.first() {
             self.settling(&mut sample, case, flows[0], fair);
         }
@@ -411,6 +434,38 @@ impl Timeline {
             case.as_str(),
             points,
         );
+    }
+
+    /// The two groups that are compared, in one case.
+    fn compared(&self, sample: &mut Sample, case: &Case, groups: &[(&Group, Vec<&Throughput>)]) {
+        let Some(names) = &self.compare else { return };
+        let [a, b] = names.each_ref().map(|name| {
+            let group = groups.iter().find(|(group, _)| group.name == *name);
+            group.map_or(&[][..], |(_, flows)| flows)
+        });
+        let over_flows = |flows: &[&Throughput], of: &dyn Fn(&Throughput) -> f64| {
+            mean(&flows.iter().map(|flow| of(flow)).collect::<Vec<f64>>())
+        };
+        let ratio = |of: &dyn Fn(&Throughput) -> f64| over_flows(a, of) / over_flows(b, of);
+        let [more, less] = names.each_ref().map(|name| name.to_lowercase());
+        let key = format!("{more}_over_{less}");
+        let case_name = &case.name;
+        let throughput = ratio(&|flow| mean(&self.within(flow, BIN)));
+        let second = Duration::from_secs(1);
+        let smoothness = ratio(&|flow| cov(&self.within(flow, second)));
+        sample.metric(format!("{key}_{case_name}"), throughput);
+        sample.metric(format!("cov_{key}_{case_name}"), smoothness);
+        let flows = a.first().zip(b.first());
+        let pairs = a.len().max(b.len());
+        let rtt = case.rtt.secs() * 1e3;
+        sample.curve("compared", format!("{pairs} of each"), [(rtt, throughput)]);
+        let alike = TIMESCALES.iter().filter_map(|timescale| {
+            let (x, y) = flows?;
+            let rates = [x, y].map(|flow| self.within(flow, *timescale));
+            let value = equivalence_ratio(&rates[0], &rates[1]);
+            Some((timescale.as_secs_f64(), value))
+        });
+        sample.curve("equivalence", case_name.as_str(), alike);
     }
 
     /// How long after the change the flow first keeps its share; the rest of the run if it never does.
@@ -502,7 +557,6 @@ fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Findings;
     use tfrc::units::Bytes;
 
     fn scenario() -> Timeline {
@@ -550,6 +604,27 @@ mod tests {
         assert_eq!(settles(&halved_at(14)), 5.0);
         // Too early is not after the change.
         assert_eq!(settles(&halved_at(3)), 1.0);
+    }
+
+    #[test]
+    fn groups_are_compared_by_their_means_and_over_all_cases() {
+        let mut scenario = scenario();
+        scenario.compare = Some(["TFRC", "TCP"].map(str::to_owned));
+        let (steady, halved) = (halved_at(20), halved_at(15));
+        let groups = [&steady, &halved].map(|flow| vec![flow]);
+        let mut sample = Sample::default();
+        for case in &scenario.case {
+            let named: Vec<_> = scenario.group.iter().zip(groups.clone()).collect();
+            scenario.compared(&mut sample, case, &named);
+        }
+        let mut findings = Findings::join(&[vec![sample]]);
+        scenario.derive(&mut findings);
+        // 2000 bytes a second against 1500 on average.
+        for name in ["a", "b", "median", "least", "most"] {
+            let value = findings.value(&format!("tfrc_over_tcp_{name}"));
+            assert!((value - 4.0 / 3.0).abs() < 1e-12, "{name}: {value}");
+        }
+        assert_eq!(findings.value("cov_tfrc_over_tcp_a"), 0.0);
     }
 
     #[test]
