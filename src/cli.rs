@@ -484,6 +484,13 @@ pub(crate) struct LinkRouterArgs {
     /// The interface that faces the receivers
     #[arg(value_name = "B")]
     pub(crate) b: String,
+    /// Write what happens to each packet here: a line for each time that one enters a link, is dropped or
+    /// leaves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Capture every packet where it enters a link and where it leaves, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) emulation: EmulationArgs,
 }

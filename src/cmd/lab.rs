@@ -113,7 +113,13 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
 /// Runs a plan until it is done or interrupted, and tells how each experiment came out.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    let mut tell = |progress: &Progress<'_>| show(progress, json);
+    let mut tell = |progress: &Progress<'_>| {
+        show(progress, json);
+        // A run of the simulator is over before anyone asks.
+        if plan.bed.is_some() && progress.finished.is_none() {
+            eprintln!("{}", left(progress));
+        }
+    };
     let ended = runner::run(plan, Clock::start(), stop.flag(), &mut tell);
     ended.map_err(|error| match error {
         // The shell's custom: 128 and the signal's number.
@@ -176,15 +182,16 @@ fn show(progress: &Progress<'_>, json: bool) {
         if !json {
             print(result);
         }
-        if let Some(left) = progress.left {
-            eprintln!(
-                "{} of {} runs, about {:.0} s left",
-                progress.done,
-                progress.total,
-                left.as_secs_f64()
-            );
+        if progress.left.is_some() {
+            eprintln!("{}", left(progress));
         }
     }
+}
+
+fn left(progress: &Progress<'_>) -> String {
+    let (done, total) = (progress.done, progress.total);
+    let seconds = progress.left.map_or(0.0, |left| left.as_secs_f64());
+    format!("{done} of {total} runs, about {seconds:.0} s left")
 }
 
 fn print(result: &RunResult) {

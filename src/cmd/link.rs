@@ -3,14 +3,17 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
 
 use evenkeel_link::{LinkConfig, Loss, Schedule};
 use evenkeel_net::{
     Clock, Direction, Lateness, LinkChange, LinkSnapshot, Relay, RelayConfig, RelayHandle, Router,
-    RouterConfig, RouterHandle,
+    RouterConfig, RouterHandle, Watch,
 };
 use evenkeel_testbed::control::{self, Request};
 use evenkeel_testbed::link_table::LinkFile;
+use evenkeel_testbed::packet_log::PacketLog;
 use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
 
@@ -49,6 +52,7 @@ impl Emulator {
                 value["overrun"] = now.overrun.into();
                 value["malformed"] = now.malformed.into();
                 value["send_errors"] = now.send_errors.into();
+                value["records_lost"] = now.records_lost.into();
                 Ok(value)
             }
             Self::Relay(relay) => {
@@ -91,11 +95,33 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
         links: links(&args.emulation)?,
         seed: args.emulation.seed,
     };
-    emulate(&args.emulation, |clock| {
-        let router = Router::spawn(clock, &config, None).map_err(Failure::usage)?;
+    let (lines, capture) = (args.log.as_deref(), args.pcap.as_deref());
+    let mut writer = None;
+    let emulated = emulate(&args.emulation, |clock| {
+        let watch = if lines.is_some() || capture.is_some() {
+            let log = PacketLog::create(lines, capture).map_err(Failure::usage)?;
+            let (records, receiver) = mpsc::sync_channel(RECORDS);
+            let thread = thread::Builder::new().name("packet-log".into());
+            let written = thread.spawn(move || log.write_all(clock, &receiver));
+            writer = Some(written.map_err(Failure::runtime)?);
+            let captures = capture.is_some();
+            Some(Watch { records, captures })
+        } else {
+            None
+        };
+        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
         Ok(Emulator::Router(router))
-    })
+    });
+    // The router is gone, and with it the other end of the records: the rest is written.
+    match writer.map(JoinHandle::join) {
+        None | Some(Ok(Ok(()))) => emulated,
+        Some(Ok(Err(error))) => Err(Failure::runtime(format!("packet log: {error}"))),
+        Some(Err(_)) => Err(Failure::runtime("packet log: its thread has ended")),
+    }
 }
+
+/// Records that wait to be written: 100 ms at 1 Gb/s.
+const RECORDS: usize = 1 << 15;
 
 fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
     let any: IpAddr = match args.to {

@@ -7,3 +7,4 @@ mod faults;
 mod interop;
 mod perf;
 mod support;
+mod testbed;

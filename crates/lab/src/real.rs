@@ -67,6 +67,8 @@ pub struct Seen {
     pub arrived: u64,
     /// Packets that its queue dropped.
     pub dropped: u64,
+    /// Packets that it lost besides.
+    pub lost: u64,
     /// Bytes that came out.
     pub carried: Bytes,
     /// Times in seconds, and bytes that waited.
@@ -83,6 +85,7 @@ impl Seen {
             received: empty,
             arrived: 0,
             dropped: 0,
+            lost: 0,
             carried: Bytes::ZERO,
             queue: Vec::new(),
         }
@@ -98,6 +101,7 @@ impl From<Seen> for Measured {
             first: First::default(),
             arrived: seen.arrived,
             dropped: seen.dropped,
+            lost: seen.lost,
             carried: seen.carried,
             queue: seen.queue,
         }
@@ -112,6 +116,9 @@ pub trait Bed: Sync {
 
 /// A scenario that a test bed can run.
 pub trait Real {
+    /// How long one cell runs.
+    fn takes(&self, cell: usize) -> Duration;
+
     /// What one cell needs with one seed.
     fn setup(&self, job: Job<'_>) -> Setup;
 

@@ -46,6 +46,12 @@ impl Clock {
         self.wall_at_zero
     }
 
+    /// The wall clock at an instant of this one, since the Unix epoch: for files. It does not follow steps
+    /// of the wall clock after the zero.
+    pub fn unix_time(&self, at: Instant) -> Duration {
+        self.wall_at_zero + (at - Instant::ZERO)
+    }
+
     /// Both clocks at one moment, to place kernel receive times on ours.
     ///
     /// The thread may lose the processor between the two: then they are read again.

@@ -11,6 +11,7 @@ mod driver;
 mod emulation;
 mod lateness;
 mod packet_info;
+mod pcapng;
 mod probe;
 mod relay;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;
+pub use pcapng::{LinkType, Pcapng};
 pub use probe::{ProbeError, ProbeReport, probe};
 pub use relay::{
     CrossTraffic, HEADERS, Relay, RelayConfig, RelayError, RelayGone, RelayHandle, RelaySnapshot,

@@ -15,3 +15,5 @@ pub mod host;
 pub mod link_table;
 #[cfg(target_os = "linux")]
 mod meter;
+#[cfg(target_os = "linux")]
+pub mod packet_log;

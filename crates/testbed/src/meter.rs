@@ -60,8 +60,11 @@ impl Meter {
                 self.waiting += *size;
             }
             PacketEvent::Dropped { reason } => {
-                let is_queue = *reason != DropReason::Loss;
-                self.seen.dropped += u64::from(is_measured && is_queue);
+                let count = match reason {
+                    DropReason::Loss => &mut self.seen.lost,
+                    _ => &mut self.seen.dropped,
+                };
+                *count += u64::from(is_measured);
                 self.leave(record.number);
             }
             PacketEvent::Departed { .. } => {

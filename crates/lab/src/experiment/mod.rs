@@ -10,6 +10,7 @@ pub use definition::{
     CheckDefinition, ClockKind, Definition, LogAxes, PanelDefinition, Paper, Style,
 };
 
+use crate::units::Time;
 use definition::Wrong;
 
 /// A definition and where it came from.
@@ -120,6 +121,11 @@ impl Experiment {
         definition.clock = ClockKind::Real;
         // Repetitions take their time; whoever has it asks for more seeds.
         definition.seeds = 1;
+        let scenario = definition.scenario.scenario();
+        if let Some(real) = scenario.real() {
+            let cells = (0..scenario.cells()).map(|cell| real.takes(cell));
+            definition.takes = Time(cells.sum());
+        }
         Ok(Some(Self {
             id: format!("{}-real", self.id),
             definition,

@@ -145,6 +145,8 @@ pub(crate) struct Measured {
     pub(crate) arrived: u64,
     /// Packets that its queue dropped.
     pub(crate) dropped: u64,
+    /// Packets that it lost besides.
+    pub(crate) lost: u64,
     /// Bytes that it carried.
     pub(crate) carried: Bytes,
     /// Times in seconds, and bytes that waited for it.
@@ -281,6 +283,7 @@ impl Run {
             first: self.record.first,
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,
+            lost: after.lost.packets - before.lost.packets,
             carried: after.delivered.bytes - before.delivered.bytes,
             queue,
         })

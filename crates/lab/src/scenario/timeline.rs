@@ -226,6 +226,10 @@ impl Scenario for Timeline {
 }
 
 impl Real for Timeline {
+    fn takes(&self, _: usize) -> Duration {
+        self.shown[1].0
+    }
+
     fn setup(&self, job: Job<'_>) -> Setup {
         let case = &self.case[job.cell];
         let each_way = LinkConfig {
@@ -349,6 +353,12 @@ impl Timeline {
             format!("drop_rate_{name}"),
             drop_rate(measured.dropped, measured.arrived),
         );
+        if case.loss.is_some() {
+            sample.metric(
+                format!("loss_rate_{name}"),
+                drop_rate(measured.dropped + measured.lost, measured.arrived),
+            );
+        }
         let mut flows = measured.received.iter();
         let groups: Vec<(&Group, Vec<&Throughput>)> = self
             .group

@@ -1,0 +1,142 @@
+//! The test bed, for real: kernels' TCP and TFRC over the emulated link. As root, with iproute2 and iperf3.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::{Running, Scratch, evenkeel, pause};
+
+/// The metrics of a result.
+fn metrics(out: &Path, id: &str) -> serde_json::Value {
+    let text = fs::read_to_string(out.join(id).join("result.json")).expect("a result");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(result["failed"].is_null(), "{}", result["failed"]);
+    result["metrics"].clone()
+}
+
+fn value(metrics: &serde_json::Value, name: &str) -> f64 {
+    metrics[name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("no metric {name}"))
+}
+
+/// A process and all that came of it.
+fn family(pid: u32) -> BTreeSet<u32> {
+    let mut all = BTreeSet::from([pid]);
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return all;
+    };
+    for thread in threads.flatten() {
+        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        let pids = children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok());
+        pids.for_each(|child| all.extend(family(child)));
+    }
+    all
+}
+
+fn interfaces() -> BTreeSet<String> {
+    let entries = fs::read_dir("/sys/class/net").expect("interfaces");
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+fn is_running(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let state = status.lines().find(|line| line.starts_with("State:"));
+    state.is_some_and(|state| !state.contains('Z'))
+}
+
+#[test]
+fn tfrc_shares_an_emulated_link_with_the_kernels_tcp() {
+    let scratch = Scratch::new("testbed-share");
+    let out = scratch.file("out");
+    let ended = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"])
+        .arg(&out)
+        .args([
+            "--set",
+            r#"measured=["5s","20s"]"#,
+            "--set",
+            r#"shown=["0s","20s"]"#,
+        ])
+        .stdout(Stdio::null())
+        .status();
+    // Twenty seconds say little of fairness: its checks may fail, its runs may not.
+    let code = ended.expect("the program").code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    let metrics = metrics(&out, "sigcomm-fig15-real");
+    let used = value(&metrics, "utilisation_transatlantic");
+    assert!((0.5..=1.01).contains(&used), "utilisation {used}");
+    let ratio = value(&metrics, "tfrc_over_tcp_transatlantic");
+    assert!((0.2..=5.0).contains(&ratio), "TFRC over TCP {ratio}");
+}
+
+#[test]
+fn simulator_and_emulator_agree() {
+    let scratch = Scratch::new("testbed-agree");
+    let out = scratch.file("out");
+    for command in ["lab", "testbed"] {
+        let ended = evenkeel(&[command, "run", "agreement", "--out"])
+            .arg(&out)
+            .stdout(Stdio::null())
+            .status();
+        assert!(ended.expect("the program").success(), "{command}");
+    }
+    let simulated = metrics(&out, "agreement");
+    let real = metrics(&out, "agreement-real");
+    for case in ["full", "lossy", "both"] {
+        let throughput = format!("share_tfrc_{case}_over_fair");
+        let (s, r) = (value(&simulated, &throughput), value(&real, &throughput));
+        assert!((r / s - 1.0).abs() <= 0.1, "{throughput}: {s} and {r}");
+        let cov = format!("cov_1s_tfrc_{case}");
+        let (s, r) = (value(&simulated, &cov), value(&real, &cov));
+        // A tenth of the mean's hundredth is nothing: a rate that is constant is so in both.
+        assert!((r - s).abs() <= (0.1 * s).max(0.02), "{cov}: {s} and {r}");
+    }
+    for case in ["lossy", "both"] {
+        let losses = format!("loss_rate_{case}");
+        let (s, r) = (value(&simulated, &losses), value(&real, &losses));
+        assert!((r / s - 1.0).abs() <= 0.2, "{losses}: {s} and {r}");
+    }
+}
+
+#[test]
+fn a_test_bed_that_is_killed_leaves_nothing() {
+    let scratch = Scratch::new("testbed-kill");
+    let before = interfaces();
+    for signal in ["KILL", "INT"] {
+        let mut running = Running::start(
+            evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"])
+                .arg(scratch.file(signal))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null()),
+        );
+        // Four senders and four receivers, of which TFRC's are the program itself.
+        let mut all = family(running.id());
+        for _ in 0..600 {
+            if all.len() > 8 {
+                break;
+            }
+            pause(Duration::from_millis(50));
+            all = family(running.id());
+        }
+        assert!(all.len() > 8, "the flows of the run: {all:?}");
+        running.signal(signal);
+        let status = running.wait(20);
+        assert!(!status.success(), "{signal}: {status}");
+        for _ in 0..200 {
+            if !all.iter().any(|pid| is_running(*pid)) {
+                break;
+            }
+            pause(Duration::from_millis(50));
+        }
+        let left: Vec<_> = all.iter().filter(|pid| is_running(**pid)).collect();
+        assert!(left.is_empty(), "{signal} left {left:?}");
+    }
+    assert_eq!(interfaces(), before);
+}
