@@ -27,7 +27,7 @@ pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;
-pub use pcapng::{LinkType, Pcapng};
+pub use pcapng::{CapturedPacket, LinkType, Pcapng};
 pub use probe::{ProbeError, ProbeReport, probe};
 pub use relay::{
     CrossTraffic, HEADERS, Relay, RelayConfig, RelayError, RelayGone, RelayHandle, RelaySnapshot,

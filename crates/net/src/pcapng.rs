@@ -15,6 +15,21 @@ pub enum LinkType {
     RawIp,
 }
 
+/// A packet for the file.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedPacket<'a> {
+    /// On which interface it was seen.
+    pub interface: u32,
+    /// The wall clock, since the Unix epoch.
+    pub at: Duration,
+    /// Its first bytes, or all of it.
+    pub bytes: &'a [u8],
+    /// How long it was.
+    pub length: usize,
+    /// What Wireshark shows beside it.
+    pub comment: Option<&'a str>,
+}
+
 /// A file that is being written. What is written is whole after each packet.
 #[derive(Debug)]
 pub struct Pcapng<W> {
@@ -27,6 +42,7 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const OPTION_END: u16 = 0;
+const OPTION_COMMENT: u16 = 1;
 const OPTION_INTERFACE_NAME: u16 = 2;
 /// With the value 9: times are in nanoseconds.
 const OPTION_RESOLUTION: u16 = 9;
@@ -61,19 +77,24 @@ impl<W: Write> Pcapng<W> {
         })
     }
 
-    /// Adds a packet that was seen on an interface at a time since the Unix epoch.
-    pub fn packet(&mut self, interface: u32, at: Duration, packet: &[u8]) -> io::Result<()> {
-        debug_assert!(interface < self.interfaces);
-        let nanos = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
-        let length = u32::try_from(packet.len()).unwrap_or(u32::MAX);
-        let mut body = Vec::with_capacity(20 + packet.len() + 3);
-        body.extend(interface.to_le_bytes());
+    /// Adds a packet.
+    pub fn packet(&mut self, packet: &CapturedPacket<'_>) -> io::Result<()> {
+        debug_assert!(packet.interface < self.interfaces);
+        let nanos = u64::try_from(packet.at.as_nanos()).unwrap_or(u64::MAX);
+        let kept = packet.bytes.len();
+        let mut body = Vec::with_capacity(64 + kept);
+        body.extend(packet.interface.to_le_bytes());
         body.extend(((nanos >> 32) as u32).to_le_bytes());
         body.extend((nanos as u32).to_le_bytes());
-        body.extend(length.to_le_bytes());
-        body.extend(length.to_le_bytes());
-        body.extend(packet);
+        for length in [kept, packet.length] {
+            body.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        body.extend(packet.bytes);
         pad(&mut body);
+        if let Some(comment) = packet.comment {
+            put_option(&mut body, OPTION_COMMENT, comment.as_bytes());
+            put_option(&mut body, OPTION_END, &[]);
+        }
         write_block(&mut self.out, ENHANCED_PACKET, &body)
     }
 
@@ -95,7 +116,7 @@ fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
 }
 
 fn put_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    // Names are ours and short.
+    // What does not fit is cut off.
     let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
     body.extend(code.to_le_bytes());
     body.extend(length.to_le_bytes());
@@ -130,7 +151,14 @@ mod tests {
         let mut file = Vec::new();
         let mut pcapng = Pcapng::new(&mut file, LinkType::Ethernet, &["in", "out"]).unwrap();
         let at = Duration::new(0x10, 0x20);
-        pcapng.packet(1, at, b"hello").unwrap();
+        let packet = CapturedPacket {
+            interface: 1,
+            at,
+            bytes: b"hello",
+            length: 9,
+            comment: Some("hi"),
+        };
+        pcapng.packet(&packet).unwrap();
         let blocks = blocks(&file);
         let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(
@@ -149,8 +177,8 @@ mod tests {
         let mut packet = 1_u32.to_le_bytes().to_vec();
         packet.extend(((nanos >> 32) as u32).to_le_bytes());
         packet.extend((nanos as u32).to_le_bytes());
-        packet.extend([5, 0, 0, 0, 5, 0, 0, 0]);
-        packet.extend(b"hello\0\0\0");
+        packet.extend([5, 0, 0, 0, 9, 0, 0, 0]);
+        packet.extend(b"hello\0\0\0\x01\0\x02\0hi\0\0\0\0\0\0");
         assert_eq!(blocks[3].1, packet);
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::Receiver;
 
 use evenkeel_link::DropReason;
-use evenkeel_net::{Clock, Direction, LinkType, PacketEvent, PacketRecord, Pcapng};
+use evenkeel_net::{CapturedPacket, Clock, Direction, LinkType, PacketEvent, PacketRecord, Pcapng};
 
 /// Files that are being written.
 #[derive(Debug, Default)]
@@ -60,7 +60,13 @@ impl PacketLog {
             return Ok(());
         };
         let tap = 2 * record.direction as u32 + u32::from(is_out);
-        capture.packet(tap, clock.unix_time(record.at), frame)
+        capture.packet(&CapturedPacket {
+            interface: tap,
+            at: clock.unix_time(record.at),
+            bytes: frame,
+            length: frame.len(),
+            comment: None,
+        })
     }
 }
 

@@ -1,10 +1,10 @@
 //! What an endpoint sends and receives, as a file for Wireshark.
 
+mod datagram;
 mod describe;
-mod pcapng;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
@@ -14,6 +14,7 @@ use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 
 use crate::clock::Clock;
+use crate::pcapng::{LinkType, Pcapng};
 
 pub use describe::describe;
 
@@ -95,11 +96,11 @@ impl Capture {
 }
 
 fn write(file: File, records: &Receiver<Record>, describe: Describe) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    pcapng::write_head(&mut out)?;
+    let out = BufWriter::new(file);
+    let mut out = Pcapng::new(out, LinkType::RawIp, &["udp"])?;
     for record in records {
         let comment = describe(&record.payload);
-        let datagram = pcapng::Datagram {
+        let datagram = datagram::Datagram {
             at: record.at,
             source: record.source,
             destination: record.destination,
@@ -108,7 +109,7 @@ fn write(file: File, records: &Receiver<Record>, describe: Describe) -> io::Resu
             len: record.len,
             comment: comment.as_deref(),
         };
-        pcapng::write_datagram(&mut out, &datagram)?;
+        datagram::write_datagram(&mut out, &datagram)?;
     }
     out.flush()
 }
