@@ -68,7 +68,7 @@ const CASES: [Case; 8] = [
         name: "light_receiver",
         what: "receiver that only reports, packet in order",
         target: 25.0,
-        budget: 37.0,
+        budget: 30.0,
         run: |steps| {
             let mut light = Box::new(Light::new(REPORT));
             for arrival in &IN_ORDER.arrivals(steps) {
@@ -81,14 +81,14 @@ const CASES: [Case; 8] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 262.0,
+        budget: 255.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
-        budget: 248.0,
+        budget: 243.0,
         run: |steps| be_told_all(HDTV, steps),
     },
     Case {

@@ -1,5 +1,6 @@
 //! The sender's side: what was sent, and what reports say became of it.
 
+use core::ops::Range;
 use core::time::Duration;
 
 use super::clock::Clock;
@@ -173,16 +174,18 @@ impl<const N: usize> Departures<N> {
         let first = self.extend(header.first)?;
         let made_at = self.clock.handle_report(now, header.made_at);
         let came = now + header.resolution;
+        let remembered = self.remembered();
         for (seq, fate) in (first..).zip(packets).take(1 << 16) {
             match fate {
-                Fate::Missing => self.note_missing(seq),
-                Fate::Arrived { .. } if !self.is_remembered(seq) => self.refuse_unknown(),
-                Fate::Arrived { at, ecn } => {
+                Fate::Missing if remembered.contains(&seq) => self.note_missing(seq),
+                Fate::Missing => {}
+                Fate::Arrived { at, ecn } if remembered.contains(&seq) => {
                     let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
                     // How long before the report it came is what the report was under way at least.
                     let age = made_at.nanos_since(at);
                     self.note_arrived(seq, at, ecn, came - age);
                 }
+                Fate::Arrived { .. } => self.refuse_unknown(),
             }
         }
         self.conclude(now, header.resolution)
@@ -222,15 +225,19 @@ impl<const N: usize> Departures<N> {
         highest.checked_sub(behind.into())
     }
 
-    pub(super) const fn is_remembered(&self, seq: u64) -> bool {
-        seq >= self.first && seq < self.next && self.next - seq <= N as u64
+    /// The packets that are remembered.
+    #[inline]
+    pub(super) fn remembered(&self) -> Range<u64> {
+        self.first.max(self.next.saturating_sub(N as u64))..self.next
     }
 
-    /// Notes that a packet is reported as missing. It may yet arrive, and what arrived stays so.
+    /// Notes that a packet, which is remembered, is reported as missing. It may yet arrive, and what arrived
+    /// stays so.
     #[inline]
     pub(super) fn note_missing(&mut self, seq: u64) {
-        if self.is_remembered(seq) && self.slot(seq).state == State::Unreported {
-            self.slot(seq).state = State::Missing;
+        let sent = self.slot(seq);
+        if sent.state == State::Unreported {
+            sent.state = State::Missing;
             self.reported = self.reported.max(seq + 1);
         }
     }
@@ -336,6 +343,7 @@ impl<const N: usize> Departures<N> {
     }
 
     /// Hands arrivals on in the order of their times; false if there are none.
+    #[inline(never)]
     fn count(&mut self) -> bool {
         let batch = &mut self.batch[..self.batch_len];
         sort(batch);

@@ -109,16 +109,25 @@ impl<const N: usize> Departures<N> {
         received: impl IntoIterator<Item = bool, IntoIter: Clone>,
     ) -> Option<Feedback> {
         let first = self.extend(vector.first)?;
+        let remembered = self.remembered();
         let told = (first..).zip(received).take(1 << 16);
         let highest = told
             .clone()
-            .filter(|(seq, received)| *received && self.is_remembered(*seq))
+            .filter(|(seq, received)| *received && remembered.contains(seq))
             .last()
             .map_or(first, |(seq, _)| seq);
         let came = now - vector.delay;
         let anchor = self.stretch(highest, vector.receive_rate, came);
         for (seq, received) in told {
-            self.note_told(seq, received, &anchor, came);
+            match (remembered.contains(&seq), received) {
+                (true, true) => {
+                    let at = anchor.estimate(self.slot(seq).at);
+                    self.note_arrived(seq, at, Ecn::NotEct, came);
+                }
+                (true, false) => self.note_missing(seq),
+                (false, true) => self.refuse_unknown(),
+                (false, false) => {}
+            }
         }
         let feedback = self.conclude(now, Duration::ZERO)?;
         let longest = now.saturating_since(feedback.sent_at);
@@ -129,19 +138,9 @@ impl<const N: usize> Departures<N> {
         })
     }
 
-    fn note_told(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
-        if !received {
-            self.note_missing(seq);
-        } else if self.is_remembered(seq) {
-            let at = anchor.estimate(self.slot(seq).at);
-            self.note_arrived(seq, at, Ecn::NotEct, came);
-        } else {
-            self.refuse_unknown();
-        }
-    }
-
     /// The estimate up to `highest`, if that is further than before; the next begins there.
     fn stretch(&mut self, highest: u64, receive_rate: Rate, came: Instant) -> Anchor {
+        let remembered = self.remembered();
         let sent_at = self.slot(highest).at;
         let Some(mut anchor) = self.anchor else {
             let anchor = Anchor {
@@ -150,10 +149,11 @@ impl<const N: usize> Departures<N> {
                 arrived_at: came,
                 stretch: 1.0,
             };
-            self.anchor = self.is_remembered(highest).then_some(anchor);
+            self.anchor = remembered.contains(&highest).then_some(anchor);
             return anchor;
         };
-        if highest > anchor.seq && self.is_remembered(highest) && self.is_remembered(anchor.seq) {
+        if highest > anchor.seq && remembered.contains(&highest) && remembered.contains(&anchor.seq)
+        {
             let bytes = (anchor.seq + 1..=highest)
                 .map(|seq| self.size(seq))
                 .sum::<Bytes>();
