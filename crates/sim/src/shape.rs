@@ -73,8 +73,12 @@ impl Shape {
         Ok(shape)
     }
 
+    /// The router before this bottleneck, counted from the left; after the last one there is another.
+    pub const fn router(index: usize) -> NodeId {
+        NodeId(index as u32)
+    }
+
     /// Adds a pair of hosts, the sender at the router `from` and the receiver at the router `to`.
-    /// The routers of a shape are its first nodes, from the left.
     pub fn add_pair(
         &mut self,
         from: NodeId,
@@ -106,8 +110,8 @@ impl Shape {
         Ok(())
     }
 
-    /// Routers in a row.
-    fn chain(bottlenecks: &[[LinkConfig; 2]]) -> Result<Self, TopologyError> {
+    /// Routers in a row, each joined to the next by a bottleneck, given each way; no hosts yet.
+    pub fn chain(bottlenecks: &[[LinkConfig; 2]]) -> Result<Self, TopologyError> {
         let mut topology = Topology::new();
         let routers: Vec<NodeId> = (0..=bottlenecks.len())
             .map(|_| topology.add_node())

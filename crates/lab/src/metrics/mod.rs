@@ -12,17 +12,20 @@
 //! | [`stability`] | S | `light` equation 5 |
 //! | [`PacketLog`] | IPLR, IPTD | `vod` §4.1 |
 //! | [`utilisation`], [`drop_rate`] | – | `sigcomm` table 25 |
+//! | [`convergence_time`], [`swings`], [`least_over_most`] | – | RFC 8868 §3, metrics 8, 9 and 7 |
 //! | [`over_seeds`] | mean and 90 % interval | `sigcomm` §4.1.2 |
 //!
 //! A value that is not defined (the mean of nothing, a ratio to zero) is not a number, is written as
 //! `null`, and passes no check.
 
+mod convergence;
 mod delay;
 mod fairness;
 mod seeds;
 mod series;
 mod throughput;
 
+pub use convergence::{Stable, convergence_time, least_over_most, swings};
 pub use delay::PacketLog;
 pub use fairness::{efficiency, friendliness, jain, stability};
 pub use seeds::{Estimate, over_seeds};

@@ -14,6 +14,7 @@ mod on_off;
 mod oscillation;
 mod persistent_congestion;
 mod queue_dynamics;
+mod rmcat;
 mod smoothness;
 mod stepped_loss;
 mod timeline;
@@ -59,6 +60,8 @@ pub enum Kind {
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.
     QueueDynamics(queue_dynamics::QueueDynamics),
+    /// Calls on a bottleneck, as RFC 8867 has them.
+    Rmcat(rmcat::Rmcat),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -193,6 +196,7 @@ impl Kind {
             Self::VideoOnDemand(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
+            Self::Rmcat(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

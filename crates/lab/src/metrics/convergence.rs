@@ -1,0 +1,99 @@
+//! How soon and how steadily a rate follows a change (RFC 8868 §3, metrics 7 to 9).
+
+use super::mean;
+
+/// When a rate counts as stable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stable {
+    /// Rates that are averaged at a time.
+    pub over: usize,
+    /// Means in a row, each one rate later than the last, that are near the steady rate.
+    pub hold: usize,
+    /// How near, as a share of the steady rate.
+    pub within: f64,
+}
+
+/// Seconds from the first of the rates, `step` seconds apart, until they are stable: near their mean over
+/// the second half of the time. All of the time if they never are.
+///
+/// Not a number for fewer rates than are averaged.
+pub fn convergence_time(rates: &[f64], step: f64, stable: Stable) -> f64 {
+    let steady = mean(&rates[rates.len() / 2..]);
+    let means: Vec<f64> = rates.windows(stable.over.max(1)).map(mean).collect();
+    if means.is_empty() {
+        return f64::NAN;
+    }
+    let is_near = |rate: &f64| (rate - steady).abs() <= stable.within * steady;
+    let mut runs = means.windows(stable.hold.clamp(1, means.len()));
+    let first = runs.position(|run| run.iter().all(is_near));
+    first.unwrap_or(rates.len()) as f64 * step
+}
+
+/// How often a rate goes from `high` or above to `low` or below, or the other way.
+pub fn swings(rates: &[f64], low: f64, high: f64) -> u32 {
+    let mut was_high = None;
+    let mut count = 0;
+    for rate in rates {
+        let is_high = if *rate >= high {
+            true
+        } else if *rate <= low {
+            false
+        } else {
+            continue;
+        };
+        count += u32::from(was_high.is_some_and(|was| was != is_high));
+        was_high = Some(is_high);
+    }
+    count
+}
+
+/// The least mean throughput of several flows over the largest: RFC 8868 asks for a third at least
+/// among flows of one priority.
+pub fn least_over_most(throughputs: &[f64]) -> f64 {
+    let least = throughputs.iter().copied().fold(f64::NAN, f64::min);
+    let most = throughputs.iter().copied().fold(f64::NAN, f64::max);
+    least / most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STABLE: Stable = Stable {
+        over: 2,
+        hold: 3,
+        within: 0.1,
+    };
+
+    #[test]
+    fn a_rate_has_converged_when_it_stays_for_a_while() {
+        // Steady at 10; the means of two are 1, 5.5, 10, 9.5, 9.5, 10, …
+        let rates = [1.0, 1.0, 10.0, 10.0, 9.0, 10.0, 10.0, 11.0, 10.0, 10.0];
+        assert_eq!(convergence_time(&rates, 0.5, STABLE), 1.0);
+        // On its way through 10 it is not there yet: 10, 15, 20, 15, 10, 10, 10.
+        let overshoot = [10.0, 10.0, 20.0, 20.0, 10.0, 10.0, 10.0, 10.0];
+        assert_eq!(convergence_time(&overshoot, 0.5, STABLE), 2.0);
+        assert_eq!(convergence_time(&[7.0; 6], 0.5, STABLE), 0.0);
+    }
+
+    #[test]
+    fn a_rate_that_never_settles_takes_all_of_the_time() {
+        let rates = [1.0, 1.0, 9.0, 9.0, 1.0, 1.0, 9.0, 9.0];
+        assert_eq!(convergence_time(&rates, 2.0, STABLE), 16.0);
+        assert!(convergence_time(&rates[..1], 2.0, STABLE).is_nan());
+    }
+
+    #[test]
+    fn a_swing_is_from_one_watermark_to_the_other() {
+        // Down, up, down; what stays between the marks, or returns to the same, is none.
+        let rates = [9.0, 5.0, 8.5, 2.0, 5.0, 1.0, 9.0, 5.0, 2.0];
+        assert_eq!(swings(&rates, 2.0, 8.0), 3);
+        assert_eq!(swings(&[5.0; 4], 2.0, 8.0), 0);
+    }
+
+    #[test]
+    fn the_ratio_is_of_the_extremes() {
+        assert_eq!(least_over_most(&[2.0, 8.0, 4.0]), 0.25);
+        assert!(least_over_most(&[]).is_nan());
+    }
+}

@@ -1,0 +1,208 @@
+//! The flows of a case.
+
+use evenkeel_link::Random;
+use evenkeel_media::source::{Format, FrameRate, Scene};
+use evenkeel_rtp::session::ReceiveConfig;
+use evenkeel_sim::{
+    MediaEnd, Pattern, Pictures, Shooting, Sink, Source, TcpReceiver, TcpSender, TfrcConfig,
+    TfrcReceiver, TfrcSender, Traffic, WebConfig, WebReceiver, WebSender,
+};
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+use crate::network::{Tcp, broken};
+use crate::scenario::{Impossible, RunError, require};
+use crate::units::Time;
+
+/// One flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Flow {
+    /// In legends and names of metrics.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    #[serde(default = "zero")]
+    pub(super) start: Time,
+    pub(super) stop: Time,
+    /// The camera gives nothing from the first of these to the second.
+    pub(super) pause: Option<[Time; 2]>,
+    /// One-way propagation delay.
+    pub(super) delay: Time,
+    /// Its data goes against that of the others.
+    #[serde(default)]
+    pub(super) backward: bool,
+    /// The only bottleneck that it crosses, from 0; all of them unless given.
+    pub(super) hop: Option<usize>,
+}
+
+fn zero() -> Time {
+    Time(Duration::ZERO)
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Kind {
+    /// The product's call with pictures of the built-in scene.
+    Call,
+    /// The same with frames of the sizes that these would have.
+    CallSizes,
+    /// TFRC with data without end.
+    Tfrc,
+    /// TCP with data without end.
+    Tcp,
+    /// Short TCP connections, one after the other (RFC 8868 §5.1); the first begins at once.
+    Web,
+    /// The same, but the first begins after an idle time.
+    WebOff,
+    /// Audio: 20 kb/s in packets of 20 ms.
+    Audio,
+}
+
+/// RFC 8867 §4.3: 1.5 Mb/s of video at most; 144p is the least of its resolutions, and the only one at which
+/// intra-coded pictures can have as little as its 150 kb/s.
+const MOST: f64 = 1.5e6;
+const FORMAT: (usize, usize, u32) = (176, 144, 25);
+/// Audio of 20 kb/s (RFC 8867 §4.3), 50 packets a second with the headers of RTP, UDP and IPv4.
+const AUDIO_PACKET: Bytes = Bytes::new(50 + 40);
+const AUDIO_RATE: f64 = 36e3;
+/// Of a TFRC flow that is no call: as a call's largest, 1,200 bytes and the headers of UDP and IPv4.
+const TFRC_PACKET: Bytes = Bytes::new(1_228);
+/// Of a TCP flow (RFC 8868 §5.3: the path MTU, 1500 bytes).
+const TCP_PACKET: Bytes = Bytes::new(1_500);
+
+impl Kind {
+    pub(super) fn is_media(self) -> bool {
+        matches!(self, Self::Call | Self::CallSizes | Self::Tfrc)
+    }
+
+    pub(super) fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::CallSizes)
+    }
+
+    /// Does it take a share of a bottleneck for all of its time?
+    pub(super) fn is_long(self) -> bool {
+        self.is_media() || self == Self::Tcp
+    }
+}
+
+/// In bits per second, the most that a flow of this kind asks for.
+pub(super) fn most(kind: Kind) -> f64 {
+    if kind.is_call() { MOST } else { f64::INFINITY }
+}
+
+impl Flow {
+    pub(super) fn verify(&self, hops: usize) -> Result<(), Impossible> {
+        require(self.start < self.stop, "stop", "after start")?;
+        let hop = self.hop.is_none_or(|hop| hop < hops);
+        require(hop, "hop", "the number of a bottleneck, from 0")?;
+        let Some([from, to]) = self.pause else {
+            return Ok(());
+        };
+        let inside = self.start < from && from < to && to < self.stop;
+        let pausable = self.kind.is_call() && inside;
+        require(pausable, "pause", "[from, to] within a call's time")
+    }
+
+    /// Is it under way at this time in seconds?
+    pub(super) fn is_active(&self, at: f64) -> bool {
+        let paused = self
+            .pause
+            .is_some_and(|[from, to]| (from.secs()..to.secs()).contains(&at));
+        (self.start.secs()..self.stop.secs()).contains(&at) && !paused
+    }
+
+    /// Does its data cross this bottleneck, in the direction of most?
+    pub(super) fn crosses(&self, hop: usize) -> bool {
+        !self.backward && self.hop.is_none_or(|only| only == hop)
+    }
+
+    /// Its sender and its receiver. `random` is its own.
+    pub(super) fn ends(
+        &self,
+        tcp: &Tcp,
+        ecn: bool,
+        mut random: Random,
+    ) -> Result<[Traffic; 2], RunError> {
+        let [start, stop] = [self.start, self.stop].map(|time| Instant::ZERO + time.0);
+        match self.kind {
+            Kind::Call | Kind::CallSizes => {
+                let seed = random.next_u64();
+                let shooting = Shooting {
+                    start,
+                    stop,
+                    pause: self.pause.map(|pause| pause.map(|at| Instant::ZERO + at.0)),
+                    most: Rate::from_bits_per_sec(MOST),
+                };
+                let pictures = self.pictures(seed, random)?;
+                Ok([
+                    MediaEnd::sender(pictures, shooting, ecn, seed).into(),
+                    MediaEnd::receiver(start, start, seed).into(),
+                ])
+            }
+            Kind::Tfrc => Ok([
+                TfrcSender::new(TfrcConfig {
+                    start,
+                    stop: Some(stop),
+                    packet_size: TFRC_PACKET,
+                    ecn,
+                    ..TfrcConfig::default()
+                })
+                .into(),
+                TfrcReceiver::new(ReceiveConfig::new(0).tfrc).into(),
+            ]),
+            Kind::Tcp => {
+                let config = tcp.config(TCP_PACKET);
+                let sender = TcpSender::new(&config, start, stop);
+                let receiver = TcpReceiver::new(&config);
+                Ok([
+                    sender.map_err(|error| broken(&error))?.into(),
+                    receiver.map_err(|error| broken(&error))?.into(),
+                ])
+            }
+            Kind::Web | Kind::WebOff => {
+                let config = WebConfig {
+                    tcp: tcp.config(TCP_PACKET),
+                    start,
+                    stop,
+                    first_gap: self.kind == Kind::WebOff,
+                    ..WebConfig::default()
+                };
+                let sender = WebSender::new(config.clone(), random);
+                let receiver = WebReceiver::new(&config);
+                Ok([
+                    sender.map_err(|error| broken(&error))?.into(),
+                    receiver.map_err(|error| broken(&error))?.into(),
+                ])
+            }
+            Kind::Audio => {
+                let pattern = Pattern::Constant {
+                    size: AUDIO_PACKET,
+                    rate: Rate::from_bits_per_sec(AUDIO_RATE),
+                };
+                let source = Source::new(pattern, start, stop, random);
+                Ok([
+                    source.map_err(|error| broken(&error))?.into(),
+                    Sink::default().into(),
+                ])
+            }
+        }
+    }
+
+    fn pictures(&self, seed: u64, random: Random) -> Result<Pictures, RunError> {
+        let (width, height, per_second) = FORMAT;
+        let frame_rate = FrameRate::new(per_second, 1)
+            .ok_or_else(|| RunError::Failed("no such frame rate".to_owned()))?;
+        let format = Format {
+            width,
+            height,
+            frame_rate,
+        };
+        if self.kind == Kind::CallSizes {
+            return Ok(Pictures::Sizes(format, random));
+        }
+        let scene = Scene::new(format, seed).map_err(|error| broken(&error))?;
+        Ok(Pictures::Coded(Box::new(scene)))
+    }
+}

@@ -1,0 +1,269 @@
+//! Calls on a bottleneck as RFC 8867 has them: paths that change, calls that come, pause and go, and TCP
+//! beside them.
+//!
+//! A path has its propagation delay before and after the bottlenecks, and jitter behind them in both
+//! directions (RFC 8867 §4.2, RFC 8868 §4.5.2): |N(0, σ²)| up to 3σ each way, no reordering within a
+//! flow. The way back has no limit unless the case gives one.
+
+mod capacity;
+mod flow;
+mod record;
+mod sample;
+
+use evenkeel_link::{Change, CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit, Random};
+use evenkeel_sim::{Access, FlowId, LinkId, Place, Shape, Simulation, Traffic};
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
+
+use self::capacity::Capacity;
+use self::flow::Flow;
+use self::record::Record;
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::{Findings, Sample};
+use crate::network::{Tcp, advance, broken};
+use crate::units::Time;
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rmcat {
+    /// TCP flows, long and short.
+    tcp: Tcp,
+    /// σ of the jitter.
+    jitter: Time,
+    /// One cell each.
+    case: Vec<Case>,
+}
+
+/// A network and its flows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// In names of metrics and of curves.
+    name: String,
+    /// What a queue holds, in time at the rate of its bottleneck.
+    queue: Time,
+    /// What else decides which packets wait.
+    #[serde(default)]
+    discipline: Queueing,
+    /// Media says ECT(0), and the queue marks where it would drop.
+    #[serde(default)]
+    ecn: bool,
+    /// The bottlenecks, one after the other: rates over time.
+    bottleneck: Vec<Capacity>,
+    /// The rate of the way back over time, where it is limited; with one bottleneck alone.
+    backward: Option<Capacity>,
+    /// The run ends with the last of them.
+    flow: Vec<Flow>,
+}
+
+/// The discipline of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Queueing {
+    /// What does not fit is dropped.
+    #[default]
+    TailDrop,
+    /// CoDel with its usual 5 and 100 ms (RFC 8289).
+    Codel,
+}
+
+impl Scenario for Rmcat {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.case.is_empty(), "case", "one or more")?;
+        self.case.iter().try_for_each(Case::verify)
+    }
+
+    fn cells(&self) -> usize {
+        self.case.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let case = &self.case[job.cell];
+        let seen = World::new(case, self, job.seed)?.run(job)?;
+        Ok(sample::of(case, &seen))
+    }
+
+    /// What a congested way back costs the first flow: its rate over that of the case without one.
+    fn derive(&self, findings: &mut Findings) {
+        let of =
+            |case: &Case| findings.value(&format!("rate_kbps_{}_{}", case.flow[0].name, case.name));
+        let congested = self.case.iter().find(|case| case.backward.is_some());
+        let free = self.case.iter().find(|case| case.name == "free");
+        if let Some((congested, free)) = congested.zip(free) {
+            findings.derive("s1_over_free", of(congested) / of(free));
+        }
+    }
+}
+
+impl Case {
+    fn verify(&self) -> Result<(), Impossible> {
+        require(!self.queue.0.is_zero(), "queue", "above 0")?;
+        let marks = !self.ecn || self.discipline == Queueing::Codel;
+        require(marks, "ecn", "with a discipline that marks")?;
+        require(!self.bottleneck.is_empty(), "bottleneck", "one or more")?;
+        let backward = self.backward.as_ref();
+        let single = backward.is_none() || self.bottleneck.len() == 1;
+        require(single, "backward", "given with one bottleneck alone")?;
+        for capacity in self.bottleneck.iter().chain(backward) {
+            capacity.verify()?;
+        }
+        require(!self.flow.is_empty(), "flow", "one or more")?;
+        let hops = self.bottleneck.len();
+        self.flow.iter().try_for_each(|flow| flow.verify(hops))
+    }
+
+    fn length(&self) -> Duration {
+        let stops = self.flow.iter().map(|flow| flow.stop.0);
+        stops.max().unwrap_or_default()
+    }
+
+    fn link(&self, capacity: &Capacity) -> LinkConfig {
+        LinkConfig {
+            rate: capacity.first().0,
+            queue: QueueLimit::Time(self.queue.0),
+            discipline: match self.discipline {
+                Queueing::TailDrop => Discipline::DropTail,
+                Queueing::Codel => Discipline::CoDel(CoDelConfig {
+                    ecn: self.ecn,
+                    ..CoDelConfig::default()
+                }),
+            },
+            ..LinkConfig::default()
+        }
+    }
+}
+
+/// Between two looks at the queues.
+const LOOK: Duration = Duration::from_millis(50);
+/// Above the streams of the links.
+const STREAMS: u64 = 1 << 32;
+
+/// A simulation of a case.
+struct World {
+    sim: Simulation<Traffic>,
+    flows: Vec<FlowId>,
+    /// The bottlenecks along most data.
+    forward: Vec<LinkId>,
+    /// In the order of their times.
+    changes: Vec<(Instant, LinkId, Rate)>,
+    length: Duration,
+}
+
+/// What became of it.
+struct Seen {
+    record: Record,
+    /// The time at which each was looked at, in seconds, and how long a packet would have waited at
+    /// each bottleneck.
+    queues: Vec<(f64, Vec<f64>)>,
+    sim: Simulation<Traffic>,
+    flows: Vec<FlowId>,
+    forward: Vec<LinkId>,
+}
+
+impl World {
+    fn new(case: &Case, rmcat: &Rmcat, seed: u64) -> Result<Self, RunError> {
+        let hops: Vec<[LinkConfig; 2]> = case
+            .bottleneck
+            .iter()
+            .map(|capacity| {
+                let back = case.backward.as_ref().map(|capacity| case.link(capacity));
+                [case.link(capacity), back.unwrap_or_default()]
+            })
+            .collect();
+        let mut shape = Shape::chain(&hops).map_err(|error| broken(&error))?;
+        let plain = |delay| LinkConfig {
+            delay,
+            ..LinkConfig::default()
+        };
+        let late = |delay| LinkConfig {
+            jitter: Jitter::Normal(rmcat.jitter.0),
+            ..plain(delay)
+        };
+        for flow in &case.flow {
+            let half = flow.delay.0 / 2;
+            let access = Access {
+                sender: [plain(half), late(half)],
+                receiver: [late(half), plain(half)],
+            };
+            let [from, to] = flow.hop.map_or([0, hops.len()], |hop| [hop, hop + 1]);
+            let [from, to] = [from, to].map(Shape::router);
+            shape
+                .add_pair(from, to, access)
+                .map_err(|error| broken(&error))?;
+        }
+        let mut sim = Simulation::new(&shape.topology, seed);
+        let mut flows = Vec::new();
+        for (index, (flow, place)) in case.flow.iter().zip(&shape.places).enumerate() {
+            let random = Random::new(seed, STREAMS + index as u64);
+            let [sender, receiver] = flow.ends(&rmcat.tcp, case.ecn, random)?;
+            let Place { forward, reverse } = place;
+            let (there, back) = if flow.backward {
+                (reverse, forward)
+            } else {
+                (forward, reverse)
+            };
+            flows.push(sim.add_flow(there, back, sender, receiver));
+        }
+        let ways = shape.bottlenecks.iter().map(|[forward, _]| *forward);
+        let forward: Vec<LinkId> = ways.collect();
+        let back = shape.bottlenecks[0][1];
+        let capacities = forward.iter().copied().zip(&case.bottleneck);
+        let limited = case.backward.iter().map(|capacity| (back, capacity));
+        let mut changes: Vec<(Instant, LinkId, Rate)> = capacities
+            .chain(limited)
+            .flat_map(|(link, capacity)| {
+                let changes = capacity.changes();
+                changes.map(move |(at, rate)| (Instant::ZERO + at.0, link, rate.0))
+            })
+            .collect();
+        changes.sort_by_key(|(at, ..)| *at);
+        Ok(Self {
+            sim,
+            flows,
+            forward,
+            changes,
+            length: case.length(),
+        })
+    }
+
+    fn run(mut self, job: Job<'_>) -> Result<Seen, RunError> {
+        let mut record = Record::new(self.flows.len(), self.length);
+        let mut queues = Vec::new();
+        let end = Instant::ZERO + self.length;
+        let mut changes = self.changes.into_iter().peekable();
+        while self.sim.now() < end {
+            let mut next = end.min(self.sim.now() + LOOK);
+            if let Some((at, ..)) = changes.peek() {
+                next = next.min(*at);
+            }
+            advance(&mut self.sim, next, job, &mut record)?;
+            while let Some((at, link, rate)) = changes.next_if(|(at, ..)| *at <= next) {
+                let change = Change {
+                    at: at - Instant::ZERO,
+                    rate: Some(rate),
+                    delay: None,
+                    loss: None,
+                };
+                self.sim.change_link(link, &change);
+            }
+            let waits = self.forward.iter().map(|link| {
+                let link = self.sim.link(*link);
+                link.queue_delay(next).as_secs_f64()
+            });
+            queues.push((next.as_secs_f64(), waits.collect()));
+        }
+        Ok(Seen {
+            record,
+            queues,
+            sim: self.sim,
+            flows: self.flows,
+            forward: self.forward,
+        })
+    }
+}
