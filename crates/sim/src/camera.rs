@@ -12,15 +12,14 @@ use tfrc::units::{Bytes, Rate};
 
 /// Ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
 const MEDIA_CLOCK: u32 = 90_000;
-/// What coding a picture takes: some ten milliseconds at 1080p on one core, and this far below that.
+/// What coding a picture takes. Assumed, as no real time passes here; small beside a frame interval.
 const CODING: Duration = Duration::from_millis(3);
 
 /// What coded frames are made of.
 pub enum Pictures {
     /// A source's pictures through the product's encoder. After the last there are no more.
     Coded(Box<dyn Source + Send>),
-    /// No pictures: frames of about the size that the encoder would give them, for its tolerance
-    /// below the target, and with nothing in them.
+    /// No pictures: frames with nothing in them, as far below their target as the encoder would be.
     Sizes(Format, Random),
 }
 

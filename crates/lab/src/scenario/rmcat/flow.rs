@@ -9,7 +9,7 @@ use evenkeel_sim::{
 };
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 use crate::network::{Tcp, broken};
 use crate::scenario::{Impossible, RunError, require};
@@ -129,6 +129,9 @@ impl Flow {
         match self.kind {
             Kind::Call | Kind::CallSizes => {
                 let seed = random.next_u64();
+                // Nobody's cameras tick together: at a full queue, who comes last would lose most.
+                let phase = Duration::from_secs(1) / FORMAT.2;
+                let start = start + duration_from_secs(phase.as_secs_f64() * random.unit());
                 let shooting = Shooting {
                     start,
                     stop,

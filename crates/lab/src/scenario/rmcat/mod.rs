@@ -1,9 +1,9 @@
 //! Calls on a bottleneck as RFC 8867 has them: paths that change, calls that come, pause and go, and TCP
 //! beside them.
 //!
-//! A path has its propagation delay before and after the bottlenecks, and jitter behind them in both
-//! directions (RFC 8867 §4.2, RFC 8868 §4.5.2): |N(0, σ²)| up to 3σ each way, no reordering within a
-//! flow. The way back has no limit unless the case gives one.
+//! A path has its propagation delay before and after the bottlenecks. Whatever an end sends is late by
+//! |N(0, σ²)| up to 3σ, without reordering within a flow (RFC 8867 §4.2; RFC 8868 §4.5.2, by which jitter
+//! is of the time of emission). The way back has no limit unless the case gives one.
 
 mod capacity;
 mod flow;
@@ -188,8 +188,8 @@ impl World {
         for flow in &case.flow {
             let half = flow.delay.0 / 2;
             let access = Access {
-                sender: [plain(half), late(half)],
-                receiver: [late(half), plain(half)],
+                sender: [late(half), plain(half)],
+                receiver: [plain(half), late(half)],
             };
             let [from, to] = flow.hop.map_or([0, hops.len()], |hop| [hop, hop + 1]);
             let [from, to] = [from, to].map(Shape::router);
@@ -265,5 +265,100 @@ impl World {
             flows: self.flows,
             forward: self.forward,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn rmcat(bottleneck: &str, more: &str, flow: &str) -> Result<Rmcat, toml::de::Error> {
+        toml::from_str(&format!(
+            r#"tcp = {{ variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }}
+               jitter = "5ms"
+               [[case]]
+               name = "a"
+               queue = "300ms"
+               bottleneck = {bottleneck}
+               {more}
+               flow = [{flow}]"#
+        ))
+    }
+
+    const LINK: &str = r#"[[["0s", "1Mb/s"], ["5s", "0.5Mb/s"]]]"#;
+    const CALL: &str = r#"{ name = "S1", kind = "call-sizes", stop = "10s", delay = "50ms" }"#;
+
+    fn run(rmcat: &Rmcat) -> Findings {
+        let stop = AtomicBool::new(false);
+        let job = Job {
+            cell: 0,
+            seed: 1,
+            stop: &stop,
+        };
+        Findings::join(&[vec![rmcat.run(job).unwrap()]])
+    }
+
+    #[test]
+    fn what_no_run_could_have_is_refused() {
+        assert_eq!(rmcat(LINK, "", CALL).unwrap().verify(), Ok(()));
+        let pause = CALL.replace("stop", r#"pause = ["2s", "20s"], stop"#);
+        let tcp =
+            r#"{ name = "T", kind = "tcp", stop = "9s", pause = ["2s", "3s"], delay = "1ms" }"#;
+        let hop = CALL.replace("stop", "hop = 1, stop");
+        for (bottleneck, more, flow, key) in [
+            ("[]", "", CALL, "bottleneck"),
+            (LINK, "ecn = true", CALL, "ecn"),
+            (LINK, "", "", "flow"),
+            (LINK, "", &hop, "hop"),
+            (LINK, "", &pause, "pause"),
+            (LINK, "", tcp, "pause"),
+        ] {
+            let refused = rmcat(bottleneck, more, flow).unwrap().verify();
+            assert_eq!(refused.map_err(|error| error.key), Err(key));
+        }
+        let two = format!("[{0}, {0}]", &LINK[1..LINK.len() - 1]);
+        let backward = format!("backward = {}", &LINK[1..LINK.len() - 1]);
+        let refused = rmcat(&two, &backward, CALL).unwrap().verify();
+        assert_eq!(refused.map_err(|error| error.key), Err("backward"));
+    }
+
+    #[test]
+    fn a_call_follows_its_path_and_its_packets_are_conserved() {
+        let findings = run(&rmcat(LINK, "", CALL).unwrap());
+        let value = |name: &str| findings.value(name);
+        // It begins with a packet a round trip, and 300 ms at 1 Mb/s are 600 ms at half of that.
+        assert!(
+            (0.6..=1.0).contains(&value("utilisation_a")),
+            "{findings:?}"
+        );
+        assert!((0.0..0.1).contains(&value("loss_S1_a")), "{findings:?}");
+        let most = value("queueing_max_ms_S1_a");
+        assert!((300.0..=650.0).contains(&most), "{most} ms");
+        assert!(value("frames_shown_S1_a") > 230.0, "{findings:?}");
+    }
+
+    #[test]
+    fn data_against_the_others_meets_the_limit_of_the_way_back() {
+        let back = CALL
+            .replace("S1", "S2")
+            .replace("stop", "backward = true, stop");
+        let flows = format!("{CALL}, {back}");
+        let limited = rmcat(LINK, r#"backward = [["0s", "0.3Mb/s"]]"#, &flows).unwrap();
+        let rate = run(&limited).value("rate_kbps_S2_a");
+        assert!((150.0..=300.0).contains(&rate), "{rate} kb/s");
+        let free = rmcat(LINK, "", &flows).unwrap();
+        assert!(run(&free).value("rate_kbps_S2_a") > 1_000.0);
+    }
+
+    #[test]
+    fn jitter_delays_and_reorders_nothing() {
+        let audio = r#"{ name = "A", kind = "audio", stop = "10s", delay = "50ms" }"#;
+        let findings = run(&rmcat(LINK, "", audio).unwrap());
+        let [p50, most] = ["queueing_p50_ms_A_a", "queueing_max_ms_A_a"].map(|m| findings.value(m));
+        // A packet takes 0.72 or 1.44 ms; |N(0, 5 ms)| has its median at 3.37 ms and ends at 15 ms.
+        assert!((3.0..5.5).contains(&p50), "{p50} ms");
+        assert!((10.0..=16.5).contains(&most), "{most} ms");
+        assert_eq!(findings.value("loss_A_a"), 0.0);
     }
 }

@@ -14,6 +14,7 @@ use crate::findings::Sample;
 use crate::metrics::{
     Stable, Throughput, convergence_time, cov, jain, least_over_most, mean, quantile, swings,
 };
+use crate::units::Time;
 
 /// Rates and delays are drawn over this (RFC 8868 §3: one second), in bins.
 const DRAWN_BINS: usize = 5;
@@ -66,7 +67,7 @@ fn periods(case: &Case) -> Vec<Period> {
         let pauses = flow.pause.into_iter().flatten();
         [flow.start, flow.stop].into_iter().chain(pauses)
     });
-    let mut at: Vec<f64> = flows.map(|time| time.secs()).chain(changes).collect();
+    let mut at: Vec<f64> = flows.map(Time::secs).chain(changes).collect();
     at.extend([0.0, case.length().as_secs_f64()]);
     at.sort_by(f64::total_cmp);
     at.windows(2)
@@ -170,11 +171,22 @@ fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
     }
 }
 
+/// The share of a flow's packets that was lost. Of TCP, whose packets cannot be told apart, those on
+/// their way at the end are counted, too.
+fn loss(packets: &Packets) -> f64 {
+    let arrived = packets.delays.len() as f64;
+    if arrived > 0.0 {
+        let lost = packets.lost.len() as f64;
+        lost / (lost + arrived)
+    } else {
+        1.0 - packets.received_count as f64 / packets.sent_count as f64
+    }
+}
+
 /// What holds for any flow.
 fn of_flow(sample: &mut Sample, case: &Case, flow: &Flow, packets: &Packets) {
     let key = format!("{}_{}", flow.name, case.name);
-    let lost = 1.0 - packets.received_count as f64 / packets.sent_count as f64;
-    sample.metric(format!("loss_{key}"), lost.max(0.0));
+    sample.metric(format!("loss_{key}"), loss(packets));
     let whole = Period {
         from: flow.start.secs(),
         to: flow.stop.secs(),
@@ -303,5 +315,48 @@ fn of_sharing(sample: &mut Sample, case: &Case, packets: &[Packets], periods: &[
             let group = format!("rates_{}", case.name);
             sample.curve(group, flow.name.as_str(), points);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case() -> Case {
+        toml::from_str(
+            r#"name = "a"
+               queue = "300ms"
+               bottleneck = [[["0s", "2Mb/s"], ["60s", "6Mb/s"]], [["0s", "1.2Mb/s"]]]
+               flow = [
+                 { name = "S1", kind = "call", stop = "100s", pause = ["20s", "40s"], delay = "50ms" },
+                 { name = "S2", kind = "call", stop = "100s", delay = "50ms", hop = 0 },
+                 { name = "A2", kind = "audio", start = "10s", stop = "100s", delay = "50ms" },
+                 { name = "S3", kind = "tcp", stop = "98s", delay = "50ms", hop = 1 },
+               ]"#,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn periods_begin_where_capacities_and_shares_change() {
+        let periods = periods(&case());
+        let bounds: Vec<[f64; 2]> = periods.iter().map(|p| [p.from, p.to]).collect();
+        // What begins at 98 s is too short.
+        let expected = [[0.0, 20.0], [20.0, 40.0], [40.0, 60.0], [60.0, 98.0]];
+        assert_eq!(bounds, expected);
+        assert_eq!(periods[3].late().from, 79.0);
+    }
+
+    #[test]
+    fn a_flow_could_have_its_share_of_the_narrowest_link_or_what_it_asks_for() {
+        let case = case();
+        let periods = periods(&case);
+        let could = |flow: usize, period: usize| {
+            possible(&case, &case.flow[flow], &periods[period]).round()
+        };
+        // Half of 2 Mb/s, and half of 1.2 Mb/s; alone while the other pauses; 1.5 Mb/s at most.
+        assert_eq!([could(0, 0), could(1, 0)], [0.6e6, 1e6]);
+        assert_eq!([could(1, 1), could(3, 1)], [1.5e6, 1.2e6]);
+        assert_eq!([could(0, 3), could(1, 3)], [0.6e6, 1.5e6]);
     }
 }
