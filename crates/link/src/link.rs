@@ -335,7 +335,8 @@ impl<P: Packet> Link<P> {
     }
 
     /// Puts a packet on the idle wire.
-    #[inline]
+    // Called, it would have the packet copied once more at every hop.
+    #[inline(always)]
     fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
         let begun = self.wire.begin(at, waiting.size);
         self.ledger.begun(begun, waiting.size, waiting.arrival);

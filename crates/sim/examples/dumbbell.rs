@@ -1,4 +1,4 @@
-//! TCP and TFRC flows through one bottleneck, for `tests/ratio.sh` to compare with ns-2 and ns-3, and
+//! TCP and TFRC flows through one bottleneck, for `tests/speed.sh` to compare with ns-2 and ns-3, and
 //! for profilers.
 //!
 //! `cargo run --release -p evenkeel-sim --example dumbbell -- FLOWS MBPS SECONDS [tcp]`

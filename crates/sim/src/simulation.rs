@@ -108,7 +108,16 @@ enum Stop {
 }
 
 #[derive(Debug)]
+struct Hop<B> {
+    /// When the event queue holds a wake-up for it: an event of another time is out of date.
+    wake: Instant,
+    link: Link<Travelling<B>>,
+}
+
+#[derive(Debug)]
 struct Station<A> {
+    /// As of a [`Hop`].
+    wake: Instant,
     agent: A,
     /// Where its path begins in [`Simulation::stops`].
     path: u32,
@@ -123,12 +132,8 @@ struct Station<A> {
 pub struct Simulation<A: Agent> {
     now: Instant,
     events: EventQueue<Wake>,
-    links: Vec<Link<Travelling<A::Body>>>,
+    hops: Vec<Hop<A::Body>>,
     stations: Vec<Station<A>>,
-    /// When the event queue holds a wake-up for a link or an agent: an event of another time is out of
-    /// date. Apart from what they are for, so that finding that out fetches little memory.
-    link_wakes: Vec<Instant>,
-    agent_wakes: Vec<Instant>,
     /// All paths, one after the other, each ending at an agent.
     stops: Vec<Stop>,
     transmissions: u64,
@@ -139,17 +144,18 @@ pub struct Simulation<A: Agent> {
 impl<A: Agent> Simulation<A> {
     /// A network at time zero. `seed` fixes all that its links draw, a stream each.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let links = topology.configs().enumerate().map(|(index, config)| {
+        let hops = topology.configs().enumerate().map(|(index, config)| {
             let seed = Random::new(seed, index as u64).next_u64();
-            Link::new(*config, seed)
+            Hop {
+                wake: Instant::MAX,
+                link: Link::new(*config, seed),
+            }
         });
         Self {
             now: Instant::ZERO,
             events: EventQueue::new(),
-            links: links.collect(),
+            hops: hops.collect(),
             stations: Vec::new(),
-            link_wakes: vec![Instant::MAX; topology.link_count()],
-            agent_wakes: Vec::new(),
             stops: Vec::new(),
             transmissions: 0,
             standing_still: 0,
@@ -167,8 +173,11 @@ impl<A: Agent> Simulation<A> {
             let begin = self.stops.len() as u32;
             let links = path.links().iter().map(|link| Stop::Link(link.0));
             self.stops.extend(links.chain([Stop::Agent(other)]));
-            self.stations.push(Station { agent, path: begin });
-            self.agent_wakes.push(Instant::MAX);
+            self.stations.push(Station {
+                wake: Instant::MAX,
+                agent,
+                path: begin,
+            });
             self.schedule_agent(self.stations.len() as u32 - 1);
         }
         flow
@@ -221,33 +230,33 @@ impl<A: Agent> Simulation<A> {
 
     /// A link, to be asked for its figures.
     pub fn link(&self, link: LinkId) -> &Link<Travelling<A::Body>> {
-        &self.links[link.index()]
+        &self.hops[link.index()].link
     }
 
     /// Lets a link keep its events from now on, for [`Simulation::poll_link_event`].
     pub fn keep_link_events(&mut self, link: LinkId) {
-        self.links[link.index()].keep_events();
+        self.hops[link.index()].link.keep_events();
     }
 
     /// The oldest event of a link that was not taken yet.
     pub fn poll_link_event(&mut self, link: LinkId) -> Option<Event> {
-        self.links[link.index()].poll_event()
+        self.hops[link.index()].link.poll_event()
     }
 
     /// Changes what a link loses from now on.
     pub fn set_loss(&mut self, link: LinkId, loss: Loss) {
-        self.links[link.index()].set_loss(self.now, loss);
+        self.hops[link.index()].link.set_loss(self.now, loss);
         self.schedule_link(link.0);
     }
 
     /// Loses the packets of these numbers that arrive at a link, counted from zero from now on.
     pub fn lose_packets(&mut self, link: LinkId, numbers: impl IntoIterator<Item = u64>) {
-        self.links[link.index()].lose(self.now, numbers);
+        self.hops[link.index()].link.lose(self.now, numbers);
     }
 
     /// Changes a link's rate, delay or loss now; when the change says does not matter.
     pub fn change_link(&mut self, link: LinkId, change: &Change) {
-        change.apply(self.now, &mut self.links[link.index()]);
+        change.apply(self.now, &mut self.hops[link.index()].link);
         self.schedule_link(link.0);
     }
 
@@ -257,17 +266,17 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_link(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let wake = &mut self.link_wakes[index as usize];
+        let wake = &mut self.hops[index as usize].wake;
         if *wake != self.now {
             return;
         }
         *wake = Instant::MAX;
         loop {
-            if let Some(travelling) = self.links[index as usize].poll_output(self.now) {
+            if let Some(travelling) = self.hops[index as usize].link.poll_output(self.now) {
                 self.transmissions += 1;
                 self.forward(travelling, observer);
             }
-            let next = self.links[index as usize].poll_timeout();
+            let next = self.hops[index as usize].link.poll_timeout();
             if next.is_none_or(|at| at > self.now) {
                 return self.wake_link(index, next);
             }
@@ -275,7 +284,7 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_agent(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let wake = &mut self.agent_wakes[index as usize];
+        let wake = &mut self.stations[index as usize].wake;
         if *wake != self.now {
             return;
         }
@@ -308,7 +317,7 @@ impl<A: Agent> Simulation<A> {
             Stop::Link(index) => {
                 travelling.next += 1;
                 let size = travelling.packet.size;
-                let link = &mut self.links[index as usize];
+                let link = &mut self.hops[index as usize].link;
                 link.handle_packet(self.now, travelling, size);
                 self.schedule_link(index);
             }
@@ -324,13 +333,13 @@ impl<A: Agent> Simulation<A> {
 
     #[inline]
     fn schedule_link(&mut self, index: u32) {
-        let next = self.links[index as usize].poll_timeout();
+        let next = self.hops[index as usize].link.poll_timeout();
         self.wake_link(index, next);
     }
 
     #[inline]
     fn wake_link(&mut self, index: u32, next: Option<Instant>) {
-        let wake = &mut self.link_wakes[index as usize];
+        let wake = &mut self.hops[index as usize].wake;
         if let Some(at) = next.filter(|at| at < wake) {
             *wake = at.max(self.now);
             self.events.push(*wake, Wake::Link(index));
@@ -339,7 +348,7 @@ impl<A: Agent> Simulation<A> {
 
     fn schedule_agent(&mut self, index: u32) {
         let next = self.stations[index as usize].agent.poll_timeout();
-        let wake = &mut self.agent_wakes[index as usize];
+        let wake = &mut self.stations[index as usize].wake;
         if let Some(at) = next.filter(|at| at < wake) {
             *wake = at.max(self.now);
             self.events.push(*wake, Wake::Agent(index));
