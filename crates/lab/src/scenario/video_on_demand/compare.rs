@@ -5,10 +5,11 @@ use crate::findings::Findings;
 use crate::scenario::Scenario;
 
 /// How a metric by TFRC is compared with the same by UDP.
-const COMPARED: [(&str, &str, Comparison); 5] = [
+const COMPARED: [(&str, &str, Comparison); 6] = [
     ("iplr", "minus", |tfrc, udp| tfrc - udp),
     ("iptd_mean_s", "minus", |tfrc, udp| tfrc - udp),
     ("iptd_max_s", "minus", |tfrc, udp| tfrc - udp),
+    ("meeting", "minus", |tfrc, udp| tfrc - udp),
     ("tcp_iplr", "minus", |tfrc, udp| tfrc - udp),
     ("tcp_kbps", "over", |tfrc, udp| tfrc / udp),
 ];

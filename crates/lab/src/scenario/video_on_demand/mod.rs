@@ -161,17 +161,23 @@ impl VideoOnDemand {
         }
     }
 
-    /// What tells a case from the others, but for its transport and its numbers of flows.
-    fn labels(&self, case: Case) -> Vec<String> {
-        let mut labels = vec![name(case.movie)];
-        if self.d2.len() > 1 {
-            labels.push(format!("{}ms", case.d2.as_millis()));
-        }
+    /// What tells a case from the others, but for its transport, its path and its numbers of flows.
+    fn kinds(&self, case: Case) -> Vec<String> {
+        let mut kinds = vec![name(case.movie)];
         if self.buffers.len() > 1 {
-            labels.push(format!("{}pkts", case.buffer));
+            kinds.push(format!("{}pkts", case.buffer));
         }
         if self.variants.len() > 1 {
-            labels.push(name(case.variant));
+            kinds.push(name(case.variant));
+        }
+        kinds
+    }
+
+    /// The same with its path, after the movie.
+    fn labels(&self, case: Case) -> Vec<String> {
+        let mut labels = self.kinds(case);
+        if self.d2.len() > 1 {
+            labels.insert(1, format!("{}ms", case.d2.as_millis()));
         }
         labels
     }
@@ -206,7 +212,11 @@ impl VideoOnDemand {
         let mut put = |metric: &str, value: f64| {
             sample.metric(self.metric(metric, case), value);
             let transport = name(case.transport);
-            let labels = self.labels(case);
+            let labels = if self.numbers_vary() {
+                self.labels(case)
+            } else {
+                self.kinds(case)
+            };
             let x = self.across(case);
             let by_transport = labels.join(", ");
             sample.curve(format!("{metric}_{transport}"), by_transport, [(x, value)]);
