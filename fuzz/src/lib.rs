@@ -2,6 +2,7 @@
 //! too, on the stable compiler (`tests/seeds.rs`).
 #![forbid(unsafe_code)]
 
+pub mod experiment;
 pub mod files;
 pub mod jpeg_payload;
 pub mod path;
@@ -22,7 +23,8 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
+    ("experiment", experiment::check),
     ("files", files::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),

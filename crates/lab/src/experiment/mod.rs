@@ -88,6 +88,11 @@ impl Experiment {
     pub fn load(file: &Path, settings: &[String]) -> Result<Self, ExperimentError> {
         let text = std::fs::read_to_string(file)
             .map_err(|error| ExperimentError::Unreadable(file.to_owned(), error))?;
+        Self::read(file, text, settings)
+    }
+
+    /// The same for the text of such a file.
+    pub fn read(file: &Path, text: String, settings: &[String]) -> Result<Self, ExperimentError> {
         let mut definition = Definition::read(file, &text)?;
         for count in 1..=settings.len() {
             definition = Definition::with_settings(&text, &settings[..count]).map_err(|what| {
