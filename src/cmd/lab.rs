@@ -155,8 +155,25 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
             files.push(path);
         }
     }
-    files.sort();
+    files.sort_by_cached_key(|file| in_order(&file.to_string_lossy()));
     Ok(files)
+}
+
+/// Sorts figure 5.3 before figure 5.10: what is between numbers, and the numbers.
+fn in_order(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (text, after) = rest.split_at(
+            rest.find(|c: char| c.is_ascii_digit())
+                .unwrap_or(rest.len()),
+        );
+        let digits = after.find(|c: char| !c.is_ascii_digit());
+        let (number, after) = after.split_at(digits.unwrap_or(after.len()));
+        parts.push((text.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = after;
+    }
+    parts
 }
 
 /// The experiment of this name, with these settings.
@@ -266,4 +283,32 @@ pub(crate) fn typed() -> String {
         .chain(arguments)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_stand_in_the_order_of_their_numbers() {
+        let mut names = [
+            "thesis-fig5-10",
+            "thesis-fig5-3",
+            "sigcomm-tab25",
+            "sigcomm-a1",
+        ];
+        names.sort_by_cached_key(|name| in_order(name));
+        let sorted = [
+            "sigcomm-a1",
+            "sigcomm-tab25",
+            "thesis-fig5-3",
+            "thesis-fig5-10",
+        ];
+        assert_eq!(names, sorted);
+        assert_eq!(
+            in_order("a2b"),
+            [("a".to_owned(), 2), ("b".to_owned(), u64::MAX)]
+        );
+        assert_eq!(in_order("7"), [(String::new(), 7)]);
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use crate::experiment::Experiment;
-use crate::figure::{escape, readable};
+use crate::figure::{self, escape, readable};
 use crate::result::{self, Check, RunResult, Verdict};
 
 /// Writes `report.html` into the folder of results, of every experiment that has one. A single file:
@@ -108,10 +108,16 @@ fn section(page: &mut String, entry: &Entry<'_>) {
     let _ = write!(
         page,
         "<section id=\"{id}\">\n<h2>{id} <small>{} {}</small></h2>\n\
-         <div class=\"beside\">\n<figure>\n{}<figcaption>The paper’s caption: “{}”</figcaption>\n\
+         <div class=\"{}\">\n<figure>\n{}<figcaption>The paper’s caption: “{}”</figcaption>\n\
          </figure>\n<div>\n<h3>What the paper says</h3>\n<p>{}</p>\n<h3>What we measured</h3>\n",
         definition.paper.name(),
         escape(&definition.figure),
+        // Half of the page is one panel wide: less would make the letters too small to read.
+        if figure::columns(definition.panels.len()) > 1 {
+            "above"
+        } else {
+            "beside"
+        },
         entry.figure,
         escape(&definition.caption),
         escape(&definition.claim),

@@ -107,8 +107,8 @@ impl Axis {
             .collect()
     }
 
-    /// Every power of ten, or every few; all digits as minor ticks, labelled where a decade or less
-    /// is shown.
+    /// Every power of ten, or every few; all digits as minor ticks, with more labels where only two
+    /// powers are shown.
     fn log_ticks(&self) -> Vec<Tick> {
         let (first, last) = (
             self.from.log10().floor() as i32,
@@ -116,17 +116,20 @@ impl Axis {
         );
         let decades = (self.to / self.from).log10();
         let every = (decades / 6.0).ceil().max(1.0) as i32;
+        let is_inside =
+            |value: f64| self.from * (1.0 - 1e-9) <= value && value <= self.to * (1.0 + 1e-9);
+        let powers = (first..=last).filter(|power| is_inside(10f64.powi(*power)));
+        let few = powers.count() <= 2;
         let mut ticks = Vec::new();
         for power in first..=last {
             for digit in 1..=9 {
                 let value = f64::from(digit) * 10f64.powi(power);
-                let inside = self.from * (1.0 - 1e-9) <= value && value <= self.to * (1.0 + 1e-9);
-                if !inside || (every > 1 && digit > 1) {
+                if !is_inside(value) || (every > 1 && digit > 1) {
                     continue;
                 }
                 let labelled = match digit {
                     1 => (power - first).rem_euclid(every) == 0,
-                    2 | 5 => decades <= 1.7,
+                    2 | 5 => few,
                     _ => false,
                 };
                 let label = if labelled {

@@ -7,7 +7,7 @@ mod axis;
 mod svg;
 
 pub use svg::draw;
-pub(crate) use svg::escape;
+pub(crate) use svg::{columns, escape};
 
 /// Colours that people with colour vision deficiencies tell apart (Okabe and Ito, 2008), the darker
 /// first; yellow is left out, which white paper swallows.

@@ -29,9 +29,14 @@ const ONE_COLUMN: usize = 3;
 /// Coordinates are written to a twentieth of this, finer than any printer: nearer points are one.
 const RESOLUTION: f64 = 0.05;
 
+/// How many panels of so many stand abreast.
+pub(crate) fn columns(panels: usize) -> usize {
+    if panels > ONE_COLUMN { 2 } else { 1 }
+}
+
 /// The figure of an experiment. `id` keeps its names apart from those of others on one page.
 pub fn draw(id: &str, title: &str, panels: &[PanelDefinition], findings: &Findings) -> String {
-    let columns = if panels.len() > ONE_COLUMN { 2 } else { 1 };
+    let columns = columns(panels.len());
     let mut body = String::new();
     let mut bottom = 0.0;
     for (row, abreast) in panels.chunks(columns).enumerate() {
