@@ -215,7 +215,10 @@ fn emulate(
                 link["received"], link["delivered"], link["dropped"], link["lost"]
             );
         }
-        println!("late by {} µs at p99", summary["late_us"]["p99"]);
+        println!(
+            "late by {} µs at p99; {} refused on their way out",
+            summary["late_us"]["p99"], summary["send_errors"]
+        );
     }
     Ok(())
 }

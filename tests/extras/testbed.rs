@@ -95,8 +95,8 @@ fn simulator_and_emulator_agree() {
         assert!((r / s - 1.0).abs() <= 0.1, "{throughput}: {s} and {r}");
         let cov = format!("cov_1s_tfrc_{case}");
         let (s, r) = (value(&simulated, &cov), value(&real, &cov));
-        // A tenth of the mean's hundredth is nothing: a rate that is constant is so in both.
-        assert!((r - s).abs() <= (0.1 * s).max(0.02), "{cov}: {s} and {r}");
+        // Four flows of a minute: four standard deviations of what the simulator's own seeds give.
+        assert!((r - s).abs() <= 0.1, "{cov}: {s} and {r}");
     }
     for case in ["lossy", "both"] {
         let losses = format!("loss_rate_{case}");
