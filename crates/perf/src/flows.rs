@@ -60,8 +60,8 @@ pub(crate) struct Flows {
     gather: Duration,
     /// No departure before this.
     gate: Instant,
-    /// Departures of the burst that is under way.
-    is_sending: bool,
+    /// When the burst that is under way began.
+    burst: Option<Instant>,
     events: Option<VecDeque<FlowEvent>>,
     events_lost: u64,
 }
@@ -83,7 +83,7 @@ impl Flows {
             ready: VecDeque::new(),
             gather: Duration::ZERO,
             gate: Instant::ZERO,
-            is_sending: false,
+            burst: None,
             events: traced.then(VecDeque::new),
             events_lost: 0,
         }
@@ -162,7 +162,7 @@ impl Flows {
 
     /// The next datagram of any flow.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        let may_depart = self.is_sending || now >= self.gate;
+        let may_depart = self.burst.is_some() || now >= self.gate;
         while let Some(&name) = self.ready.front() {
             if let Some(entry) = self.flows.get_mut(&name) {
                 if let Some(transmit) = entry.flow.poll_control(now, buf) {
@@ -170,16 +170,16 @@ impl Flows {
                     return Some(transmit);
                 }
                 if may_depart && let Some(transmit) = entry.flow.poll_media(now, buf) {
-                    self.is_sending = true;
+                    self.burst.get_or_insert(now);
                     return Some(transmit);
                 }
             }
             self.ready.pop_front();
-            self.schedule(now, name);
+            self.schedule(name);
         }
-        if self.is_sending {
-            self.is_sending = false;
-            self.gate = now + self.gather;
+        if let Some(began) = self.burst.take() {
+            // From its beginning: who needs as long as that to send a burst sends on and on.
+            self.gate = began + self.gather;
         }
         None
     }
@@ -204,16 +204,12 @@ impl Flows {
         self.events_lost
     }
 
-    fn schedule(&mut self, now: Instant, name: FlowName) {
+    fn schedule(&mut self, name: FlowName) {
         let Some(entry) = self.flows.get_mut(&name) else {
             return;
         };
         entry.is_ready = false;
-        let gate = if self.is_sending {
-            now + self.gather
-        } else {
-            self.gate
-        };
+        let gate = self.burst.map_or(self.gate, |began| began + self.gather);
         let departure = entry.flow.next_departure();
         let departure = departure.map(|at| (at.max(gate), Reason::Departure));
         let next = [departure, entry.flow.poll_timeout()];
