@@ -379,7 +379,7 @@ source = "ours"
             ),
             (
                 "\"tcp\", count = 1",
-                "\"udp\", count = 1",
+                "\"sctp\", count = 1",
                 "17: protocol: unknown variant",
             ),
             ("[0.0, 1.0]", "[1.0, 0.0]", "31: y_range: a range is"),
