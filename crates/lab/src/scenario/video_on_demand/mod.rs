@@ -40,6 +40,8 @@ pub struct VideoOnDemand {
     rate: BitRate,
     /// Of every data packet, on the wire.
     packet: Size,
+    /// When the packets of a frame are ready.
+    pace: Pace,
     /// How far senders are late at random, in packet times of the shared link.
     jitter: f64,
     /// From and to when packets count by their departure. Each flow starts within the first second.
@@ -56,6 +58,16 @@ enum Movie {
     Slow,
     /// Three real clips one after the other, again and again, as our encoder coded them.
     Clips,
+}
+
+/// [`evenkeel_sim::Pace`] as experiments name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Pace {
+    /// Evenly from one frame to the next.
+    Even,
+    /// As soon as the frame is.
+    Burst,
 }
 
 /// What a stream is sent by.
@@ -288,6 +300,7 @@ mod tests {
                tcps = [2]
                rate = "2Mb/s"
                packet = "1344B"
+               pace = "even"
                jitter = 0.0
                measured = ["1s", "4s"]"#,
         )

@@ -53,13 +53,17 @@ pub(super) fn run(
 
     let mut sim: Simulation<Traffic> = Simulation::new(&net, job.seed);
     let movie = movie(case.movie, job.seed)?;
+    let pace = match scenario.pace {
+        super::Pace::Even => Pace::Even,
+        super::Pace::Burst => Pace::Burst,
+    };
     let mut flows = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let mut random = Random::new(job.seed, 1 + index as u64);
         let start = Instant::ZERO + duration_from_secs(STARTS * random.unit());
         let [sender, receiver] = if index < case.streams {
             let first_frame = (random.unit() * movie.frames().len() as f64) as usize;
-            let stream = TsStream::new(movie.clone(), first_frame, start, Pace::Even);
+            let stream = TsStream::new(movie.clone(), first_frame, start, pace);
             video(stream, case.transport, scenario)
         } else {
             tcp(scenario, case, start)?
