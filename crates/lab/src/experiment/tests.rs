@@ -1,0 +1,211 @@
+//! Files that are read, and files that are refused.
+
+use super::*;
+
+const SOUND: &str = r#"paper = "sigcomm"
+figure = "figure 19"
+caption = "A caption."
+claim = "A claim."
+takes = "1s"
+
+[scenario.end-of-congestion]
+rtt = "85ms"
+packet = "1000B"
+lost_one_in = 100
+lead_in = "20s"
+ends_at = "10s"
+until = "13s"
+
+[[panel]]
+curves = "rate"
+x = "time (s)"
+y = "rate"
+
+[[check]]
+name = "increase"
+low = 0.08
+high = 0.15
+source = "figure 19"
+"#;
+
+fn error(text: &str) -> String {
+    let read = Definition::read(Path::new("experiments/e.toml"), text);
+    read.unwrap_err().to_string()
+}
+
+fn with(from: &str, to: &str) -> String {
+    assert!(SOUND.contains(from));
+    SOUND.replace(from, to)
+}
+
+#[test]
+fn a_sound_file_is_read() {
+    let definition = Definition::read(Path::new("e.toml"), SOUND).unwrap();
+    assert_eq!(definition.seeds, 1);
+    assert_eq!(definition.clock, ClockKind::Virtual);
+    assert_eq!(definition.checks[0].low, Some(0.08));
+}
+
+#[test]
+fn an_error_names_file_line_key_and_what_would_be_right() {
+    let told = error(&with("\"85ms\"", "\"85\""));
+    assert!(told.starts_with("experiments/e.toml:8: rtt: "), "{told}");
+    assert!(told.contains("such as \"50ms\""), "{told}");
+
+    let told = error(&with("lost_one_in", "lost_one_out"));
+    assert!(told.starts_with("experiments/e.toml:10: "), "{told}");
+    assert!(
+        told.contains("lost_one_out") && told.contains("`lost_one_in`"),
+        "{told}"
+    );
+
+    let told = error(&with("packet = \"1000B\"\n", ""));
+    assert!(told.starts_with("experiments/e.toml:7: "), "{told}");
+    assert!(told.contains("packet"), "{told}");
+}
+
+#[test]
+fn an_impossible_number_is_an_error_at_load() {
+    let told = error(&with("\"85ms\"", "\"0s\""));
+    assert_eq!(told, "experiments/e.toml:8: rtt: rtt must be above 0");
+    let told = error(&with("low = 0.08", "low = 0.2"));
+    assert!(told.starts_with("experiments/e.toml:22: "), "{told}");
+    let told = error(&with("low = 0.08\nhigh = 0.15\n", ""));
+    assert!(told.contains("a check needs low, high or both"), "{told}");
+    let told = error(&with("takes = \"1s\"", "takes = \"1s\"\nseeds = 0"));
+    assert_eq!(told, "experiments/e.toml:6: seeds: from 1 to 1000 seeds");
+}
+
+#[test]
+fn what_is_wrong_is_told_where_it_stands_and_not_where_its_like_does() {
+    let bottlenecks = r#"paper = "sigcomm"
+figure = "1"
+caption = "A caption."
+claim = "A claim."
+takes = "1s"
+[scenario.timeline]
+packet = "1000B"
+tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }
+start_spread = "1s"
+jitter = 1.0
+shown = ["0s", "20s"]
+measured = ["10s", "20s"]
+drawn = "1s"
+ratio_timescales = []
+group = [
+  { name = "TFRC", protocol = "tfrc", count = 1, start = "0s" },
+  { name = "TCP", protocol = "tcp", count = 1, start = "0s" },
+]
+case = [
+  { name = "a", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } } },
+  { name = "b", rtt = "20ms", rate = "2Mb/s", queue = { drop-tail = { packets = 8 } } },
+]
+[[panel]]
+curves = "cov"
+x = "x"
+y = "y"
+[[panel]]
+curves = "cov"
+x = "x"
+y = "y"
+y_range = [0.0, 1.0]
+[[check]]
+name = "utilisation_a"
+low = 0.5
+source = "ours"
+"#;
+    assert!(Definition::read(Path::new("e.toml"), bottlenecks).is_ok());
+    for (from, to, told) in [
+        (
+            "packets = 8",
+            "packets = 0",
+            "21: packets: packets must be at least 1",
+        ),
+        (
+            "2Mb/s",
+            "2MB/s",
+            "21: rate: invalid value: string \"2MB/s\"",
+        ),
+        (
+            "2Mb/s",
+            "0Mb/s",
+            "21: rate: invalid value: string \"0Mb/s\"",
+        ),
+        ("rate = \"2Mb/s\", ", "", "21: case: missing field `rate`"),
+        (
+            "\"b\"",
+            "\"a\"",
+            "21: name: name must be another in each case",
+        ),
+        (
+            "\"TCP\"",
+            "\"tfrc\"",
+            "17: name: name must be another in each group",
+        ),
+        (
+            "\"tcp\", count = 1",
+            "\"tcp\", count = 9999999999",
+            "17: count: ",
+        ),
+        (
+            "\"tcp\", count = 1",
+            "\"sctp\", count = 1",
+            "17: protocol: unknown variant",
+        ),
+        ("[0.0, 1.0]", "[1.0, 0.0]", "31: y_range: a range is"),
+        ("[0.0, 1.0]", "[1.0]", "31: y_range: "),
+        ("low = 0.5\n", "", "32: high: a check needs"),
+        ("low = 0.5", "low = nan", "34: low: a check needs"),
+        ("paper = \"sigcomm\"\n", "", "1: missing field `paper`"),
+        ("timeline]", "timelien]", "6: timelien: unknown variant"),
+        ("takes = ", "takes ", "5: key with no value"),
+    ] {
+        assert!(bottlenecks.contains(from), "{from}");
+        let told_is = error(&bottlenecks.replacen(from, to, 1));
+        let wanted = format!("experiments/e.toml:{told}");
+        assert!(told_is.starts_with(&wanted), "{told_is}\nnot {wanted}");
+    }
+}
+
+#[test]
+fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
+    let experiment = |real: &str| {
+        let text = with("[[panel]]", &format!("{real}\n[[panel]]"));
+        Experiment {
+            id: "e".into(),
+            definition: Definition::read(Path::new("e.toml"), &text).unwrap(),
+            text,
+            settings: Vec::new(),
+        }
+    };
+    assert!(experiment("").real().unwrap().is_none());
+    let real = experiment("[real]\nuntil = \"20s\"\n")
+        .real()
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (real.id.as_str(), real.definition.clock),
+        ("e-real", ClockKind::Real)
+    );
+    assert!(format!("{:?}", real.definition.scenario).contains("until: Time(20s)"));
+    let told = experiment("[real]\nspeed = 3\n")
+        .real()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.starts_with("e: [real]: ") && told.contains("speed"),
+        "{told}"
+    );
+}
+
+#[test]
+fn settings_change_parameters_and_their_errors_name_them() {
+    let set = |setting: &str| Definition::with_settings(SOUND, &[setting.to_owned()]);
+    assert!(set("rtt=200ms").is_ok());
+    assert!(set("lost_one_in=50").is_ok());
+    assert!(set("rtt=0s").unwrap_err().contains("above 0"));
+    assert!(set("rtt=200").unwrap_err().contains("a time"));
+    assert!(set("speed=3").unwrap_err().contains("speed"));
+    assert!(set("rtt").unwrap_err().contains("key=value"));
+    assert!(set("rtt.x=1").unwrap_err().contains("no table"));
+}
