@@ -5,7 +5,7 @@
 //! | [`endpoint`] | the contract of every protocol object |
 //! | [`session`] | one end of a call: start here |
 //! | [`rtp`], [`ext`], [`rtcp`] | packets: checked views to read, plain values to write |
-//! | [`payload`] | payload headers (RFC 2435, RFC 4175) |
+//! | [`payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) |
 //! | [`sdp`] | the description of a stream |
 //!
 //! TFRC's quantities travel in two places and nowhere else: [`ext::RttSendTs`] in each media packet
