@@ -12,8 +12,8 @@
 //!   whole groups decays slowly; a scene begins with an intra frame;
 //! - within a scene an activity that wanders from group to group.
 //!
-//! How strong each of these is cannot be known. It was chosen so that UDP's half of the paper's table 1 comes
-//! about (`experiments/vod-tab1.toml`); TFRC's half follows.
+//! How strong each of these is cannot be known. It was fitted to the paper's table 1
+//! (`experiments/vod-tab1.toml`): to UDP's half, with TFRC's in sight, so only UDP's is reproduced by design.
 //!
 //! The sizes so drawn are scaled to the mean; what is then above the peak is cut to it, as an encoder's
 //! buffer would have it. The largest frame has the peak in any case, so both hold to the byte.
