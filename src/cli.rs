@@ -515,7 +515,7 @@ pub(crate) struct LinkRelayArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Link")]
 pub(crate) struct EmulationArgs {
-    /// The links from A to B and back as a TOML file: [forward] and [reverse], each with rate, delay,
+    /// The links from A to B and back as a TOML file: tables `forward` and `reverse`, each with rate, delay,
     /// queue, discipline, loss, jitter, reordering, duplication
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
     pub(crate) config: Option<PathBuf>,
