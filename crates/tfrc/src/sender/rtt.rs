@@ -15,8 +15,9 @@ const BETA: f64 = 1.0 / 4.0;
 /// R and R_sqmean.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrip {
-    /// q and q2 (RFC 5348 §4.3, §4.5).
+    /// q and q2 (RFC 5348 §4.3, §4.5), and what they leave to the newest sample.
     q: f64,
+    weight: f64,
     state: Option<State>,
 }
 
@@ -38,18 +39,26 @@ struct State {
 impl RoundTrip {
     /// One without a sample as yet, where the newest is to have this weight.
     pub(super) const fn new(weight: f64) -> Self {
+        // What is no number has the least weight, too.
+        let weight = if weight > MIN_WEIGHT {
+            weight.min(1.0)
+        } else {
+            MIN_WEIGHT
+        };
+        let q = 1.0 - weight;
         Self {
-            q: 1.0 - weight.clamp(MIN_WEIGHT, 1.0),
+            q,
+            weight: 1.0 - q,
             state: None,
         }
     }
 
-    /// Takes in R_sample.
+    /// Takes in R_sample, which is not zero.
     #[inline]
     pub(super) fn update(&mut self, sample: Nanos) {
         let sample = sample.as_secs_f64();
         let sqrt_sample = sqrt(sample);
-        let q = self.q;
+        let (q, weight) = (self.q, self.weight);
         let mut state = match self.state {
             None => State {
                 smoothed: sample,
@@ -60,10 +69,10 @@ impl RoundTrip {
                 variation: sample / 2.0,
             },
             Some(old) => State {
-                smoothed: q * old.smoothed + (1.0 - q) * sample,
+                smoothed: q * old.smoothed + weight * sample,
                 rounded: Nanos::ZERO,
                 sqrt_sample,
-                sqmean: q * old.sqmean + (1.0 - q) * sqrt_sample,
+                sqmean: q * old.sqmean + weight * sqrt_sample,
                 srtt: (1.0 - ALPHA) * old.srtt + ALPHA * sample,
                 variation: (1.0 - BETA) * old.variation + BETA * (old.srtt - sample).abs(),
             },
@@ -89,7 +98,6 @@ impl RoundTrip {
     /// R_sqmean / √R_sample: below one while the queue on the path grows (RFC 5348 §4.5).
     pub(super) fn oscillation_factor(&self) -> f64 {
         self.state
-            .filter(|state| state.sqrt_sample > 0.0)
             .map_or(1.0, |state| state.sqmean / state.sqrt_sample)
     }
 }
@@ -144,12 +152,18 @@ mod tests {
 
     #[test]
     fn the_weight_of_the_newest_sample_can_be_set() {
-        for (weight, expected) in [(0.05, 105), (0.5, 150), (1.0, 200), (f64::INFINITY, 200)] {
+        for (weight, expected) in [
+            (0.05, 105_000),
+            (0.5, 150_000),
+            (1.0, 200_000),
+            (f64::INFINITY, 200_000),
+            (f64::NAN, 100_100),
+        ] {
             let mut rtt = RoundTrip::new(weight);
             rtt.update(ms(100).into());
             rtt.update(ms(200).into());
             let smoothed = Duration::from(rtt.smoothed().unwrap());
-            assert_eq!(smoothed.as_micros(), 1_000 * expected, "{weight}");
+            assert_eq!(smoothed.as_micros(), expected, "{weight}");
         }
     }
 }
