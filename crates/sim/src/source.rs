@@ -5,7 +5,6 @@ use crate::distribution::Law;
 use crate::traffic::Body;
 use core::fmt;
 use evenkeel_link::Random;
-use std::sync::Arc;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
@@ -37,18 +36,6 @@ pub enum Pattern {
         size: Law,
         /// The seconds from one packet to the next.
         gap: Law,
-    },
-    /// A video: a frame an interval, cut into packets that leave at once. After the last frame it
-    /// begins again.
-    Frames {
-        /// The size of each frame, without headers.
-        frames: Arc<[Bytes]>,
-        /// From one frame to the next.
-        interval: Duration,
-        /// The most that a packet carries of a frame.
-        payload: Bytes,
-        /// The headers of each packet.
-        header: Bytes,
     },
 }
 
@@ -95,16 +82,6 @@ impl Pattern {
             Self::Drawn { size, gap } => {
                 &[("size", size.is_valid(), LAW), ("gap", gap.is_valid(), LAW)]
             }
-            Self::Frames {
-                frames,
-                interval,
-                payload,
-                ..
-            } => &[
-                ("frames", !frames.is_empty(), "at least one"),
-                ("interval", *interval > Duration::ZERO, ABOVE_ZERO),
-                ("payload", *payload > Bytes::ZERO, ABOVE_ZERO),
-            ],
         };
         match conditions.iter().find(|(_, holds, _)| !holds) {
             None => Ok(()),
@@ -122,9 +99,6 @@ pub struct Source {
     stop: Instant,
     /// When it is off next; [`Pattern::OnOff`].
     off_at: Instant,
-    /// Which frame is being sent, and what is left of it; [`Pattern::Frames`].
-    frame: usize,
-    left: Bytes,
     sequence: u64,
 }
 
@@ -138,20 +112,16 @@ impl Source {
         mut random: Random,
     ) -> Result<Self, SourceError> {
         pattern.check()?;
-        let (mut off_at, mut left) = (Instant::MAX, Bytes::ZERO);
-        match &pattern {
-            Pattern::OnOff { on, .. } => off_at = start + seconds(*on, &mut random),
-            Pattern::Frames { frames, .. } => left = frames[0],
-            Pattern::Constant { .. } | Pattern::Drawn { .. } => {}
-        }
+        let off_at = match &pattern {
+            Pattern::OnOff { on, .. } => start + seconds(*on, &mut random),
+            Pattern::Constant { .. } | Pattern::Drawn { .. } => Instant::MAX,
+        };
         Ok(Self {
             pattern,
             random,
             next: (start < stop).then_some(start),
             stop,
             off_at,
-            frame: 0,
-            left,
             sequence: 0,
         })
     }
@@ -182,22 +152,6 @@ impl Source {
                 let size = Bytes::new(size.draw(&mut self.random) as u64);
                 let size = size.clamp(Bytes::new(1), LARGEST);
                 (size, due + seconds(*gap, &mut self.random))
-            }
-            Pattern::Frames {
-                frames,
-                interval,
-                payload,
-                header,
-            } => {
-                let size = self.left.min(*payload);
-                self.left -= size;
-                let mut next = due;
-                if self.left == Bytes::ZERO {
-                    self.frame = (self.frame + 1) % frames.len();
-                    self.left = frames[self.frame];
-                    next = due + *interval;
-                }
-                (size + *header, next)
             }
         }
     }
@@ -316,40 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn a_video_sends_its_frames_in_packets_and_begins_again() {
-        let pattern = Pattern::Frames {
-            frames: [2_500, 400].map(Bytes::new).into(),
-            interval: Duration::from_millis(400),
-            payload: Bytes::new(1_000),
-            header: Bytes::new(40),
-        };
-        let sizes: Vec<(u64, u64)> = sent(pattern, 1)
-            .iter()
-            .map(|(at, size)| (at.as_micros() / 1_000, size.get()))
-            .collect();
-        let first = [(0, 1_040), (0, 1_040), (0, 540)];
-        let again = first.map(|(_, size)| (800, size));
-        let expected: Vec<(u64, u64)> = [&first[..], &[(400, 440)], &again].concat();
-        assert_eq!(sizes, expected);
-    }
-
-    #[test]
     fn what_would_hold_time_up_is_refused() {
         let zero = Pattern::Constant {
             size: SIZE,
             rate: Rate::ZERO,
         };
-        let random = || Random::new(1, 1);
-        let refused = Source::new(zero, Instant::ZERO, Instant::MAX, random());
-        assert_eq!(refused.map(|_| ()).unwrap_err().field, "rate");
-        let empty = Pattern::Frames {
-            frames: [].into(),
-            interval: Duration::from_millis(40),
-            payload: SIZE,
-            header: Bytes::ZERO,
-        };
-        let refused = Source::new(empty, Instant::ZERO, Instant::MAX, random());
-        let message = refused.map(|_| ()).unwrap_err().to_string();
-        assert_eq!(message, "source: frames must be at least one");
+        let refused = Source::new(zero, Instant::ZERO, Instant::MAX, Random::new(1, 1));
+        let error = refused.map(|_| ()).unwrap_err();
+        assert_eq!(error.field, "rate");
+        assert_eq!(error.to_string(), "source: rate must be above zero");
     }
 }

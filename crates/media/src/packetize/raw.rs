@@ -1,13 +1,11 @@
 //! An uncompressed picture as RTP payloads (RFC 4175): its bytes in order, cut where packets are full.
 
-use evenkeel_rtp::payload::raw::{MAX_DIMENSION, Segment, emit, headers_len};
+use evenkeel_rtp::payload::raw::{GROUP_422, Segment, emit, headers_len};
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
 use crate::frame::RawPicture;
-
-/// The bytes of a pixel group: two pixels of 4:2:2 (§4.3).
-const GROUP: usize = 4;
+use crate::reassemble::Payload;
 
 /// The lines that a packet may touch: more than fit only where a line is shorter than a few headers.
 const MAX_SEGMENTS: usize = 8;
@@ -25,13 +23,12 @@ impl RawPayloads {
     /// Plans the packets of a picture, whose payloads have at most `capacity` bytes.
     pub(super) fn plan(picture: RawPicture, capacity: usize) -> Result<Self, PacketizeError> {
         let (width, height) = (picture.width, picture.height);
-        let possible = 1..=MAX_DIMENSION;
+        let possible = Payload::raw(width.into(), height.into()).is_some();
         let sized = picture.data.len() == picture.stride() * usize::from(height);
-        let fits = possible.contains(&width) && possible.contains(&height);
-        if !fits || !sized || !width.is_multiple_of(2) {
+        if !possible || !sized {
             return Err(PacketizeError::Dimensions { width, height });
         }
-        if capacity < headers_len(1) + GROUP {
+        if capacity < headers_len(1) + GROUP_422 {
             return Err(PacketizeError::Capacity);
         }
         let mut payloads = Self {
@@ -101,7 +98,7 @@ impl RawPayloads {
         let mut at = start;
         let mut room = self.capacity - headers_len(0);
         std::iter::from_fn(move || {
-            let usable = room.checked_sub(Segment::LEN)? / GROUP * GROUP;
+            let usable = room.checked_sub(Segment::LEN)? / GROUP_422 * GROUP_422;
             let column = at % stride;
             // 16 bits of length hold no longer run.
             let len = usable.min(stride - column).min(0xfffc);
@@ -174,7 +171,7 @@ mod tests {
         // 1,188 less three headers is no multiple of four: one group's worth may stay empty.
         let payloads = RawPayloads::plan(picture(1280, 4), 1_188).unwrap();
         for index in 0..payloads.packets() - 1 {
-            assert!(sent(&payloads, index).len() > 1_188 - Segment::LEN - GROUP);
+            assert!(sent(&payloads, index).len() > 1_188 - Segment::LEN - GROUP_422);
         }
     }
 

@@ -1,14 +1,11 @@
 //! An uncompressed picture from RTP payloads (RFC 4175), each written where it says it belongs.
 
-use evenkeel_rtp::payload::raw::RawPayload;
+use evenkeel_rtp::payload::raw::{GROUP_422, RawPayload};
 
 use super::Refused;
 use super::coverage::Coverage;
 use crate::event::NotShown;
 use crate::frame::RawPicture;
-
-/// The bytes of a pixel group: two pixels of 4:2:2.
-const GROUP: usize = 4;
 
 /// One picture being put together.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ impl RawAssembly {
         let inside = |line: u16, offset: u16, len: usize| {
             line < self.picture.height
                 && 2 * usize::from(offset) + len <= stride
-                && len.is_multiple_of(GROUP)
+                && len.is_multiple_of(GROUP_422)
                 && offset.is_multiple_of(2)
         };
         let consistent = payload.segments().all(|(segment, pixels)| {

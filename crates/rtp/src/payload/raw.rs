@@ -5,6 +5,9 @@ use crate::wire::{ParseError, Reader, Writer};
 /// The largest width and height in pixels that a segment's header can name.
 pub const MAX_DIMENSION: u16 = 0x7fff;
 
+/// The octets of a pixel group of 4:2:2 with 8 bits: two pixels, Cb Y Cr Y (§4.3).
+pub const GROUP_422: usize = 4;
+
 /// The bytes of the extended sequence number, which precedes all segment headers.
 const SEQUENCE_LEN: usize = 2;
 
