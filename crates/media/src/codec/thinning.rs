@@ -144,6 +144,14 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_only_just_fits_is_not_taken() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 100, 3.5);
+        // Three of four pictures are 3.75 Mb/s, and 98 % of this is 3.77.
+        assert_eq!(sent(&mut thinning, 300, 3.85).len(), 200);
+    }
+
+    #[test]
     fn a_rate_that_swings_about_a_step_does_not_show() {
         let mut thinning = thinning();
         sent(&mut thinning, 100, 3.5);

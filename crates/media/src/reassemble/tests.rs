@@ -390,6 +390,24 @@ fn an_uncompressed_picture_comes_together_in_any_order() {
 }
 
 #[test]
+fn a_frame_becomes_complete_once() {
+    let (_, sent) = raw_packets();
+    let mut reassembler = Reassembler::new(RAW);
+    let completed = |pushed: &Pushed| matches!(pushed, Pushed::Complete { .. });
+    let pushed: Vec<Pushed> = sent.iter().map(|p| p.push(&mut reassembler)).collect();
+    assert_eq!(pushed.iter().filter(|p| completed(p)).count(), 1);
+    // The same pixels under another number.
+    let again = Packet {
+        sequence: 20,
+        ..sent[0].clone()
+    };
+    assert_eq!(
+        again.push(&mut reassembler),
+        Pushed::Partial { timestamp: 90 }
+    );
+}
+
+#[test]
 fn a_lost_packet_costs_its_own_pixels() {
     let (_, sent) = raw_packets();
     let mut reassembler = Reassembler::new(RAW);
