@@ -1,0 +1,181 @@
+//! A decoder of whole access units, and what stands between it and a hostile stream.
+//!
+//! OpenH264 is C++. No Rust rule holds inside of it: a fault of its parsing could be used by whoever
+//! writes the stream, up to code of theirs in this process. It is fuzzed by its makers and runs in
+//! browsers, but a receiver that hears strangers should run as a process with few rights. What can be
+//! done on this side is done here: it is given only the kinds of NAL units that a stream of frames
+//! needs, never those of its scalable extension; nothing before a sequence parameter set that
+//! [`Sps`] could read, whose picture has at most [`MAX_PIXELS`] and [`MAX_REFERENCES`]; and no access
+//! unit above [`MAX_ACCESS_UNIT`]. Its memory and time are bounded by these. The size of what it gives
+//! is checked again.
+
+use std::fmt;
+
+use openh264::OpenH264API;
+use openh264::decoder::{self, DecodedYUV, DecoderConfig, Flush};
+use openh264::formats::YUVSource as _;
+
+use crate::sps::Sps;
+
+/// The most samples of luma: those of 3840x2160, in whole macroblocks.
+pub const MAX_PIXELS: u32 = 3_840 * 2_160;
+
+/// The most pictures that a stream may have us keep (H.264 §A.3.1 h).
+pub const MAX_REFERENCES: u32 = 16;
+
+/// The most bytes of an access unit: what raw samples of the largest picture would take.
+pub const MAX_ACCESS_UNIT: usize = MAX_PIXELS as usize * 3 / 2;
+
+/// Decodes a stream of access units.
+pub struct Decoder {
+    inner: decoder::Decoder,
+    /// A parameter set that we could read has come.
+    bounded: bool,
+    /// The access unit as a byte stream (H.264 Annex B).
+    stream: Vec<u8>,
+}
+
+/// A decoded picture, in planar 4:2:0 without padding; cropping has been applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Columns of luma, an even number.
+    pub width: usize,
+    /// Rows of luma, an even number.
+    pub height: usize,
+    /// Y, then Cb, then Cr.
+    pub samples: Vec<u8>,
+}
+
+/// Why an access unit has no picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// Its parameters are of a stream that we do not decode, or larger than we decode.
+    Parameters,
+    /// It has more bytes than any picture.
+    Oversized,
+    /// There were no parameter sets yet.
+    NoParameters,
+    /// It is damaged, or refers to a picture that is missing.
+    Damaged,
+    /// OpenH264 has no memory.
+    Memory,
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Parameters => "H.264 that is not 4:2:0 frames of 8 bit up to 3840x2160",
+            Self::Oversized => "an access unit of H.264 larger than any picture",
+            Self::NoParameters => "H.264 without parameter sets",
+            Self::Damaged => "a damaged picture of H.264, or one without its reference",
+            Self::Memory => "no memory for a decoder of H.264",
+        })
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoder")
+            .field("bounded", &self.bounded)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Decoder {
+    /// A decoder that has seen nothing.
+    ///
+    /// # Errors
+    /// If OpenH264 has no memory.
+    pub fn new() -> Result<Self, DecodeError> {
+        // Without concealment: what it makes of a damaged picture would be taken for whole.
+        let config = DecoderConfig::new().flush_after_decode(Flush::NoFlush);
+        let inner = decoder::Decoder::with_api_config(OpenH264API::from_source(), config);
+        Ok(Self {
+            inner: inner.map_err(|_| DecodeError::Memory)?,
+            bounded: false,
+            stream: Vec::new(),
+        })
+    }
+
+    /// Decodes the NAL units of an access unit, without start codes; `None` if they hold no picture.
+    ///
+    /// # Errors
+    /// As [`DecodeError`] says. The next keyframe decodes, whatever came before.
+    pub fn decode<'a>(
+        &mut self,
+        units: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Option<Decoded>, DecodeError> {
+        self.stream.clear();
+        for unit in units {
+            self.take(unit)?;
+        }
+        if self.stream.is_empty() {
+            return Ok(None);
+        }
+        let decoded = self.inner.decode(&self.stream);
+        decoded
+            .map_err(|_| DecodeError::Damaged)?
+            .map(|picture| copy(&picture))
+            .transpose()
+    }
+
+    /// Adds a NAL unit to the byte stream, if it is one that a stream of frames needs.
+    fn take(&mut self, unit: &[u8]) -> Result<(), DecodeError> {
+        match unit.first().map(|header| header & 0x1f) {
+            Some(SPS) => {
+                let sps = Sps::parse(unit).ok_or(DecodeError::Parameters)?;
+                let pixels = sps.width.checked_mul(sps.height);
+                let fits = pixels.is_some_and(|pixels| (1..=MAX_PIXELS).contains(&pixels));
+                if !fits || sps.references > MAX_REFERENCES {
+                    return Err(DecodeError::Parameters);
+                }
+                self.bounded = true;
+            }
+            Some(SLICE | KEYFRAME_SLICE | PPS) => {}
+            _ => return Ok(()),
+        }
+        if !self.bounded {
+            return Err(DecodeError::NoParameters);
+        }
+        if self.stream.len() + unit.len() > MAX_ACCESS_UNIT {
+            return Err(DecodeError::Oversized);
+        }
+        self.stream.extend_from_slice(&[0, 0, 0, 1]);
+        self.stream.extend_from_slice(unit);
+        Ok(())
+    }
+}
+
+/// Kinds of NAL units (H.264 table 7-1).
+const SLICE: u8 = 1;
+const KEYFRAME_SLICE: u8 = 5;
+const SPS: u8 = 7;
+const PPS: u8 = 8;
+
+fn copy(picture: &DecodedYUV<'_>) -> Result<Decoded, DecodeError> {
+    let (width, height) = picture.dimensions();
+    let strides = picture.strides();
+    let even = width.is_multiple_of(2) && height.is_multiple_of(2);
+    if !even || width * height > MAX_PIXELS as usize {
+        return Err(DecodeError::Parameters);
+    }
+    let mut samples = Vec::with_capacity(width * height * 3 / 2);
+    for (plane, stride, width, height) in [
+        (picture.y(), strides.0, width, height),
+        (picture.u(), strides.1, width / 2, height / 2),
+        (picture.v(), strides.2, width / 2, height / 2),
+    ] {
+        for row in plane.chunks(stride).take(height) {
+            samples.extend_from_slice(row.get(..width).ok_or(DecodeError::Damaged)?);
+        }
+    }
+    (samples.len() == width * height * 3 / 2)
+        .then_some(Decoded {
+            width,
+            height,
+            samples,
+        })
+        .ok_or(DecodeError::Damaged)
+}

@@ -1,0 +1,44 @@
+//! H.264 for a sender that is told the size of each picture, by OpenH264.
+//!
+//! OpenH264 is C++ that is compiled in. What it does with memory is its own: see [`decoder`] for what a
+//! hostile stream can come to, and what is checked before it sees one.
+#![deny(unsafe_code)]
+
+mod bits;
+pub mod decoder;
+mod encoder;
+mod options;
+mod sps;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use decoder::Decoder;
+pub use encoder::{Encoder, MAX_SIDES, MIN_SIDE, Planes, Qp};
+pub use sps::Sps;
+
+/// Why a picture was not coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// There are no pictures of this size, or the encoder codes another.
+    Size {
+        /// Columns.
+        width: usize,
+        /// Rows.
+        height: usize,
+    },
+    /// OpenH264 failed: it has no memory, or the picture needs a coarser quantiser.
+    Encoder,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size { width, height } => write!(f, "picture of {width}x{height}"),
+            Self::Encoder => f.write_str("OpenH264 could not code the picture"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
