@@ -4,6 +4,7 @@
 //! missing tool is a failure, not a skip.
 
 mod faults;
+mod foreign;
 mod interop;
 mod perf;
 mod support;

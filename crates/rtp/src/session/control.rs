@@ -1,24 +1,18 @@
 //! RTCP: what is read from the peer's, and what of ours is due.
 
 use tfrc::Ecn;
-use tfrc::report::Departures;
 use tfrc::time::Instant;
-use tfrc::trace::Trace;
 
 use super::event::EventKind;
-use super::outbound::{IN_FLIGHT, Outbound};
+use super::outbound::Outbound;
 use super::peer::Origin;
 use super::reporter::{Address, Report};
 use super::rtcp_timer::{LOWER_LAYERS, Members};
 use super::statistics::Ignored;
-use super::{CONTROL_BUFFER, Closing, FeedbackMode, MEMBER_TIMEOUT, Session};
+use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
 use crate::rtcp::sack::{self, Sack};
-use crate::rtcp::twcc::{self, Twcc};
-use crate::rtcp::{
-    App, Bye, Feedback, Packet, Packets, ReceiverReport, ReportBlock, ReportBlocks, SenderReport,
-    TfrcFeedback, ccfb, sdes,
-};
+use crate::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, sdes};
 
 impl Session {
     /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
@@ -65,9 +59,12 @@ impl Session {
         if packets.is_compound() {
             self.rtcp.handle_received(datagram.payload.len());
         }
-        for packet in packets.flatten() {
+        let told = self.handle_arrivals(author, packets.clone());
+        for packet in packets.clone().flatten() {
             self.handle_packet(author, &packet)?;
         }
+        told?;
+        self.handle_round_trip(packets);
         self.peer.handle_heard(self.now, datagram.payload.len());
         self.statistics.rtcp_received += 1;
         Ok(())
@@ -125,22 +122,13 @@ impl Session {
                 Ok(())
             }
             Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
-            Packet::Application(app) => self.handle_application(author, app),
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
                 self.handle_bye();
                 Ok(())
             }
-            Packet::Bye(_) | Packet::Sdes(_) | Packet::Unknown(_) => Ok(()),
-        }
-    }
-
-    fn handle_blocks(&mut self, mut blocks: ReportBlocks<'_>) {
-        if let Some(block) = blocks.find(|block| block.ssrc == self.ssrc) {
-            self.emit(EventKind::ReceptionReport {
-                fraction_lost: block.fraction_lost,
-                cumulative_lost: block.cumulative_lost,
-                jitter: block.jitter,
-            });
+            Packet::Bye(_) | Packet::Sdes(_) | Packet::Application(_) | Packet::Unknown(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -158,82 +146,6 @@ impl Session {
             timestamp: report.timestamp,
         });
         Ok(())
-    }
-
-    fn handle_feedback(&mut self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
-        let own = self.config.feedback_format;
-        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
-        let trace = match (mode, feedback.format) {
-            (Some(FeedbackMode::Tfrc) | None, format) if format == own => {
-                self.check_feedback(author, feedback)?;
-                let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-                let (now, arrived) = (self.now, self.arrived);
-                self.reported()?.handle_feedback(now, arrived, report)?
-            }
-            (Some(FeedbackMode::Ccfb), ccfb::FORMAT) => {
-                let block = ccfb::parse(feedback, self.ssrc).map_err(|_| Ignored::BadRtcp)?;
-                let block = block
-                    .filter(|_| feedback.sender_ssrc == author)
-                    .ok_or(Ignored::WrongSsrc)?;
-                self.handle_arrivals(|departures, at| {
-                    departures.handle_report(at, &block.header(), block.fates())
-                })?
-            }
-            (Some(FeedbackMode::Twcc), twcc::FORMAT) => {
-                self.check_feedback(author, feedback)?;
-                let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-                self.handle_arrivals(|departures, at| {
-                    departures.handle_report(at, &twcc.header(), twcc.fates())
-                })?
-            }
-            _ => return Ok(()),
-        };
-        self.note_feedback(trace);
-        Ok(())
-    }
-
-    fn handle_application(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
-        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
-        if mode != Some(FeedbackMode::Sack) || app.name != sack::NAME {
-            return Ok(());
-        }
-        let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
-        if app.ssrc != author || sack.media_ssrc != self.ssrc {
-            return Err(Ignored::WrongSsrc);
-        }
-        let trace = self.handle_arrivals(|departures, at| {
-            departures.handle_vector(at, &sack.vector, sack.received())
-        })?;
-        self.note_feedback(trace);
-        Ok(())
-    }
-
-    fn check_feedback(&self, author: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
-        if feedback.sender_ssrc != author || feedback.media_ssrc != self.ssrc {
-            return Err(Ignored::WrongSsrc);
-        }
-        Ok(())
-    }
-
-    /// What was sent, to take in a report about it.
-    fn reported(&mut self) -> Result<&mut Outbound, Ignored> {
-        self.outbound.as_mut().ok_or(Ignored::StaleFeedback)
-    }
-
-    fn handle_arrivals(
-        &mut self,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>, Instant) -> Option<tfrc::Feedback>,
-    ) -> Result<Option<Trace>, Ignored> {
-        let (now, arrived) = (self.now, self.arrived);
-        let outbound = self.reported()?;
-        outbound.handle_arrivals(now, arrived, |departures| read(departures, arrived))
-    }
-
-    fn note_feedback(&mut self, trace: Option<Trace>) {
-        self.statistics.feedback_received += 1;
-        if let Some(trace) = trace {
-            self.emit(EventKind::RateControl(trace));
-        }
     }
 
     fn handle_bye(&mut self) {
@@ -347,9 +259,11 @@ impl Session {
         let mut len = match self.outbound.as_ref().filter(|_| self.is_sending()) {
             Some(outbound) => {
                 let (packets, bytes) = outbound.counts();
+                let ntp = self.config.wallclock.at(now);
+                self.sent_reports.handle_sent(now, ntp);
                 SenderReport {
                     ssrc,
-                    ntp: self.config.wallclock.at(now),
+                    ntp,
                     timestamp: outbound.media_clock(now),
                     packets,
                     bytes,

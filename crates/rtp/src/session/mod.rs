@@ -11,7 +11,9 @@ mod outbound;
 mod peer;
 mod random;
 mod reporter;
+mod reports;
 mod rtcp_timer;
+mod sent_reports;
 mod statistics;
 
 use std::time::Duration;
@@ -31,6 +33,7 @@ use outbound::Outbound;
 use peer::Peer;
 use random::Random;
 use rtcp_timer::RtcpTimer;
+use sent_reports::SentReports;
 
 use crate::endpoint::{Datagram, Reason};
 use crate::rtcp::{TfrcFeedback, sdes};
@@ -135,6 +138,7 @@ pub struct Session {
     lost_before: u64,
     budget: Budget,
     rtcp: RtcpTimer,
+    sent_reports: SentReports,
     closing: Closing,
     statistics: Statistics,
     events: EventQueue,
@@ -170,6 +174,7 @@ impl Session {
             lost_before: 0,
             budget: Budget::new(now),
             rtcp: RtcpTimer::new(random, config.bandwidth, first_size),
+            sent_reports: SentReports::default(),
             closing: Closing::Open,
             statistics: Statistics::default(),
             events: EventQueue::new(),

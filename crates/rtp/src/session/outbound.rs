@@ -22,6 +22,9 @@ const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
 /// 75,000 packets a second, reports and all.
 pub(super) const IN_FLIGHT: usize = 8_192;
+/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
+/// report says of its own delay cannot be checked.
+const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// How far a sender of fixed rate catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
@@ -212,20 +215,20 @@ impl Outbound {
         self.config.feedback
     }
 
-    /// Takes in a report of arrivals that came at `arrival`, as `read` gives it to what was sent; or says
-    /// why not.
+    /// Takes in reports of arrivals that came in one datagram at `arrival`, as `read` gives what they tell;
+    /// or says why not.
     pub(super) fn handle_arrivals(
         &mut self,
         now: Instant,
         arrival: Instant,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Option<Feedback>,
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Result<Option<Feedback>, Ignored>,
     ) -> Result<Option<Trace>, Ignored> {
         let (Some(departures), Control::Tfrc(sender)) = (&mut self.departures, &mut self.control)
         else {
             return Err(Ignored::StaleFeedback);
         };
         let refused = departures.refused();
-        let Some(feedback) = read(departures) else {
+        let Some(feedback) = read(departures)? else {
             let is_stale = departures.refused() != refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
@@ -238,6 +241,13 @@ impl Outbound {
         let delay = feedback.delay + now.saturating_since(arrival);
         let feedback = Feedback { delay, ..feedback };
         Ok(Some(sender.handle_feedback(now, &feedback)))
+    }
+
+    /// Takes in a round-trip time that a reception report gave.
+    pub(super) fn handle_round_trip(&mut self, now: Instant, sample: Duration) {
+        if let Control::Tfrc(sender) = &mut self.control {
+            sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
+        }
     }
 
     /// Serves the nofeedback timer.

@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::time::Duration;
 
 use super::clock::Clock;
-use super::vector::Anchor;
+use super::vector::{Anchor, Vector};
 use super::{Fate, Header};
 use crate::Ecn;
 use crate::receiver::{Arrival, Counters, Receiver, ReceiverConfig};
@@ -107,6 +107,10 @@ pub struct Departures<const N: usize> {
     batch: [Known; BATCH],
     batch_len: usize,
     refused: Refused,
+    /// The unit in which the last report told time.
+    pub(super) resolution: Duration,
+    /// What the last report said of X_recv and its own delay, if it told no arrival times.
+    pub(super) vector: Option<Vector>,
 }
 
 impl<const N: usize> Departures<N> {
@@ -139,6 +143,8 @@ impl<const N: usize> Departures<N> {
             }; BATCH],
             batch_len: 0,
             refused: Refused::default(),
+            resolution: Duration::ZERO,
+            vector: None,
         }
     }
 
@@ -163,15 +169,30 @@ impl<const N: usize> Departures<N> {
         self.next = seq + 1;
     }
 
-    /// Takes in a report that came at `now`: what it says of itself, then of one packet after the other.
-    /// What RFC 5348 §4.3 makes of it, if it told of an arrival and all before that is known.
+    /// Takes in a report that came at `now`, alone: [`Departures::note_report`] and
+    /// [`Departures::conclude`].
     pub fn handle_report(
         &mut self,
         now: Instant,
         header: &Header,
         packets: impl IntoIterator<Item = Fate>,
     ) -> Option<Feedback> {
-        let first = self.extend(header.first)?;
+        self.note_report(now, header, packets);
+        self.conclude(now)
+    }
+
+    /// Notes a report that came at `now`: what it says of itself, then of one packet after the other.
+    pub fn note_report(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        packets: impl IntoIterator<Item = Fate>,
+    ) {
+        let Some(first) = self.extend(header.first) else {
+            return;
+        };
+        self.resolution = header.resolution;
+        self.vector = None;
         let made_at = self.clock.handle_report(now, header.made_at);
         let came = now + header.resolution;
         let remembered = self.remembered();
@@ -188,14 +209,15 @@ impl<const N: usize> Departures<N> {
                 Fate::Arrived { .. } => self.refuse_unknown(),
             }
         }
-        self.conclude(now, header.resolution)
     }
 
-    /// Counts what a report has made known.
-    pub(super) fn conclude(&mut self, now: Instant, resolution: Duration) -> Option<Feedback> {
+    /// Counts what the reports that came at `now` have made known: what RFC 5348 §4.3 makes of them, if they
+    /// told of an arrival and all before that is known. Reports that waited for one another at the receiver
+    /// are concluded together: the round trip of the first among them would contain that wait.
+    pub fn conclude(&mut self, now: Instant) -> Option<Feedback> {
         self.advance();
         self.wait(now);
-        self.count().then(|| self.feedback(now, resolution))
+        self.count().then(|| self.feedback(now))
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.
@@ -371,15 +393,19 @@ impl<const N: usize> Departures<N> {
     }
 
     /// What a receiver that knows TFRC would have reported.
-    fn feedback(&mut self, now: Instant, resolution: Duration) -> Feedback {
+    fn feedback(&mut self, now: Instant) -> Feedback {
         let report = self.receiver.report(self.arrived);
         let longest = now
             .saturating_since(self.departed)
-            .saturating_sub(resolution);
+            .saturating_sub(self.resolution);
+        let (delay, receive_rate) = match self.vector {
+            Some(vector) => (vector.delay, vector.receive_rate),
+            None => (self.clock.age(self.arrived, now), report.receive_rate),
+        };
         Feedback {
             sent_at: self.departed,
-            delay: self.clock.age(self.arrived, now).min(longest),
-            receive_rate: report.receive_rate,
+            delay: delay.min(longest),
+            receive_rate,
             loss_event_rate: report.loss_event_rate,
         }
     }

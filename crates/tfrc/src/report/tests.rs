@@ -325,3 +325,31 @@ fn the_state_is_sixteen_bytes_a_packet_at_the_receiver_and_thirty_two_at_the_sen
     assert!(!core::mem::needs_drop::<Departures<512>>());
     assert!(size_of::<Arrivals<64>>() <= 1_280);
 }
+
+/// A foreign receiver may save reports up: the first of them waited longest.
+#[test]
+fn reports_that_come_together_give_the_round_trip_of_the_last() {
+    let mut departures = Departures::<64>::new(0, ReceiverConfig::default());
+    for seq in 0..20 {
+        departures.handle_sent(Instant::ZERO + SPACING * seq, SIZE, Some(RTT));
+    }
+    let came = Instant::ZERO + SPACING * 19 + Duration::from_millis(80);
+    for first in [0u16, 10] {
+        let arrived = |seq: u16| Instant::ZERO + ZERO + SPACING * u32::from(seq);
+        let header = Header {
+            first,
+            made_at: arrived(first + 9),
+            resolution: Duration::ZERO,
+        };
+        let fates = (first..first + 10).map(|seq| Fate::Arrived {
+            at: Some(arrived(seq)),
+            ecn: Ecn::NotEct,
+        });
+        departures.note_report(came, &header, fates);
+    }
+    let feedback = departures.conclude(came).unwrap();
+    assert_eq!(feedback.sent_at, Instant::ZERO + SPACING * 19);
+    assert_eq!(feedback.delay, Duration::ZERO);
+    assert_eq!(departures.counters().received, 20);
+    assert_eq!(departures.conclude(came), None);
+}

@@ -100,15 +100,29 @@ impl Anchor {
 }
 
 impl<const N: usize> Departures<N> {
-    /// Takes in a report that came at `now`: true for each packet that had arrived. As
-    /// [`Departures::handle_report`], with X_recv as the receiver has it.
+    /// Takes in a report that came at `now`, alone: true for each packet that had arrived.
     pub fn handle_vector(
         &mut self,
         now: Instant,
         vector: &Vector,
         received: impl IntoIterator<Item = bool, IntoIter: Clone>,
     ) -> Option<Feedback> {
-        let first = self.extend(vector.first)?;
+        self.note_vector(now, vector, received);
+        self.conclude(now)
+    }
+
+    /// Notes a report that came at `now`. As [`Departures::note_report`], with X_recv as the receiver has it.
+    pub fn note_vector(
+        &mut self,
+        now: Instant,
+        vector: &Vector,
+        received: impl IntoIterator<Item = bool, IntoIter: Clone>,
+    ) {
+        let Some(first) = self.extend(vector.first) else {
+            return;
+        };
+        self.resolution = Duration::ZERO;
+        self.vector = Some(*vector);
         let remembered = self.remembered();
         let told = (first..).zip(received).take(1 << 16);
         let highest = told
@@ -129,13 +143,6 @@ impl<const N: usize> Departures<N> {
                 (false, false) => {}
             }
         }
-        let feedback = self.conclude(now, Duration::ZERO)?;
-        let longest = now.saturating_since(feedback.sent_at);
-        Some(Feedback {
-            delay: vector.delay.min(longest),
-            receive_rate: vector.receive_rate,
-            ..feedback
-        })
     }
 
     /// The estimate up to `highest`, if that is further than before; the next begins there.

@@ -120,6 +120,8 @@ pub struct Sender {
     p: LossEventRate,
     receive_rate: Rate,
     rtt: RoundTrip,
+    /// A report has been taken in.
+    is_reported: bool,
     receive_rates: ReceiveRates,
     data_limit: DataLimit,
     /// tld: when slow start last doubled the rate.
@@ -146,6 +148,7 @@ impl Sender {
             p: LossEventRate::ZERO,
             receive_rate: Rate::ZERO,
             rtt: RoundTrip::new(config.rtt_weight),
+            is_reported: false,
             receive_rates: ReceiveRates::new(),
             data_limit: DataLimit::new(FIRST_NOFEEDBACK),
             doubled: now,
@@ -161,7 +164,11 @@ impl Sender {
     /// Takes in a report (RFC 5348 §4.3). The caller has checked that it is about a packet that was
     /// sent; `now` is when it arrived.
     pub fn handle_feedback(&mut self, now: Instant, feedback: &Feedback) -> Trace {
-        let first = self.rtt.smoothed().is_none();
+        let first = !self.is_reported;
+        if first {
+            self.rtt = RoundTrip::new(self.config.rtt_weight);
+            self.is_reported = true;
+        }
         let delayed = now.nanos_since(feedback.sent_at);
         let sample = (delayed - feedback.delay.into()).max(MIN_RTT.into());
         self.rtt.update(sample);
@@ -191,6 +198,21 @@ impl Sender {
             loss_event_rate: self.p,
             data_limited,
         }
+    }
+
+    /// Takes in a round-trip time from elsewhere, which sets the initial rate before the first report
+    /// (RFC 5348 §4.2). It counts for no more: the first report measures anew, and after it nothing changes.
+    pub fn handle_round_trip(&mut self, now: Instant, sample: Duration) {
+        if self.is_reported || self.rtt.smoothed().is_some() {
+            return;
+        }
+        self.rtt.update(sample.max(MIN_RTT).into());
+        match self.config.standard {
+            Standard::Rfc5348 => self.set_rate(self.initial_rate(), Bound::Initial),
+            Standard::Rfc3448 => self.set_rate(self.packet_per_round_trip(), Bound::Initial),
+        }
+        self.restart_timer(now);
+        self.set_pace();
     }
 
     /// Serves the nofeedback timer if it has expired (RFC 5348 §4.4).
@@ -268,7 +290,8 @@ impl Sender {
         self.bound
     }
 
-    /// R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3).
+    /// R, the smoothed round-trip time; `None` before the first report (RFC 5348 §4.3) or
+    /// [`Sender::handle_round_trip`].
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt.smoothed().map(Duration::from)
     }

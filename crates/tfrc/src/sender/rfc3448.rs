@@ -52,7 +52,7 @@ impl Sender {
     }
 
     /// s / R.
-    fn packet_per_round_trip(&self) -> Rate {
+    pub(super) fn packet_per_round_trip(&self) -> Rate {
         self.segment_size() / Duration::from(self.round_trip())
     }
 }

@@ -78,7 +78,7 @@ impl Sender {
     }
 
     /// W_init / R (§4.2, after RFC 3390).
-    fn initial_rate(&self) -> Rate {
+    pub(super) fn initial_rate(&self) -> Rate {
         let mss = self.config.segment_size.get();
         Bytes::new((4 * mss).min((2 * mss).max(4_380))) / Duration::from(self.round_trip())
     }

@@ -80,6 +80,23 @@ fn without_any_report_the_rate_halves_down_to_a_packet_in_64_seconds() {
     assert!((sender.allowed_rate().bytes_per_sec() - 1_460.0 / 64.0).abs() < 1e-9);
 }
 
+#[test]
+fn a_round_trip_known_before_the_first_report_sets_the_initial_rate_and_no_more() {
+    let mut sender = Sender::new(Instant::ZERO, config());
+    sender.handle_sent(Instant::ZERO, SIZE);
+    sender.handle_round_trip(at(200), Duration::from_millis(200));
+    // W_init is 4,380 bytes (RFC 5348 §4.2).
+    assert_eq!(sender.allowed_rate(), Rate::from_bytes_per_sec(21_900.0));
+    sender.handle_round_trip(at(250), Duration::from_millis(1));
+    assert_eq!(sender.rtt(), Some(Duration::from_millis(200)));
+    // The first report measures anew, and is the first to the rest of the rules.
+    sender.handle_feedback(at(300), &report(at(300), 0.0, 0.0));
+    assert_eq!(sender.rtt(), Some(RTT));
+    assert_eq!(sender.allowed_rate(), Rate::from_bytes_per_sec(43_800.0));
+    sender.handle_round_trip(at(400), Duration::from_millis(1));
+    assert_eq!(sender.rtt(), Some(RTT));
+}
+
 /// W_init / R is then less than s/t_mbi. Found by the fuzz target `rate_control`.
 #[test]
 fn a_first_report_after_minutes_leaves_a_packet_in_64_seconds() {

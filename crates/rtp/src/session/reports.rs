@@ -1,0 +1,156 @@
+//! What a sender makes of the reports about its media.
+
+use tfrc::report::Departures;
+use tfrc::time::Instant;
+use tfrc::trace::Trace;
+
+use super::event::EventKind;
+use super::outbound::{IN_FLIGHT, Outbound};
+use super::statistics::Ignored;
+use super::{FeedbackMode, Session};
+use crate::rtcp::sack::{self, Sack};
+use crate::rtcp::twcc::{self, Twcc};
+use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, ReportBlocks, TfrcFeedback, ccfb};
+
+impl Session {
+    /// Takes in p and X_recv as the receiver computed them.
+    pub(super) fn handle_feedback(
+        &mut self,
+        author: u32,
+        feedback: &Feedback<'_>,
+    ) -> Result<(), Ignored> {
+        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
+        let is_ours = feedback.format == self.config.feedback_format;
+        if !is_ours || mode.is_some_and(|mode| mode != FeedbackMode::Tfrc) {
+            return Ok(());
+        }
+        check_feedback(author, self.ssrc, feedback)?;
+        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+        let (now, arrived) = (self.now, self.arrived);
+        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
+        let trace = outbound.handle_feedback(now, arrived, report)?;
+        self.note_feedback(trace);
+        Ok(())
+    }
+
+    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up.
+    pub(super) fn handle_arrivals(
+        &mut self,
+        author: u32,
+        packets: Packets<'_>,
+    ) -> Result<(), Ignored> {
+        let Some(outbound) = &mut self.outbound else {
+            return Ok(());
+        };
+        let mode = outbound.feedback_mode();
+        let reports = packets
+            .flatten()
+            .filter(|packet| tells_arrivals(mode, packet));
+        if reports.clone().next().is_none() {
+            return Ok(());
+        }
+        let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
+        let trace = outbound.handle_arrivals(now, arrived, |departures| {
+            for report in reports {
+                note_arrivals(&report, (author, ssrc), arrived, departures)?;
+            }
+            Ok(departures.conclude(arrived))
+        })?;
+        self.note_feedback(trace);
+        Ok(())
+    }
+
+    /// Before the first report of our own kind the round-trip time comes from a reception report, if it can
+    /// (RFC 5348 §4.2, RFC 3550 §6.4.1): who is allowed one packet a second may wait long for a receiver
+    /// that reports once a frame.
+    pub(super) fn handle_round_trip(&mut self, packets: Packets<'_>) {
+        let Some(block) = packets
+            .flatten()
+            .find_map(|packet| about(self.ssrc, &packet))
+        else {
+            return;
+        };
+        let (now, arrived) = (self.now, self.arrived);
+        if let Some(outbound) = &mut self.outbound
+            && let Some(sample) = self.sent_reports.round_trip(arrived, &block)
+        {
+            outbound.handle_round_trip(now, sample);
+        }
+    }
+
+    pub(super) fn handle_blocks(&mut self, mut blocks: ReportBlocks<'_>) {
+        if let Some(block) = blocks.find(|block| block.ssrc == self.ssrc) {
+            self.emit(EventKind::ReceptionReport {
+                fraction_lost: block.fraction_lost,
+                cumulative_lost: block.cumulative_lost,
+                jitter: block.jitter,
+            });
+        }
+    }
+
+    fn note_feedback(&mut self, trace: Option<Trace>) {
+        self.statistics.feedback_received += 1;
+        if let Some(trace) = trace {
+            self.emit(EventKind::RateControl(trace));
+        }
+    }
+}
+
+/// What a packet reports about our source.
+fn about(ssrc: u32, packet: &Packet<'_>) -> Option<ReportBlock> {
+    match packet {
+        Packet::SenderReport(_, blocks) | Packet::ReceiverReport(_, blocks) => {
+            blocks.clone().find(|block| block.ssrc == ssrc)
+        }
+        _ => None,
+    }
+}
+
+fn check_feedback(author: u32, ssrc: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
+    if feedback.sender_ssrc != author || feedback.media_ssrc != ssrc {
+        return Err(Ignored::WrongSsrc);
+    }
+    Ok(())
+}
+
+/// True if a packet tells which packets came, in the format that we work with.
+fn tells_arrivals(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
+    match (mode, packet) {
+        (FeedbackMode::Ccfb, Packet::Feedback(feedback)) => feedback.format == ccfb::FORMAT,
+        (FeedbackMode::Twcc, Packet::Feedback(feedback)) => feedback.format == twcc::FORMAT,
+        (FeedbackMode::Sack, Packet::Application(app)) => app.name == sack::NAME,
+        _ => false,
+    }
+}
+
+/// Gives a report of `author` about the source `ssrc` to what was sent, or says why not.
+fn note_arrivals(
+    report: &Packet<'_>,
+    (author, ssrc): (u32, u32),
+    at: Instant,
+    departures: &mut Departures<IN_FLIGHT>,
+) -> Result<(), Ignored> {
+    match report {
+        Packet::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
+            let block = ccfb::parse(feedback, ssrc).map_err(|_| Ignored::BadRtcp)?;
+            let block = block
+                .filter(|_| feedback.sender_ssrc == author)
+                .ok_or(Ignored::WrongSsrc)?;
+            departures.note_report(at, &block.header(), block.fates());
+        }
+        Packet::Feedback(feedback) => {
+            check_feedback(author, ssrc, feedback)?;
+            let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+            departures.note_report(at, &twcc.header(), twcc.fates());
+        }
+        Packet::Application(app) => {
+            let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
+            if app.ssrc != author || sack.media_ssrc != ssrc {
+                return Err(Ignored::WrongSsrc);
+            }
+            departures.note_vector(at, &sack.vector, sack.received());
+        }
+        _ => {}
+    }
+    Ok(())
+}

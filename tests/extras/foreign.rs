@@ -1,0 +1,108 @@
+//! Other people's receivers, unmodified, set the rate.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{
+    Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
+};
+
+/// The bottleneck, and how long the sender sends.
+const RATE_BPS: f64 = 2e6;
+const SECONDS: &str = "16";
+
+/// The name of the transport-wide sequence number.
+const TRANSPORT_WIDE: &str =
+    "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+
+/// A receiver of JPEG that answers from the port it listens on, since RTCP shares it: its two sockets do.
+fn gstreamer(port: u16, relay: u16, log: &Path) -> Running {
+    let caps = format!(
+        "caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG,payload=26,\
+         extmap-2={TRANSPORT_WIDE},rtcp-fb-transport-cc=(boolean)true"
+    );
+    let mut command = Command::new("gst-launch-1.0");
+    command
+        .args(["-e", "-v", "rtpbin", "name=r", "rtp-profile=avpf"])
+        .args(["udpsrc", "address=127.0.0.1", &format!("port={port}")])
+        .args([&caps, "!", "r.recv_rtp_sink_0", "r.", "!", "rtpjpegdepay"])
+        .args([
+            "!",
+            "jpegdec",
+            "!",
+            "fakesink",
+            "silent=false",
+            "sync=false",
+        ])
+        .args(["r.send_rtcp_src_0", "!", "udpsink", "host=127.0.0.1"])
+        .args([&format!("port={relay}"), "bind-address=0.0.0.0"])
+        .args([&format!("bind-port={port}"), "sync=false", "async=false"])
+        .stdout(fs::File::create(log).expect("a file for the log"));
+    Running::start(&mut command)
+}
+
+/// What the relay says of the packets, once it has ended.
+fn relayed(path: &Path) -> serde_json::Value {
+    let text = fs::read_to_string(path).expect("what the relay says");
+    let json = text.lines().find(|line| line.starts_with('{'));
+    serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+#[test]
+fn gstreamers_transport_wide_feedback_sets_the_rate() {
+    let scratch = Scratch::new("gstreamer-twcc");
+    let (log, json, counted) = (
+        scratch.file("gst.txt"),
+        scratch.file("send.json"),
+        scratch.file("relay.txt"),
+    );
+    let (near, far, port) = (free_port(), free_port(), free_port());
+    let address = |port: u16| format!("127.0.0.1:{port}");
+    let mut relay = Running::start(
+        evenkeel(&["link", "relay", &address(near), &address(port)])
+            .args(["--from", &address(far), "--rate", "2M", "--delay", "20ms"])
+            .args(["--queue", "100ms", "--json"])
+            .stdout(fs::File::create(&counted).expect("a file for the relay")),
+    );
+    let mut gst = gstreamer(port, far, &log);
+    wait_for_port(near);
+    wait_for_port(port);
+    pause(Duration::from_secs(1));
+    let status = evenkeel(&["send", &address(near), "--feedback", "twcc", "--headless"])
+        .args(["--seconds", SECONDS, "--warmup", "0", "--json"])
+        .arg(&json)
+        .stdout(Stdio::null())
+        .status()
+        .expect("run the program");
+    assert!(status.success());
+    pause(Duration::from_secs(1));
+    for child in [&mut gst, &mut relay] {
+        child.signal("INT");
+        child.wait(10);
+    }
+
+    let (sent, link) = (summary(&json), &relayed(&counted)["forward"]);
+    let loss = number(link, "dropped") / number(link, "received");
+    let utilisation = number(&sent, "throughput_bps") / RATE_BPS;
+    let decoded = fs::read_to_string(&log)
+        .expect("GStreamer's log")
+        .lines()
+        .filter(|line| line.contains("last-message = chain"))
+        .count() as f64;
+    let frames = number(&sent, "frames_sent");
+    println!(
+        "GStreamer, transport-wide feedback: {:.0} % of the link, {:.2} % lost, {decoded} of {frames} frames",
+        utilisation * 100.0,
+        loss * 100.0
+    );
+    assert!(
+        (0.6..=1.0).contains(&utilisation),
+        "{utilisation} of the link"
+    );
+    assert!(loss <= 0.02, "{loss} of the packets lost");
+    assert!(frames > 300.0, "{frames} frames sent");
+    // JPEG without concealment loses a frame with any packet.
+    assert!(decoded >= 0.8 * frames, "{decoded} of {frames} frames");
+}
