@@ -2,8 +2,9 @@
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
+use crate::lead::Lead;
 use crate::socket::{ReceiveBatch, Socket};
-use crate::transmit::{BUDGET, SendCounters, Sender};
+use crate::transmit::{BUDGET, Drained, SendCounters, Sender};
 use crate::wait::{self, DEAF_WAIT, Waker, Wakeups};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason};
 use std::fmt;
@@ -23,8 +24,12 @@ pub struct DriverStats {
     pub received: u64,
     /// Calls to receive that the system answered with an error.
     pub receive_errors: u64,
-    /// For each time the pacer let a packet go: how long after its departure time it was sent.
+    /// For each time the pacer let a packet go: how long after its departure time the system was handed it.
     pub departures: Lateness,
+    /// How long the system then took over it. On the loopback interface that is the way to the receiver.
+    pub send_times: Lateness,
+    /// Calls to receive.
+    pub receive_calls: u64,
     /// Rounds of the loop, that is, wake-ups.
     pub rounds: u64,
 }
@@ -78,16 +83,23 @@ impl Driver {
     where
         E: Endpoint + Send + 'static,
     {
-        Self::spawn_spinning(clock, socket, endpoint, Duration::ZERO)
+        Self::start(clock, socket, endpoint, None)
     }
 
-    /// Like [`spawn`](Driver::spawn), for whoever can spare a core: for the last `spin` before a
-    /// departure the thread keeps the processor, so that it leaves on time whatever the system's timers do.
-    pub fn spawn_spinning<E>(
+    /// Like [`spawn`](Driver::spawn), for whoever can spare a core: before a departure the thread keeps the
+    /// processor for as long as the system's timers have proved to be late, so that it leaves on time.
+    pub fn spawn_spinning<E>(clock: Clock, socket: Socket, endpoint: E) -> io::Result<Handle<E>>
+    where
+        E: Endpoint + Send + 'static,
+    {
+        Self::start(clock, socket, endpoint, Some(Lead::unknown()))
+    }
+
+    fn start<E>(
         clock: Clock,
         socket: Socket,
         endpoint: E,
-        spin: Duration,
+        spin: Option<Lead>,
     ) -> io::Result<Handle<E>>
     where
         E: Endpoint + Send + 'static,
@@ -102,10 +114,11 @@ impl Driver {
             commands: receiver,
             wakeups,
             batch: ReceiveBatch::new(),
-            sender: Sender::new(),
+            sender: Sender::new(clock),
             stats: DriverStats::default(),
             spin,
             roused: Roused::PERHAPS,
+            answered: false,
             departure: None,
         };
         let thread = thread::Builder::new()
@@ -202,8 +215,11 @@ struct Worker<E> {
     batch: ReceiveBatch,
     sender: Sender,
     stats: DriverStats,
-    spin: Duration,
+    /// How long before a departure not to sleep; `None` to sleep all the time.
+    spin: Option<Lead>,
     roused: Roused,
+    /// The last look at the socket found something.
+    answered: bool,
     /// The departure that the last wait was for.
     departure: Option<Instant>,
 }
@@ -240,6 +256,9 @@ impl<E: Endpoint> Worker<E> {
                 self.sender.drain(&self.socket, &mut self.endpoint, now);
                 return self.endpoint;
             };
+            if heard {
+                self.answered = matches!(received, Ok(1..));
+            }
             let idle = ran == 0 && sent == 0 && matches!(received, Ok(0));
             self.roused = match received {
                 Ok(_) if sent == BUDGET => Roused::PERHAPS,
@@ -258,6 +277,7 @@ impl<E: Endpoint> Worker<E> {
                 Ok(Command::Run(closure)) => closure(&mut self.endpoint, self.clock.now()),
                 Ok(Command::Stats(answer)) => {
                     self.stats.sent = self.sender.counters();
+                    self.stats.send_times = self.sender.call_times().clone();
                     // Who does not wait for the answer needs none.
                     let _ = answer.send(self.stats.clone());
                 }
@@ -274,6 +294,7 @@ impl<E: Endpoint> Worker<E> {
     fn receive(&mut self) -> Result<usize, ()> {
         let mut buffers = 0;
         while buffers < RECEIVE_BUDGET {
+            self.stats.receive_calls += 1;
             match self.socket.receive(&self.clock, &mut self.batch) {
                 Ok(filled) => {
                     buffers += filled;
@@ -311,16 +332,20 @@ impl<E: Endpoint> Worker<E> {
         if due.is_some() {
             self.endpoint.handle_timeout(now);
         }
-        let sent = self.sender.drain(&self.socket, &mut self.endpoint, now);
+        let Drained {
+            datagrams,
+            first_call,
+        } = self.sender.drain(&self.socket, &mut self.endpoint, now);
         // A datagram of this round may have moved the deadline: what was waited for is what was due.
         if let Some(departure) = self.departure.take().or(departure_of(due))
             && departure <= now
-            && sent > 0
+            && let Some(called) = first_call
         {
-            let late = self.clock.now().saturating_since(departure);
-            self.stats.departures.record(late);
+            self.stats
+                .departures
+                .record(called.saturating_since(departure));
         }
-        sent
+        datagrams
     }
 
     /// Waits for the endpoint's deadline, a datagram or a command.
@@ -334,18 +359,17 @@ impl<E: Endpoint> Worker<E> {
             Some((deadline, _)) if deadline <= now && next == unmoved => Some(now + STUCK_WAIT),
             _ => next.map(|(deadline, _)| deadline),
         };
-        let departs_soon = self
-            .departure
-            .is_some_and(|at| at > now && at <= now + SOON);
-        if departs_soon && self.spin.is_zero() {
-            // What comes until then is read in the same round; the kernel has noted when it came.
-            let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], deadline);
-            return Roused { heard: true, woken };
-        }
         let sources = [self.socket.as_fd(), self.wakeups.as_fd()];
-        let [heard, woken] = match (deadline, next) {
-            (Some(deadline), Some((_, Reason::Departure))) if !self.spin.is_zero() => {
-                wait::readable_then_spin(&self.clock, sources, deadline, self.spin)
+        let [heard, woken] = match (deadline, self.departure, &mut self.spin) {
+            (Some(deadline), Some(_), Some(lead)) => {
+                wait::readable_then_spin(&self.clock, sources, deadline, lead)
+            }
+            (_, Some(departure), None)
+                if self.answered && departure > now && departure <= now + SOON =>
+            {
+                // What comes until then is read in the same round; the kernel has noted when it came.
+                let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], deadline);
+                [true, woken]
             }
             _ => wait::readable(&self.clock, sources, deadline),
         };
@@ -375,8 +399,9 @@ const MAX_COMMANDS: usize = 256;
 /// Buffers to read between two looks at what is due to leave.
 const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
 
-/// A departure so near is waited for without the socket: a sender of bursts every 125 µs over a short path
-/// would be woken twice for each, and half of its processor time goes into waking up.
+/// A departure so near is waited for without the socket, as long as reading it then finds something: a
+/// sender of bursts every 125 µs over a path as short would be woken twice for each, and half of its
+/// processor time goes into waking up. On a longer path reports are rare, and reading would be in vain.
 const SOON: Duration = Duration::from_micros(300);
 
 /// How often an endpoint whose deadline stays in the past is asked again.

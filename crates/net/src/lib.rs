@@ -10,6 +10,7 @@ mod clock;
 mod driver;
 mod emulation;
 mod lateness;
+mod lead;
 mod packet_info;
 mod pcapng;
 mod probe;

@@ -1,7 +1,10 @@
 //! From an endpoint's datagrams to system calls: equal neighbours leave together.
 
+use crate::clock::Clock;
+use crate::lateness::Lateness;
 use crate::socket::{Outgoing, Socket};
 use evenkeel_rtp::endpoint::{Endpoint, Transmit};
+use std::net::{IpAddr, SocketAddr};
 use tfrc::time::Instant;
 
 /// What has been sent.
@@ -18,8 +21,20 @@ pub struct SendCounters {
 /// Collects consecutive datagrams that one call can send.
 #[derive(Debug)]
 pub(crate) struct Sender {
+    clock: Clock,
     buffer: Box<[u8]>,
     counters: SendCounters,
+    call_times: Lateness,
+    first_call: Option<Instant>,
+}
+
+/// What one look at an endpoint gave to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drained {
+    /// Datagrams; fewer than [`BUDGET`] means that it has no more.
+    pub(crate) datagrams: usize,
+    /// When the system was handed the first of them.
+    pub(crate) first_call: Option<Instant>,
 }
 
 /// Datagrams at the front of the buffer: all alike, but for a last one that may be shorter.
@@ -31,10 +46,13 @@ struct Run {
 }
 
 impl Sender {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
+            clock,
             buffer: vec![0; 2 * DATAGRAM_SIZE].into_boxed_slice(),
             counters: SendCounters::default(),
+            call_times: Lateness::default(),
+            first_call: None,
         }
     }
 
@@ -42,14 +60,19 @@ impl Sender {
         self.counters
     }
 
+    /// How long the system took over each run of datagrams, while its queue was full included.
+    pub(crate) fn call_times(&self) -> &Lateness {
+        &self.call_times
+    }
+
     /// Sends what `endpoint` lets go at `now`, but no more than a budget, so that receiving is not
-    /// starved. Gives how many datagrams that was; fewer than [`BUDGET`] means that it has no more.
+    /// starved.
     pub(crate) fn drain<E: Endpoint>(
         &mut self,
         socket: &Socket,
         endpoint: &mut E,
         now: Instant,
-    ) -> usize {
+    ) -> Drained {
         let mut run: Option<Run> = None;
         let mut drained = 0;
         while drained < BUDGET {
@@ -77,10 +100,21 @@ impl Sender {
         if let Some(run) = run {
             self.send(socket, run);
         }
-        drained
+        Drained {
+            datagrams: drained,
+            first_call: self.first_call.take(),
+        }
     }
 
     fn send(&mut self, socket: &Socket, run: Run) {
+        let called = self.clock.now();
+        self.first_call.get_or_insert(called);
+        self.try_send(socket, run);
+        let took = self.clock.now().saturating_since(called);
+        self.call_times.record(took);
+    }
+
+    fn try_send(&mut self, socket: &Socket, run: Run) {
         let whole = &self.buffer[..run.len];
         if run.send(socket, whole, &mut self.counters) {
             self.counters.datagrams += run.count;
@@ -113,7 +147,7 @@ impl Run {
         let all_full = self.len as u64 == self.count * size as u64;
         all_full
             && (1..=size).contains(&next.len)
-            && size <= SEGMENT_SIZE
+            && size <= segment_size(self.first.destination)
             && self.len + next.len <= DATAGRAM_SIZE
             && self.count < max_segments as u64
             && next.destination == self.first.destination
@@ -140,6 +174,11 @@ pub(crate) const BUDGET: usize = 128;
 /// The largest UDP payload over IPv4, in one datagram or in one call that sends several.
 const DATAGRAM_SIZE: usize = 65_507;
 
-/// The largest datagram that is sent together with others: Ethernet's 1500 bytes less the headers
-/// of IPv6 and UDP. The kernel refuses segments beyond the MTU.
-const SEGMENT_SIZE: usize = 1_452;
+/// The largest datagram that is sent together with others: Ethernet's 1,500 bytes less the headers of IP
+/// and UDP. The kernel refuses segments beyond the MTU, and quinn-udp then segments no more.
+fn segment_size(destination: SocketAddr) -> usize {
+    match destination.ip().to_canonical() {
+        IpAddr::V4(_) => 1_472,
+        IpAddr::V6(_) => 1_452,
+    }
+}

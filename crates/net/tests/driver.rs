@@ -256,3 +256,43 @@ fn a_panic_on_the_thread_is_reported_as_its_end() {
     assert_eq!(answer, Err::<(), _>(DriverError::Gone));
     assert!(matches!(handle.stop(), Err(DriverError::Gone)));
 }
+
+#[test]
+fn a_sender_that_nobody_answers_does_not_look_at_its_socket() {
+    let clock = Clock::start();
+    let receiver = start(clock, Mailbox::default());
+    let sender = start(clock, Mailbox::default());
+    let to = receiver.local_address();
+    sender
+        .call(move |mailbox, now| {
+            let often = Duration::from_micros(100);
+            mailbox.wake = Some(Wake::Every(often, now + often, to));
+        })
+        .unwrap();
+    wait_for(clock, &receiver, |mailbox| mailbox.received.len() >= 200);
+    let stats = sender.stats().unwrap();
+    assert!(
+        stats.sent.calls >= 200 && stats.receive_calls <= 10,
+        "{} calls to receive",
+        stats.receive_calls
+    );
+}
+
+#[test]
+fn a_sender_that_spins_still_hears_what_comes() {
+    let clock = Clock::start();
+    let socket = Socket::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let spinner = Driver::spawn_spinning(clock, socket, Mailbox::default()).unwrap();
+    let other = start(clock, Mailbox::default());
+    let (here, there) = (spinner.local_address(), other.local_address());
+    spinner
+        .call(move |mailbox, now| {
+            // Sooner than any sleep would end: it is always late.
+            mailbox.wake = Some(Wake::Every(Duration::from_micros(1), now, there));
+        })
+        .unwrap();
+    other
+        .call(move |mailbox, _| mailbox.to_send.push_back((here, Ecn::NotEct, vec![1])))
+        .unwrap();
+    wait_for(clock, &spinner, |mailbox| mailbox.received.len() == 1);
+}

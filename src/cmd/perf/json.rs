@@ -1,5 +1,6 @@
 //! The results in iperf3's shape, with what it does not know under `end.tfrc`.
 
+use evenkeel_net::Lateness;
 use evenkeel_perf::{Direction, Mode};
 use serde_json::{Value, json};
 
@@ -96,7 +97,8 @@ fn end_streams(end: &End) -> Vec<Value> {
 fn tfrc(report: &Report) -> Value {
     let terms = &report.terms;
     let departures = &report.driver.departures;
-    let micros = |q| departures.quantile(q).as_nanos() as f64 / 1e3;
+    let send_times = &report.driver.send_times;
+    let micros = |times: &Lateness, q| times.quantile(q).as_nanos() as f64 / 1e3;
     json!({
         "mode": match terms.mode {
             Mode::Rfc5348 => "rfc5348",
@@ -110,13 +112,16 @@ fn tfrc(report: &Report) -> Value {
         "nofeedback_floor_ms": terms.min_nofeedback.as_secs_f64() * 1e3,
         "departures": {
             "count": departures.count(),
-            "late_p50_us": micros(0.5),
-            "late_p99_us": micros(0.99),
-            "late_max_us": micros(1.0),
+            "late_p50_us": micros(departures, 0.5),
+            "late_p99_us": micros(departures, 0.99),
+            "late_max_us": micros(departures, 1.0),
         },
         "trace_lines_lost": report.events_lost,
         "system": {
             "send_calls": report.driver.sent.calls,
+            "send_p50_us": micros(send_times, 0.5),
+            "send_p99_us": micros(send_times, 0.99),
+            "receive_calls": report.driver.receive_calls,
             "datagrams_sent": report.driver.sent.datagrams,
             "datagrams_refused": report.driver.sent.failed,
             "rounds": report.driver.rounds,

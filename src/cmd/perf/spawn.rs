@@ -7,15 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use evenkeel_net::{Capture, Clock, Driver, Handle, Socket, Tapped};
 use evenkeel_perf::control;
 use evenkeel_rtp::endpoint::Endpoint;
-use tfrc::time::Duration;
 
 use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
 use crate::setup;
-
-/// How long before a departure a thread that spins stops sleeping: what a virtual machine's timers are
-/// late by, and then some.
-const SPIN: Duration = Duration::from_micros(150);
 
 /// Starts the thread of an end that is bound to `address`.
 pub(super) fn spawn<E: Endpoint + Send + 'static>(
@@ -33,9 +28,13 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
         }
         None => None,
     };
-    let spin = if args.spin { SPIN } else { Duration::ZERO };
     let tapped = Tapped { endpoint, capture };
-    Driver::spawn_spinning(clock, socket, tapped, spin).map_err(Failure::runtime)
+    let handle = if args.spin {
+        Driver::spawn_spinning(clock, socket, tapped)
+    } else {
+        Driver::spawn(clock, socket, tapped)
+    };
+    handle.map_err(Failure::runtime)
 }
 
 /// Our address on the way to `peer`, so that a capture shows the one that is used; any free port.
