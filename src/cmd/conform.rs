@@ -42,13 +42,18 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
             setup::say(conform::line(judged))?;
         }
     }
-    let passed = judged.iter().filter(|judged| judged.outcome.pass).count();
-    let total = judged.len();
-    if passed == total {
-        eprintln!("{passed} of {total} checks pass");
+    let failed = judged.iter().filter(|judged| !judged.outcome.pass);
+    let failed: Vec<_> = failed.map(|judged| judged.check.id).collect();
+    let (passed, total) = (judged.len() - failed.len(), judged.len());
+    let count = format!("{passed} of {total} checks pass");
+    if failed.is_empty() {
+        eprintln!("{count}");
         Ok(())
     } else {
-        Err(Failure::runtime(format!("{passed} of {total} checks pass")))
+        Err(Failure::runtime(format!(
+            "{count}; failed: {}",
+            failed.join(", ")
+        )))
     }
 }
 

@@ -1,6 +1,8 @@
 //! One run in real time: the interface system on a socket between two implementations.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use evenkeel_conform::{Interposer, Log, Rfc, Run};
 use evenkeel_net::{Clock, Driver, Socket};
@@ -31,8 +33,44 @@ impl Parties {
     }
 }
 
-/// Carries out a run; `None` if it was interrupted.
-pub(super) fn carry_out(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>, Failure> {
+/// What came of a run.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) log: Log,
+    /// How late this host woke a thread that only wanted to be woken, at worst.
+    pub(super) late: Duration,
+}
+
+/// Carries out a run and looks how late the host is meanwhile; `None` if it was interrupted.
+pub(super) fn carry_out(
+    run: &Run,
+    parties: &Parties,
+    stop: &Stop,
+) -> Result<Option<Record>, Failure> {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| lateness(&over));
+        let log = between_two(run, parties, stop);
+        over.store(true, Ordering::Relaxed);
+        let late = watch.join();
+        let late = late.map_err(|_| Failure::runtime("the watch over the host panicked"))?;
+        Ok(log?.map(|log| Record { log, late }))
+    })
+}
+
+/// The most by which a sleep of a millisecond was too long until it is `over`.
+fn lateness(over: &AtomicBool) -> Duration {
+    let clock = Clock::start();
+    let mut late = Duration::ZERO;
+    while !over.load(Ordering::Relaxed) {
+        let due = clock.now() + Duration::from_millis(1);
+        clock.sleep_until(due);
+        late = late.max(clock.now().saturating_since(due));
+    }
+    late
+}
+
+fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>, Failure> {
     let clock = Clock::start();
     if parties.are_shared() {
         // Who has just been told goodbye takes no new source before (RFC 3550 §6.3.7 has it wait).

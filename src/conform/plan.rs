@@ -1,34 +1,40 @@
 //! Which runs the checks need, in which order they are carried out, and what they show.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::slice;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use evenkeel_conform::{Check, Clock, Log, Outcome, Rfc, Run};
+use evenkeel_conform::{Check, Clock, Outcome, Rfc, Run};
 use tfrc::time::Duration;
 
-use super::live::{self, Parties};
+use super::live::{self, Parties, Record};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
-/// A check, what it found, and at which attempt.
+/// A check, what it found, and how often it was tried for that.
 #[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) check: &'static Check,
     pub(crate) outcome: Outcome,
     pub(crate) attempts: u32,
+    /// In so many of the attempts that failed the host was late: they count neither way.
+    pub(crate) disturbed: u32,
 }
 
 /// Runs that take longer than this wait for a silent sender: they need no processor, and run beside the
 /// others.
 const LONG: Duration = Duration::from_secs(60);
-/// How often the runs of a check are carried out before it counts as failed: on a busy host a process may
-/// lose the processor at the wrong moment. An implementation that is wrong is wrong again.
+/// So many attempts fail before a check counts as failed, if the host was on time in them: an implementation
+/// that is wrong is wrong again.
 const ATTEMPTS: u32 = 3;
+/// So many there are at most for a short run, for a host that is busy all the time.
+const MOST_ATTEMPTS: u32 = 12;
+/// A host that woke a thread later than this, for which the checks' tolerances have no room, has disturbed
+/// the run.
+const LATE: Duration = Duration::from_millis(2);
 
-/// The logs of runs, by their name.
-type Logs = BTreeMap<&'static str, Log>;
+/// What came of runs, by their name.
+type Records = BTreeMap<&'static str, Record>;
 
 /// Carries out what the checks need and judges them. `None` if it was interrupted.
 pub(crate) fn carry_out(
@@ -36,46 +42,64 @@ pub(crate) fn carry_out(
     parties: &Parties,
     stop: &Stop,
 ) -> Result<Option<Vec<Judged>>, Failure> {
-    let is_long = |run: &&'static Run| run.lasts > LONG;
-    let is_beside = |run: &&'static Run| is_long(run) && !parties.are_shared();
-    let (long, short): (Vec<_>, Vec<_>) = runs_of(checks).into_iter().partition(is_beside);
-    let (later, sooner): (Vec<_>, Vec<_>) = checks
-        .iter()
-        .partition::<Vec<&Check>, _>(|check| check.runs.iter().any(is_long));
-    let progress = Progress::new(long.len() + short.len());
+    let is_beside = |check: &&'static Check| {
+        check.runs.iter().any(|run| run.lasts > LONG) && !parties.are_shared()
+    };
+    let (long, short): (Vec<_>, Vec<_>) = checks.iter().copied().partition(is_beside);
+    let progress = Progress::new(runs_of(checks).len());
     let mut judged = thread::scope(|scope| {
         let mut workers = Vec::new();
-        for run in &long {
-            let (run, progress) = (slice::from_ref(run), &progress);
-            workers.push(scope.spawn(move || series(run, parties, stop, progress)));
+        for run in runs_of(&long) {
+            let needs = |check: &&&'static Check| check.runs.iter().any(|of| of.name == run.name);
+            let (checks, progress): (Vec<_>, _) =
+                (long.iter().filter(needs).copied().collect(), &progress);
+            workers.push(scope.spawn(move || attempts(&checks, ATTEMPTS, parties, stop, progress)));
         }
-        let mut logs = series(&short, parties, stop, &progress)?;
-        let judged = sooner
-            .iter()
-            .map(|check| judge(check, &logs, parties.rfc, 1));
-        let mut judged: Vec<_> = judged.collect();
-        for attempt in 2..=ATTEMPTS {
-            let failed = judged.iter_mut().filter(|result| !result.outcome.pass);
-            let failed: Vec<_> = failed.collect();
-            let checks: Vec<_> = failed.iter().map(|result| result.check).collect();
-            let again = series(&runs_of(&checks), parties, stop, &progress)?;
-            for result in failed {
-                *result = judge(result.check, &again, parties.rfc, attempt);
-            }
-        }
+        let mut judged = attempts(&short, MOST_ATTEMPTS, parties, stop, &progress)?;
         for worker in workers {
             let ended = worker.join();
-            logs.extend(ended.map_err(|_| Failure::runtime("a run panicked"))??);
+            judged.extend(ended.map_err(|_| Failure::runtime("a run panicked"))??);
         }
-        judged.extend(
-            later
-                .iter()
-                .map(|check| judge(check, &logs, parties.rfc, 1)),
-        );
         Ok::<_, Failure>(judged)
     })?;
     judged.sort_by_key(|result| checks.iter().position(|check| check.id == result.check.id));
     Ok((!stop.is_asked()).then_some(judged))
+}
+
+/// Tries checks until each has passed, or failed often enough, or was tried `most` times.
+fn attempts(
+    checks: &[&'static Check],
+    most: u32,
+    parties: &Parties,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Vec<Judged>, Failure> {
+    let mut ended = Vec::new();
+    let mut open: Vec<(&'static Check, u32)> = checks.iter().map(|check| (*check, 0)).collect();
+    for attempts in 1..=most {
+        let checks: Vec<_> = open.iter().map(|(check, _)| *check).collect();
+        let records = series(&runs_of(&checks), parties, stop, progress)?;
+        let mut again = Vec::new();
+        for (check, disturbed) in open {
+            let (outcome, late) = judge(check, &records, parties.rfc);
+            let disturbed = disturbed + u32::from(!outcome.pass && late > LATE);
+            if outcome.pass || attempts == most || attempts - disturbed == ATTEMPTS {
+                ended.push(Judged {
+                    check,
+                    outcome,
+                    attempts,
+                    disturbed,
+                });
+            } else {
+                again.push((check, disturbed));
+            }
+        }
+        if again.is_empty() || stop.is_asked() {
+            break;
+        }
+        open = again;
+    }
+    Ok(ended)
 }
 
 /// Carries out runs one after the other.
@@ -84,14 +108,14 @@ fn series(
     parties: &Parties,
     stop: &Stop,
     progress: &Progress,
-) -> Result<Logs, Failure> {
-    let mut logs = Logs::new();
+) -> Result<Records, Failure> {
+    let mut records = Records::new();
     for run in runs {
         if stop.is_asked() {
             break;
         }
         match live::carry_out(run, parties, stop) {
-            Ok(log) => logs.extend(log.map(|log| (run.name, log))),
+            Ok(record) => records.extend(record.map(|record| (run.name, record))),
             Err(failure) => {
                 // The others need not go on.
                 stop.ask();
@@ -100,21 +124,23 @@ fn series(
         }
         progress.tell(run);
     }
-    Ok(logs)
+    Ok(records)
 }
 
-fn judge(check: &'static Check, logs: &Logs, rfc: Rfc, attempts: u32) -> Judged {
-    let empty = Log::default();
-    let logs: Vec<&Log> = check
+/// What a check says of the logs of its runs, and how late the host was in them.
+fn judge(check: &Check, records: &Records, rfc: Rfc) -> (Outcome, Duration) {
+    let empty = Record::default();
+    let records: Vec<&Record> = check
         .runs
         .iter()
-        .map(|run| logs.get(run.name).unwrap_or(&empty))
+        .map(|run| records.get(run.name).unwrap_or(&empty))
         .collect();
-    Judged {
-        check,
-        outcome: check.judge(&logs, Clock::Real, rfc),
-        attempts,
-    }
+    let logs: Vec<_> = records.iter().map(|record| &record.log).collect();
+    let late = records.iter().map(|record| record.late).max();
+    (
+        check.judge(&logs, Clock::Real, rfc),
+        late.unwrap_or_default(),
+    )
 }
 
 /// Each run once, in the order of the checks.

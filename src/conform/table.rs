@@ -11,7 +11,10 @@ pub(crate) fn line(judged: &Judged) -> String {
     let verdict = match (outcome.pass, judged.attempts) {
         (true, 1) => "pass".to_owned(),
         (true, n) => format!("pass at attempt {n}"),
-        (false, _) => "FAIL".to_owned(),
+        (false, n) => match judged.disturbed {
+            0 => "FAIL".to_owned(),
+            late => format!("FAIL at {n} attempts, in {late} of which this host was late:"),
+        },
     };
     let (value, expected) = (words(&outcome.value), words(&outcome.expected));
     format!(
@@ -35,6 +38,7 @@ pub(crate) fn json(judged: &[Judged]) -> serde_json::Value {
                 "title": judged.check.title,
                 "section": judged.check.section,
                 "attempts": judged.attempts,
+                "disturbed": judged.disturbed,
             })
         })
         .collect();
