@@ -138,6 +138,10 @@ pub struct SendConfig {
     pub feedback: FeedbackMode,
     /// How p and X_recv are computed from what came, where that is ours to do.
     pub estimator: ReceiverConfig,
+    /// Leaves numbers out now and then where p is computed here, and gives a receiver that lies no rate
+    /// ([`EventKind::ReceiverLied`](super::EventKind::ReceiverLied)). What such a receiver would gain shows
+    /// without it.
+    pub verify: bool,
     /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
     /// Without feedback for this long, media stops.
@@ -154,6 +158,7 @@ impl SendConfig {
             tfrc: SenderConfig::default(),
             feedback: FeedbackMode::default(),
             estimator: patient(),
+            verify: true,
             fixed_rate: None,
             give_up: Duration::from_secs(30),
         }

@@ -38,6 +38,9 @@ pub enum EventKind {
     },
     /// The peer said BYE. A sender probes on, as before the first feedback, until it gives up.
     PeerLeft,
+    /// The peer twice reported packets that were never sent as received. Its reports count as none from now
+    /// on: the rate falls until media stops.
+    ReceiverLied,
     /// No feedback for the configured time: media stops.
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.

@@ -78,7 +78,7 @@ impl Session {
         let headers = header.emit(&elements[..outbound.elements()], buf)?;
         let len = headers + payload.len();
         buf.get_mut(headers..len)?.copy_from_slice(payload);
-        outbound.handle_sent(now, len, payload.len());
+        outbound.handle_sent(now, len, payload.len(), info.marker);
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += len as u64;
         self.peer.handle_sent(len);

@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod event;
 mod feedback_mode;
+mod gaps;
 mod inbound;
 mod media;
 mod outbound;
@@ -326,6 +327,7 @@ impl Session {
         let present = self.peer.is_present();
         if let Some(outbound) = &mut self.outbound
             && outbound.has_given_up()
+            && !outbound.has_caught_a_lie()
             && present
         {
             outbound.resume(now);
@@ -345,7 +347,7 @@ impl Session {
         self.lost_before = self.statistics.packets_lost;
         self.inbound = None;
         if let Some(outbound) = &mut self.outbound {
-            outbound.restart(self.now);
+            outbound.replace_receiver(self.now);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
     }

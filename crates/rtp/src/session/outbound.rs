@@ -10,6 +10,7 @@ use tfrc::{Feedback, Sender};
 use super::Path;
 use super::config::SendConfig;
 use super::feedback_mode::FeedbackMode;
+use super::gaps::Gaps;
 use super::random::Random;
 use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};
@@ -54,6 +55,9 @@ pub(super) struct Outbound {
     /// The first departure since the last feedback.
     waiting_since: Option<Instant>,
     gave_up: bool,
+    gaps: Gaps,
+    /// It reported what was never sent.
+    has_lied: bool,
 }
 
 impl Outbound {
@@ -76,6 +80,8 @@ impl Outbound {
             last_echo: None,
             waiting_since: None,
             gave_up: false,
+            gaps: Gaps::new(random.fork("gaps")),
+            has_lied: false,
             config,
         }
     }
@@ -147,7 +153,13 @@ impl Outbound {
     }
 
     /// The packet of that header left.
-    pub(super) fn handle_sent(&mut self, now: Instant, size: usize, payload: usize) {
+    pub(super) fn handle_sent(
+        &mut self,
+        now: Instant,
+        size: usize,
+        payload: usize,
+        ends_frame: bool,
+    ) {
         if self.first_departure.is_none() {
             self.first_departure = Some(now);
             // TFRC begins with the first packet, not with the session (RFC 5348 §4.2).
@@ -162,6 +174,19 @@ impl Outbound {
         self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
         self.last_departure = Some(now);
         self.waiting_since.get_or_insert(now);
+        self.pace(now, size);
+        if let Some(departures) = &mut self.departures
+            && self.config.verify
+            && self.gaps.is_next(ends_frame)
+        {
+            departures.handle_left_out(now);
+            self.sequence = self.sequence.wrapping_add(1);
+            // It takes the time of a packet, so that it looks like one that is lost.
+            self.pace(now, size);
+        }
+    }
+
+    fn pace(&mut self, now: Instant, size: usize) {
         let size = Bytes::from(size);
         match &mut self.control {
             Control::Tfrc(sender) => sender.handle_sent(now, size),
@@ -227,8 +252,16 @@ impl Outbound {
         else {
             return Err(Ignored::StaleFeedback);
         };
+        if self.has_lied {
+            return Err(Ignored::Distrusted);
+        }
         let refused = departures.refused();
-        let Some(feedback) = read(departures)? else {
+        let feedback = read(departures)?;
+        if departures.has_caught_a_lie() {
+            self.has_lied = true;
+            return Err(Ignored::Distrusted);
+        }
+        let Some(feedback) = feedback else {
             let is_stale = departures.refused() != refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
@@ -287,15 +320,33 @@ impl Outbound {
         self.gave_up
     }
 
-    /// Begins again as if no feedback had ever come: the receiver is a new one, or back.
+    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. One that lied has
+    /// lied.
     pub(super) fn restart(&mut self, now: Instant) {
         if let Control::Tfrc(sender) = &mut self.control {
             **sender = *new_sender(now, &self.config);
             let first = u64::from(self.sequence);
             let estimator = &self.config.estimator;
-            self.departures = (self.config.feedback != FeedbackMode::Tfrc)
-                .then(|| Box::new(Departures::new(first, estimator.clone())));
+            self.departures = (self.config.feedback != FeedbackMode::Tfrc).then(|| {
+                let departures = Departures::new(first, estimator.clone());
+                Box::new(if self.config.verify {
+                    departures
+                } else {
+                    departures.trusting()
+                })
+            });
         }
+    }
+
+    /// True once the receiver was caught lying.
+    pub(super) fn has_caught_a_lie(&self) -> bool {
+        self.has_lied
+    }
+
+    /// Another receiver takes over.
+    pub(super) fn replace_receiver(&mut self, now: Instant) {
+        self.has_lied = false;
+        self.restart(now);
     }
 
     /// The peer was heard after we had given up.

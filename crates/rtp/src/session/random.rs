@@ -15,6 +15,11 @@ impl Random {
         random
     }
 
+    /// Another stream for `name`, which takes nothing from this one.
+    pub(super) fn fork(&self, name: &str) -> Self {
+        Self::new(self.0, name)
+    }
+
     pub(super) fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

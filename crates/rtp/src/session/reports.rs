@@ -50,13 +50,17 @@ impl Session {
             return Ok(());
         }
         let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
+        let had_lied = outbound.has_caught_a_lie();
         let trace = outbound.handle_arrivals(now, arrived, |departures| {
             for report in reports {
                 note_arrivals(&report, (author, ssrc), arrived, departures)?;
             }
             Ok(departures.conclude(arrived))
-        })?;
-        self.note_feedback(trace);
+        });
+        if outbound.has_caught_a_lie() && !had_lied {
+            self.emit(EventKind::ReceiverLied);
+        }
+        self.note_feedback(trace?);
         Ok(())
     }
 

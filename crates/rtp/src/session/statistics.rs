@@ -52,6 +52,8 @@ ignored! {
     BadRtcp => "bad_rtcp",
     /// TFRC feedback for a packet that was never sent, not yet, or too long ago.
     StaleFeedback => "stale_feedback",
+    /// A report from a receiver that was caught lying.
+    Distrusted => "distrusted",
     /// Played again: TFRC feedback about an earlier packet than the feedback before, or the same once more;
     /// a sender report that is not newer than the last; media that left long before the newest.
     Replayed => "replayed",

@@ -2,11 +2,16 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 
 /// How far the receiver's clock may seem to run ahead of ours or behind between two reports: what
 /// reports wait on their way. Beyond it, the clock was set.
 const TOLERANCE: Duration = Duration::from_secs(1);
+
+/// Reports from which the shortest way of a packet is learnt.
+const LEARNING: u32 = 16;
+/// A clock that gains or loses one part in so many is still a clock: 500 ppm.
+const DRIFT: u64 = 2_000;
 
 /// Places the receiver's times on one time line that neither a clock that is set nor one that is made up
 /// can bend by more than [`TOLERANCE`] a report. Its zero is near ours.
@@ -16,6 +21,13 @@ pub(super) struct Clock {
     shift: u64,
     /// When the newest report was made, on the time line, and when it came.
     newest: Option<(Instant, Instant)>,
+    /// The shortest time that a packet seemed to take, how many reports told it, and when the first came.
+    shortest: Option<Nanos>,
+    reports: u32,
+    began: Instant,
+    /// What a packet takes at least, and how far the clock may have run behind since.
+    least: Nanos,
+    drift: Nanos,
 }
 
 impl Clock {
@@ -44,6 +56,33 @@ impl Clock {
     #[inline]
     pub(super) const fn place(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().wrapping_add(self.shift))
+    }
+
+    /// Lets the receiver's clock run as it likes, as long as no way is told.
+    pub(super) fn trust(&mut self) {
+        self.drift = Duration::MAX.into();
+    }
+
+    /// The last packet that a report told of seems to have taken this long.
+    pub(super) fn handle_way(&mut self, now: Instant, sent_at: Instant, arrived: Instant) {
+        if self.reports == 0 {
+            self.began = now;
+        }
+        if self.reports < LEARNING {
+            let way = arrived.nanos_since(sent_at);
+            let shortest = self.shortest.map_or(way, |shortest| shortest.min(way));
+            self.shortest = Some(shortest);
+            self.least = shortest / 2;
+            self.reports += 1;
+        }
+        self.drift = now.nanos_since(self.began) / DRIFT;
+    }
+
+    /// The earliest time on the time line at which a packet can have arrived that was sent at that time. A
+    /// receiver whose clock runs late would else merge all losses into one event.
+    #[inline]
+    pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
+        sent_at + self.least - self.drift
     }
 
     /// How long before `now` the receiver's clock showed a time on the time line, as the newest report
@@ -86,6 +125,20 @@ mod tests {
                 before + Duration::from_millis(100)
             );
         }
+    }
+
+    #[test]
+    fn a_clock_that_slows_down_gains_half_a_way_and_what_clocks_drift() {
+        let mut clock = Clock::default();
+        for report in 0..100 {
+            let now = at(report * 100);
+            // It shows a tenth of the time that passes.
+            let made = clock.handle_report(now + Duration::from_millis(30), at(report * 10));
+            let arrived = made.max(clock.earliest(now));
+            clock.handle_way(now, now, arrived);
+        }
+        let behind = at(9_900).saturating_since(clock.earliest(at(9_900)));
+        assert_eq!(behind, Duration::from_micros(4_950));
     }
 
     #[test]

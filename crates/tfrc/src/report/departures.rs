@@ -30,6 +30,8 @@ enum State {
     Lost { skipped: u64 },
     /// Counted as arrived, or given up on.
     Done,
+    /// There is no such packet: the number was left out.
+    LeftOut,
 }
 
 /// A packet that left.
@@ -69,15 +71,21 @@ pub struct Refused {
     pub unknown: u64,
     /// Arrivals before the packet can have arrived, for the report came too soon after it left.
     pub too_early: u64,
+    /// Arrivals of what never left: numbers that were left out, and numbers to come.
+    pub never_sent: u64,
 }
 
 /// The last N packets sent, N a power of two up to 2^15; what reports tell of them; and the
 /// [`Receiver`] that is told.
 ///
 /// Packets take their turn in the order of their numbers: a report that another overtook is waited for a
-/// quarter of a round trip. Arrivals that are then known take theirs in the order of time. Packets
-/// that no report spoke of count as never sent, neither received nor lost: a report that is lost says
-/// nothing about the path of the data.
+/// quarter of a round trip. Arrivals that are then known take theirs in the order of time. Where reports
+/// spoke of none of several packets in a row, the first counts as lost and the others as never sent: what no
+/// report of several spoke of SHOULD slow a sender down (RFC 8888 §5), and a receiver that passes over
+/// what it lost gains nothing by it; yet lost reports say little about the path of the data.
+///
+/// A number may be left out ([`Departures::handle_left_out`]): an honest receiver reports it as missing,
+/// which counts as nothing, and one that calls lost packets received calls this one so, too.
 #[derive(Clone, Debug)]
 pub struct Departures<const N: usize> {
     sent: [Sent; N],
@@ -88,8 +96,12 @@ pub struct Departures<const N: usize> {
     turn: u64,
     /// One past the highest packet that was reported.
     reported: u64,
-    /// Packets that had their turn and were never reported.
+    /// Numbers that had their turn and count as never sent.
     skipped: u64,
+    /// Packets that had their turn and were never reported.
+    never_reported: u64,
+    /// The packet before was one of them.
+    in_hole: bool,
     /// Since when a packet that was not reported keeps others from their turn.
     waiting_since: Option<Instant>,
     /// R of the last packet that left, and in microseconds.
@@ -111,6 +123,10 @@ pub struct Departures<const N: usize> {
     pub(super) resolution: Duration,
     /// What the last report said of X_recv and its own delay, if it told no arrival times.
     pub(super) vector: Option<Vector>,
+    /// Reports that told of what never left, and what had been told so when the last one ended.
+    lies: u32,
+    seen_through: u64,
+    is_trusting: bool,
 }
 
 impl<const N: usize> Departures<N> {
@@ -126,6 +142,8 @@ impl<const N: usize> Departures<N> {
             turn: first,
             reported: first,
             skipped: 0,
+            never_reported: 0,
+            in_hole: false,
             waiting_since: None,
             rtt: None,
             rtt_micros: 0,
@@ -145,27 +163,53 @@ impl<const N: usize> Departures<N> {
             refused: Refused::default(),
             resolution: Duration::ZERO,
             vector: None,
+            lies: 0,
+            seen_through: 0,
+            is_trusting: false,
         }
+    }
+
+    /// Believes what receivers report as far as it could be true of some receiver: for measuring what they
+    /// would gain by lies.
+    #[must_use]
+    pub fn trusting(mut self) -> Self {
+        self.is_trusting = true;
+        self.clock.trust();
+        self
     }
 
     /// Notes that the next packet left, of this size, while the sender's round-trip time was `rtt`.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
-        let seq = self.next;
-        if seq - self.turn >= N as u64 {
-            self.give_up(seq - (N as u64 - 1));
-        }
         if rtt != self.rtt {
             self.rtt = rtt;
             let micros = rtt.map_or(0, |rtt| rtt.as_micros().max(1));
             self.rtt_micros = u32::try_from(micros).unwrap_or(u32::MAX);
         }
-        self.sent[seq as usize % N] = Sent {
+        self.add(Sent {
             at: now,
             state: State::Unreported,
             rtt_micros: self.rtt_micros,
             size: u16::try_from(size.get()).unwrap_or(u16::MAX),
-        };
+        });
+    }
+
+    /// Leaves the next number out: no packet will ever have it.
+    pub fn handle_left_out(&mut self, now: Instant) {
+        self.add(Sent {
+            at: now,
+            state: State::LeftOut,
+            ..Sent::NONE
+        });
+    }
+
+    #[inline]
+    fn add(&mut self, sent: Sent) {
+        let seq = self.next;
+        if seq - self.turn >= N as u64 {
+            self.make_room(seq - (N as u64 - 1));
+        }
+        self.sent[seq as usize % N] = sent;
         self.next = seq + 1;
     }
 
@@ -206,7 +250,7 @@ impl<const N: usize> Departures<N> {
                     let age = made_at.nanos_since(at);
                     self.note_arrived(seq, at, ecn, came - age);
                 }
-                Fate::Arrived { .. } => self.refuse_unknown(),
+                Fate::Arrived { .. } => self.refuse_unknown(seq),
             }
         }
     }
@@ -215,9 +259,16 @@ impl<const N: usize> Departures<N> {
     /// told of an arrival and all before that is known. Reports that waited for one another at the receiver
     /// are concluded together: the round trip of the first among them would contain that wait.
     pub fn conclude(&mut self, now: Instant) -> Option<Feedback> {
+        let claimed = self.refused.never_sent;
+        self.lies += u32::from(claimed != core::mem::replace(&mut self.seen_through, claimed));
         self.advance();
         self.wait(now);
-        self.count().then(|| self.feedback(now))
+        self.count().then(|| {
+            if !self.is_trusting {
+                self.clock.handle_way(now, self.departed, self.arrived);
+            }
+            self.feedback(now)
+        })
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.
@@ -235,9 +286,15 @@ impl<const N: usize> Departures<N> {
         self.refused
     }
 
+    /// True once two reports told of what never left, which no honest receiver does. A single one may be a
+    /// datagram that was damaged on its way.
+    pub const fn has_caught_a_lie(&self) -> bool {
+        self.lies >= 2 && !self.is_trusting
+    }
+
     /// Packets that had their turn and that no report ever spoke of.
     pub const fn never_reported(&self) -> u64 {
-        self.skipped
+        self.never_reported
     }
 
     /// The number whose lower 16 bits these are: the last at or before the highest sent.
@@ -268,9 +325,14 @@ impl<const N: usize> Departures<N> {
     /// clock: it must have left before.
     #[inline]
     pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
-        let sent = self.slot(seq);
+        let sent = &mut self.sent[seq as usize % N];
+        let at = at.max(self.clock.earliest(sent.at));
         match sent.state {
             State::Arrived { .. } | State::Done => {}
+            State::LeftOut => {
+                sent.state = State::Done;
+                self.refused.never_sent += 1;
+            }
             _ if latest <= sent.at => self.refused.too_early += 1,
             State::Unreported | State::Missing => {
                 sent.state = State::Arrived { at, ecn };
@@ -302,11 +364,12 @@ impl<const N: usize> Departures<N> {
     fn take_turn(&mut self) {
         let (seq, skipped) = (self.turn, self.skipped);
         self.turn = seq + 1;
-        let sent = self.slot(seq);
+        let sent = &mut self.sent[seq as usize % N];
         let state = sent.state;
-        sent.state = State::Done;
+        let follows_hole = core::mem::replace(&mut self.in_hole, state == State::Unreported);
         match state {
             State::Arrived { at, ecn } => {
+                sent.state = State::Done;
                 let number = seq - skipped;
                 self.push(Known {
                     at,
@@ -316,7 +379,19 @@ impl<const N: usize> Departures<N> {
                 });
             }
             State::Missing => sent.state = State::Lost { skipped },
-            State::Unreported | State::Lost { .. } | State::Done => self.skipped += 1,
+            State::Unreported => {
+                sent.state = if follows_hole || self.is_trusting {
+                    self.skipped += 1;
+                    State::Done
+                } else {
+                    State::Lost { skipped }
+                };
+                self.never_reported += 1;
+            }
+            State::LeftOut | State::Lost { .. } | State::Done => {
+                self.in_hole = follows_hole;
+                self.skipped += 1;
+            }
         }
     }
 
@@ -325,13 +400,22 @@ impl<const N: usize> Departures<N> {
         &mut self.sent[seq as usize % N]
     }
 
+    /// When a packet that was sent at that time can have arrived, on the time line of the receiver's clock.
+    pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
+        self.clock.earliest(sent_at)
+    }
+
     pub(super) fn size(&self, seq: u64) -> Bytes {
         Bytes::new(self.sent[seq as usize % N].size.into())
     }
 
     /// Notes that an arrival was reported of a packet that is not remembered.
-    pub(super) const fn refuse_unknown(&mut self) {
-        self.refused.unknown += 1;
+    pub(super) const fn refuse_unknown(&mut self, seq: u64) {
+        if seq >= self.next {
+            self.refused.never_sent += 1;
+        } else {
+            self.refused.unknown += 1;
+        }
     }
 
     /// Waits for packets that were not reported, or goes on without them.
@@ -354,6 +438,20 @@ impl<const N: usize> Departures<N> {
         while self.turn < end {
             self.take_turn();
         }
+    }
+
+    /// Gives their turn to all packets below `end`, for which there is no room. Reports of these are so late
+    /// that their 16 bits may mean other packets, so they prove nothing.
+    #[inline(never)]
+    fn make_room(&mut self, end: u64) {
+        for seq in self.turn..end {
+            let sent = self.slot(seq);
+            if sent.state == State::LeftOut {
+                sent.state = State::Done;
+            }
+        }
+        self.give_up(end);
+        self.reported = self.reported.max(end);
     }
 
     fn push(&mut self, known: Known) {
@@ -392,19 +490,33 @@ impl<const N: usize> Departures<N> {
         any
     }
 
+    /// How long the receiver can have waited since the last packet to arrive: no longer than we did before we
+    /// sent the first that it had not seen, or that one would have come. More would make R too short.
+    pub(super) fn longest_delay(&self) -> Option<Duration> {
+        if self.is_trusting {
+            return None;
+        }
+        let mut unseen = (self.reported..self.next).map(|seq| &self.sent[seq as usize % N]);
+        let next = unseen.find(|sent| sent.state == State::Unreported)?;
+        Some(next.at.saturating_since(self.departed))
+    }
+
     /// What a receiver that knows TFRC would have reported.
     fn feedback(&mut self, now: Instant) -> Feedback {
         let report = self.receiver.report(self.arrived);
         let longest = now
             .saturating_since(self.departed)
             .saturating_sub(self.resolution);
+        let believed = self
+            .longest_delay()
+            .map_or(longest, |delay| longest.min(delay + self.resolution));
         let (delay, receive_rate) = match self.vector {
             Some(vector) => (vector.delay, vector.receive_rate),
             None => (self.clock.age(self.arrived, now), report.receive_rate),
         };
         Feedback {
             sent_at: self.departed,
-            delay: delay.min(longest),
+            delay: delay.min(believed),
             receive_rate,
             loss_event_rate: report.loss_event_rate,
         }

@@ -269,13 +269,122 @@ fn packets_that_no_report_spoke_of_are_neither_received_nor_lost() {
     }
     assert_eq!(departures.never_reported(), 50);
     let counters = departures.counters();
-    assert_eq!((counters.received, counters.lost), (150, 0));
-    assert!(departures.receiver().loss_event_rate().is_zero());
+    assert_eq!((counters.received, counters.lost), (150, 5));
+    assert_eq!(counters.loss_events, 5);
+}
+
+/// A receiver that lies, or does not, about a path that loses nothing; every tenth number is left out.
+fn with_numbers_left_out(is_missing: impl Fn(u64) -> bool) -> Sender {
+    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    for seq in FIRST..FIRST + 200 {
+        if seq % 10 == 0 {
+            departures.handle_left_out(sent_at(seq));
+        } else {
+            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+        }
+        if seq % 7 == 6 {
+            let made_at = sent_at(seq) + ZERO;
+            let header = Header {
+                first: (seq - 6) as u16,
+                made_at,
+                resolution: Duration::ZERO,
+            };
+            let fates = (seq - 6..=seq).map(|seq| {
+                if is_missing(seq) {
+                    Fate::Missing
+                } else {
+                    Fate::Arrived {
+                        at: Some(made_at - SPACING * 2),
+                        ecn: Ecn::NotEct,
+                    }
+                }
+            });
+            departures.handle_report(sent_at(seq) + RTT, &header, fates);
+        }
+    }
+    departures
+}
+
+#[test]
+fn a_number_left_out_and_reported_as_missing_is_no_loss() {
+    let departures = with_numbers_left_out(|seq| seq % 10 == 0);
+    let counters = departures.counters();
+    assert_eq!((counters.lost, departures.never_reported()), (0, 0));
+    assert!(counters.received > 150);
+    assert!(!departures.has_caught_a_lie());
+}
+
+#[test]
+fn a_receiver_that_never_reports_a_loss_is_caught_by_the_second_number_left_out() {
+    let departures = with_numbers_left_out(|_| false);
+    assert!(departures.refused().never_sent >= 2);
+    assert!(departures.has_caught_a_lie());
+}
+
+#[test]
+fn one_report_alone_catches_nobody() {
+    let mut departures = sender(10);
+    let header = Header {
+        first: (FIRST + 9) as u16,
+        made_at: Instant::from_secs(50),
+        resolution: Duration::ZERO,
+    };
+    let arrived = [Fate::Arrived {
+        at: None,
+        ecn: Ecn::NotEct,
+    }; 30];
+    departures.handle_report(Instant::from_secs(2), &header, arrived);
+    assert_eq!(departures.refused().never_sent, 29);
+    assert!(!departures.has_caught_a_lie());
+    departures.handle_report(Instant::from_secs(3), &header, arrived);
+    assert!(departures.has_caught_a_lie());
+}
+
+/// Reports that pass over what was lost, once in five packets: each hole is a loss.
+#[test]
+fn what_a_receiver_passes_over_is_a_loss_event_where_it_is_one() {
+    let honest = with_numbers_left_out(|seq| seq % 10 == 0);
+    let mut departures = sender(200);
+    for seq in (FIRST..FIRST + 195).step_by(15) {
+        let header = Header {
+            first: seq as u16,
+            made_at: sent_at(seq + 15) + ZERO,
+            resolution: Duration::ZERO,
+        };
+        let arrived = Fate::Arrived {
+            at: Some(sent_at(seq + 14) + ZERO),
+            ecn: Ecn::NotEct,
+        };
+        departures.handle_report(sent_at(seq + 15) + RTT, &header, [arrived; 14]);
+    }
+    assert!(departures.counters().loss_events > 5);
+    assert_eq!(honest.counters().loss_events, 0);
+}
+
+#[test]
+fn no_report_makes_the_round_trip_shorter_than_the_first_packet_that_it_had_not_seen_allows() {
+    let mut departures = sender(10);
+    let now = sent_at(FIRST + 4) + RTT;
+    let header = Header {
+        first: FIRST as u16,
+        made_at: Instant::from_secs(50),
+        resolution: Duration::ZERO,
+    };
+    // It says that it has waited 90 ms since packet 4; packet 5 left 10 ms after that.
+    let at = Some(Instant::from_secs(50) - Duration::from_millis(90));
+    let arrived = Fate::Arrived {
+        at,
+        ecn: Ecn::NotEct,
+    };
+    let feedback = departures
+        .handle_report(now, &header, [arrived; 5])
+        .unwrap();
+    assert_eq!(feedback.delay, SPACING);
 }
 
 #[test]
 fn an_arrival_before_the_packet_can_have_come_is_refused() {
-    let mut departures = sender(10);
+    let mut departures = sender(2);
     let header = Header {
         first: FIRST as u16,
         made_at: Instant::from_secs(50),
@@ -293,10 +402,10 @@ fn an_arrival_before_the_packet_can_have_come_is_refused() {
     );
     assert_eq!(departures.refused().too_early, 2);
     let feedback = departures
-        .handle_report(now, &header, [arrived(40)])
+        .handle_report(now, &header, [arrived(40), arrived(40)])
         .unwrap();
     assert_eq!(feedback.delay, Duration::from_millis(40));
-    assert_eq!(feedback.sent_at, sent_at(FIRST));
+    assert_eq!(feedback.sent_at, sent_at(FIRST + 1));
 }
 
 #[test]
@@ -312,7 +421,7 @@ fn a_packet_never_sent_is_refused() {
         ecn: Ecn::NotEct,
     };
     departures.handle_report(Instant::from_secs(2), &header, [arrived; 3]);
-    assert_eq!(departures.refused().unknown, 2);
+    assert_eq!(departures.refused().never_sent, 2);
 }
 
 /// What owns nothing has no state but its own size.

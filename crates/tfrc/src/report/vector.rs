@@ -139,7 +139,7 @@ impl<const N: usize> Departures<N> {
                     self.note_arrived(seq, at, Ecn::NotEct, came);
                 }
                 (true, false) => self.note_missing(seq),
-                (false, true) => self.refuse_unknown(),
+                (false, true) => self.refuse_unknown(seq),
                 (false, false) => {}
             }
         }
@@ -164,6 +164,7 @@ impl<const N: usize> Departures<N> {
             let bytes = (anchor.seq + 1..=highest)
                 .map(|seq| self.size(seq))
                 .sum::<Bytes>();
+            let earliest = self.earliest(sent_at);
             let sending = sent_at.saturating_since(anchor.sent_at);
             anchor.stretch = if receive_rate > Rate::ZERO && !sending.is_zero() {
                 let ratio = bytes / sending / receive_rate;
@@ -174,7 +175,7 @@ impl<const N: usize> Departures<N> {
             self.anchor = Some(Anchor {
                 seq: highest,
                 sent_at,
-                arrived_at: anchor.estimate(sent_at),
+                arrived_at: anchor.estimate(sent_at).max(earliest),
                 ..anchor
             });
         }
