@@ -90,7 +90,7 @@ fn simulator_and_emulator_agree() {
     let simulated = metrics(&out, "agreement");
     let real = metrics(&out, "agreement-real");
     for case in ["full", "lossy", "both"] {
-        let throughput = format!("share_tfrc_{case}_over_fair");
+        let throughput = format!("share_tfrc_over_fair_{case}");
         let (s, r) = (value(&simulated, &throughput), value(&real, &throughput));
         assert!((r / s - 1.0).abs() <= 0.1, "{throughput}: {s} and {r}");
         let cov = format!("cov_1s_tfrc_{case}");

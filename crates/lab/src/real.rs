@@ -102,6 +102,7 @@ impl From<Seen> for Measured {
             arrived: seen.arrived,
             dropped: seen.dropped,
             lost: seen.lost,
+            marked: None,
             carried: seen.carried,
             queue: seen.queue,
         }

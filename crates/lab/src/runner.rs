@@ -335,12 +335,14 @@ impl Plan<'_> {
 
     /// Stands for everything but the commit that a result depends on (FNV-1a, 64 bits).
     fn fingerprint(&self, experiment: &Experiment) -> String {
+        // With the content of the files that it names.
+        let scenario = format!("{:?}", experiment.definition.scenario);
         let settings = experiment
             .settings
             .iter()
             .flat_map(|s| [b"\0", s.as_bytes()]);
         let seeds = self.seeds(experiment).to_le_bytes();
-        let parts = [experiment.text.as_bytes(), &seeds];
+        let parts = [experiment.text.as_bytes(), scenario.as_bytes(), &seeds];
         let bytes = parts.into_iter().chain(settings).flatten();
         let hash = bytes.fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)

@@ -3,7 +3,7 @@
 use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
-use evenkeel_link::{Change, Event, Link, Loss, Random};
+use evenkeel_link::{Change, DeliveryTrace, Event, Link, Loss, Random};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
@@ -252,6 +252,12 @@ impl<A: Agent> Simulation<A> {
     /// Loses the packets of these numbers that arrive at a link, counted from zero from now on.
     pub fn lose_packets(&mut self, link: LinkId, numbers: impl IntoIterator<Item = u64>) {
         self.hops[link.index()].link.lose(self.now, numbers);
+    }
+
+    /// Lets a delivery trace that starts now set the pace of a link.
+    pub fn set_trace(&mut self, link: LinkId, trace: DeliveryTrace) {
+        self.hops[link.index()].link.set_trace(self.now, trace);
+        self.schedule_link(link.0);
     }
 
     /// Changes a link's rate, delay or loss now; when the change says does not matter.

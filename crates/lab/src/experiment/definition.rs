@@ -1,13 +1,14 @@
 //! What an experiment's file says: what is run, what is drawn, what is held to what.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::Deserialize;
 
 use super::place::Place;
 use crate::findings::Findings;
 use crate::nearest::nearest;
-use crate::scenario::Kind;
+use crate::scenario::{Impossible, Kind};
 use crate::units::Time;
 
 /// The papers that experiments are from, and RFC 8867.
@@ -173,9 +174,26 @@ fn wrong(place: Place, what: &str) -> Wrong {
     Wrong { place, what }
 }
 
+impl From<Impossible> for Wrong {
+    fn from(impossible: Impossible) -> Self {
+        Self {
+            what: impossible.to_string(),
+            place: Place {
+                key: impossible.key,
+                inside: impossible.inside,
+            },
+        }
+    }
+}
+
 impl Definition {
-    /// What types alone cannot refuse.
-    pub(super) fn verify(&self) -> Result<(), Wrong> {
+    /// Reads the files that it names, and refuses what types alone cannot.
+    pub(super) fn complete(&mut self, folder: &Path) -> Result<(), Wrong> {
+        self.scenario.load(folder)?;
+        self.verify()
+    }
+
+    fn verify(&self) -> Result<(), Wrong> {
         if !(1..=1_000).contains(&self.seeds) {
             return Err(wrong(Place::of("seeds"), "from 1 to 1000 seeds"));
         }
@@ -191,13 +209,7 @@ impl Definition {
                 wrong(place, what)
             })?;
         }
-        self.scenario.verify().map_err(|impossible| Wrong {
-            what: impossible.to_string(),
-            place: Place {
-                key: impossible.key,
-                inside: impossible.inside,
-            },
-        })
+        Ok(self.scenario.verify()?)
     }
 }
 

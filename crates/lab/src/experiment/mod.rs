@@ -22,6 +22,8 @@ pub struct Experiment {
     pub definition: Definition,
     /// The text of the file.
     pub text: String,
+    /// Where it is, and so are the files that it names.
+    pub folder: PathBuf,
     /// Parameters of the scenario that were changed: `key=value`.
     pub settings: Vec<String>,
 }
@@ -94,12 +96,12 @@ impl Experiment {
     /// The same for the text of such a file.
     pub fn read(file: &Path, text: String, settings: &[String]) -> Result<Self, ExperimentError> {
         let mut definition = Definition::read(file, &text)?;
+        let folder = file.parent().unwrap_or(Path::new(""));
         for count in 1..=settings.len() {
-            definition = Definition::with_settings(&text, &settings[..count]).map_err(|what| {
-                ExperimentError::Setting {
-                    setting: settings[count - 1].clone(),
-                    what,
-                }
+            let changed = Definition::changed(&text, folder, Half::Virtual, &settings[..count]);
+            definition = changed.map_err(|what| ExperimentError::Setting {
+                setting: settings[count - 1].clone(),
+                what,
             })?;
         }
         let id = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -107,6 +109,7 @@ impl Experiment {
             id: id.into_owned(),
             definition,
             text,
+            folder: folder.to_owned(),
             settings: settings.to_vec(),
         })
     }
@@ -118,7 +121,7 @@ impl Experiment {
         if self.definition.real.is_none() {
             return Ok(None);
         }
-        let changed = Definition::changed(&self.text, Half::Real, &self.settings);
+        let changed = Definition::changed(&self.text, &self.folder, Half::Real, &self.settings);
         let mut definition = changed.map_err(|what| ExperimentError::Real {
             id: self.id.clone(),
             what,
@@ -135,6 +138,7 @@ impl Experiment {
             id: format!("{}-real", self.id),
             definition,
             text: self.text.clone(),
+            folder: self.folder.clone(),
             settings: self.settings.clone(),
         }))
     }
@@ -148,12 +152,12 @@ impl Definition {
             key,
             what,
         };
-        let definition: Self = toml::from_str(text).map_err(|error| {
+        let mut definition: Self = toml::from_str(text).map_err(|error| {
             let part = error.span().unwrap_or(0..text.len());
             let at = part.start.min(text.len());
             wrong(at, place::key_of(text, &part), one_line(error.message()))
         })?;
-        match definition.verify() {
+        match definition.complete(file.parent().unwrap_or(Path::new(""))) {
             Ok(()) => Ok(definition),
             Err(Wrong { place, what }) => {
                 Err(wrong(place.find(text), Some(place.key.to_owned()), what))
@@ -161,11 +165,7 @@ impl Definition {
         }
     }
 
-    fn with_settings(text: &str, settings: &[String]) -> Result<Self, String> {
-        Self::changed(text, Half::Virtual, settings)
-    }
-
-    fn changed(text: &str, half: Half, settings: &[String]) -> Result<Self, String> {
+    fn changed(text: &str, folder: &Path, half: Half, settings: &[String]) -> Result<Self, String> {
         let told = |error: &toml::de::Error| one_line(error.message());
         let mut root: toml::Table = toml::from_str(text).map_err(|error| told(&error))?;
         if half == Half::Real {
@@ -175,8 +175,8 @@ impl Definition {
         for setting in settings {
             change(&mut root, setting)?;
         }
-        let definition: Self = root.try_into().map_err(|error| told(&error))?;
-        definition.verify().map_err(|wrong| wrong.what)?;
+        let mut definition: Self = root.try_into().map_err(|error| told(&error))?;
+        definition.complete(folder).map_err(|wrong| wrong.what)?;
         Ok(definition)
     }
 }

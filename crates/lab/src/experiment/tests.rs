@@ -175,6 +175,7 @@ fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
             id: "e".into(),
             definition: Definition::read(Path::new("e.toml"), &text).unwrap(),
             text,
+            folder: PathBuf::new(),
             settings: Vec::new(),
         }
     };
@@ -200,7 +201,9 @@ fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
 
 #[test]
 fn settings_change_parameters_and_their_errors_name_them() {
-    let set = |setting: &str| Definition::with_settings(SOUND, &[setting.to_owned()]);
+    let set = |setting: &str| {
+        Definition::changed(SOUND, Path::new(""), Half::Virtual, &[setting.to_owned()])
+    };
     assert!(set("rtt=200ms").is_ok());
     assert!(set("lost_one_in=50").is_ok());
     assert!(set("rtt=0s").unwrap_err().contains("above 0"));

@@ -34,6 +34,9 @@ pub use throughput::{Throughput, drop_rate, utilisation};
 
 use tfrc::time::Duration;
 
+/// What flows are recorded in: the timescales of the papers are multiples of it.
+pub(crate) const BIN: Duration = Duration::from_millis(50);
+
 /// The timescales of smoothness and equivalence unless others are given (`thesis` §5.2.6).
 pub const TIMESCALES: [Duration; 10] = [
     Duration::from_millis(200),

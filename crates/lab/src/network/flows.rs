@@ -30,6 +30,9 @@ pub struct Tcp {
     /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
+    /// Says that its packets may be marked, and heeds marks (RFC 3168).
+    #[serde(default)]
+    pub ecn: bool,
     /// On the test bed: the kernel's congestion control, if not that of the variant.
     #[serde(default)]
     pub kernel: Option<Kernel>,
@@ -57,6 +60,7 @@ impl Default for Tcp {
             delayed_ack: false,
             whole_windows: false,
             initial_window: None,
+            ecn: false,
             kernel: None,
         }
     }
@@ -80,6 +84,8 @@ pub enum TcpVariant {
 
 /// Headers of a TCP packet.
 pub(super) const TCP_HEADER: Bytes = Bytes::new(40);
+/// What UDP over IP can carry, roughly.
+pub(crate) const MOST_PACKET: Bytes = Bytes::new(65_000);
 /// The longest that a delayed acknowledgement waits.
 const ACK_DELAY: Duration = Duration::from_millis(100);
 
@@ -108,6 +114,7 @@ impl Tcp {
             clock_granularity: self.clock.0,
             delayed_ack: self.delayed_ack.then_some(ACK_DELAY),
             whole_windows: self.whole_windows,
+            ecn: self.ecn,
             initial_window: self
                 .initial_window
                 .map_or(InitialWindow::Rfc3390, InitialWindow::Packets),
@@ -133,7 +140,7 @@ impl Stacks {
             "initial_window",
             "at least 1 packet",
         )?;
-        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= Bytes::new(65_000);
+        let room = self.packet.0 > TCP_HEADER && self.packet.0 <= MOST_PACKET;
         require(room, "packet", "from 41B to 65kB")
     }
 }

@@ -82,7 +82,7 @@ impl Protocol {
                     stop: Some(stop),
                     packet_size: packet,
                     tfrc: stacks.tfrc.sender(),
-                    ..TfrcConfig::default()
+                    ecn: stacks.tfrc.ecn,
                 };
                 let estimator = stacks.tfrc.receiver();
                 if stacks.tfrc.session || feedback != Feedback::Tfrc {
@@ -153,6 +153,8 @@ pub struct Tfrc {
     pub rtt_weight: f64,
     /// Waits for packets that are merely late before it calls them lost, as sessions do unless told.
     pub reordering: bool,
+    /// Says that its packets may be marked, and counts a mark as a loss (RFC 5348 §3).
+    pub ecn: bool,
     /// Whole sessions that exchange RTP and RTCP, byte by byte, in place of the same senders and receivers
     /// without the bytes. Reports of another kind than TFRC's need them in any case.
     pub session: bool,
@@ -166,6 +168,7 @@ impl Default for Tfrc {
             spacing: standard.oscillation_reduction,
             rtt_weight: standard.rtt_weight,
             reordering: ReceiverConfig::default().reordering,
+            ecn: false,
             session: false,
         }
     }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
 use crate::findings::Sample;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
@@ -47,8 +47,8 @@ impl Scenario for Controllers {
         protocols.into_iter().try_for_each(Protocol::verify)?;
         let pairs = (1..=1_000).contains(&self.pairs);
         require(pairs, "pairs", "from 1 to 1000")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")?;
+        require_window("measured", self.measured)?;
+        require_recordable("measured", self.measured, 2 * self.pairs)?;
         self.flows.verify()
     }
 

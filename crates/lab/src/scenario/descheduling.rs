@@ -7,7 +7,7 @@ use tfrc::Standard;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_round_trips, require_window};
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup};
 use crate::metrics::mean;
@@ -65,7 +65,7 @@ type Rates = Vec<(f64, f64)>;
 
 impl Scenario for Descheduling {
     fn verify(&self) -> Result<(), Impossible> {
-        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
+        require_round_trips("measured", self.measured[1], self.rtt)?;
         require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
         let ours = self.receiver.iter().any(|kind| kind.name == "ours");
         require(
@@ -73,8 +73,7 @@ impl Scenario for Descheduling {
             "receiver",
             "one or more, of which one has the name \"ours\"",
         )?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")?;
+        require_window("measured", self.measured)?;
         let apart = self.every[0] <= self.every[1] && self.every[0] >= self.consequence;
         require(apart, "every", "[least, most], not less than consequence")?;
         let some = !self.consequence.0.is_zero();

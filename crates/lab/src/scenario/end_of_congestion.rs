@@ -5,7 +5,7 @@ use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::reader::Times;
@@ -40,7 +40,7 @@ const GROWN: f64 = 1.002;
 
 impl Scenario for EndOfCongestion {
     fn verify(&self) -> Result<(), Impossible> {
-        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
+        require_round_trips("until", self.until, self.rtt)?;
         require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
         require(self.until > self.ends_at, "until", "after ends_at")
     }

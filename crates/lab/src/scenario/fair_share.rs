@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Throughput, cov, drop_rate, mean, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
@@ -47,8 +47,9 @@ impl Scenario for FairShare {
         let sound = |pairs: &usize| (1..=5_000).contains(pairs);
         let pairs = !self.pairs.is_empty() && self.pairs.iter().all(sound);
         require(pairs, "pairs", "one or more numbers from 1 to 5000")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")?;
+        require_window("measured", self.measured)?;
+        let most = self.pairs.iter().max().copied().unwrap_or_default();
+        require_recordable("measured", self.measured, 2 * most)?;
         self.flows.verify()
     }
 

@@ -14,6 +14,7 @@ mod on_off;
 mod oscillation;
 mod persistent_congestion;
 mod queue_dynamics;
+mod require;
 mod rmcat;
 mod smoothness;
 mod stepped_loss;
@@ -21,12 +22,19 @@ mod timeline;
 mod video_on_demand;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
 use crate::findings::{Findings, Sample};
 use crate::real::Real;
+
+pub use require::Impossible;
+pub(crate) use require::{
+    impossible, require, require_bins, require_jitter, require_recordable, require_round_trips,
+    require_window,
+};
 
 /// A kind of scenario with its parameters: the table `[scenario.KIND]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -108,49 +116,6 @@ impl fmt::Display for RunError {
     }
 }
 
-/// A parameter that types allow and sense does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Impossible {
-    /// The parameter.
-    pub key: &'static str,
-    /// What would be right.
-    pub wanted: &'static str,
-    /// The list that it is in, and which element of that from 0.
-    pub inside: Option<(&'static str, usize)>,
-}
-
-impl Impossible {
-    /// The parameter is one of this element of a list.
-    pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
-        self.inside = Some((list, index));
-        self
-    }
-}
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}", self.key, self.wanted)
-    }
-}
-
-/// Refuses unless `sound`.
-pub(crate) fn require(
-    sound: bool,
-    key: &'static str,
-    wanted: &'static str,
-) -> Result<(), Impossible> {
-    if sound {
-        Ok(())
-    } else {
-        let inside = None;
-        Err(Impossible {
-            key,
-            wanted,
-            inside,
-        })
-    }
-}
-
 /// What every kind can do.
 pub trait Scenario {
     /// Refuses parameters that no run could have.
@@ -199,6 +164,14 @@ impl Kind {
             Self::Rmcat(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
+        }
+    }
+
+    /// Reads the files that it names, from this folder on.
+    pub(crate) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        match self {
+            Self::Timeline(timeline) => timeline.load(folder),
+            _ => Ok(()),
         }
     }
 

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
+};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, drop_rate, equivalence_ratio, friendliness, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run, Udp};
@@ -42,11 +44,10 @@ impl Scenario for OnOff {
         self.source.verify()?;
         let some = !self.sources.is_empty() && self.sources.iter().all(|n| *n <= 10_000);
         require(some, "sources", "one or more numbers up to 10000")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")?;
-        let fits = |time: &Time| time.0.as_millis() > 0 && time.0.as_millis().is_multiple_of(50);
-        let scales = !self.timescales.is_empty() && self.timescales.iter().all(fits);
-        require(scales, "timescales", "one or more multiples of 50ms")?;
+        require_window("measured", self.measured)?;
+        require(!self.timescales.is_empty(), "timescales", "one or more")?;
+        require_bins("timescales", &self.timescales)?;
+        require_recordable("measured", self.measured, MONITORED.len())?;
         self.flows.verify()
     }
 

@@ -4,7 +4,9 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
+};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, utilisation};
 use crate::network::{
@@ -46,11 +48,10 @@ impl Scenario for Oscillation {
         let some = !self.buffers.is_empty() && self.buffers.iter().all(|packets| *packets > 0);
         require(some, "buffers", "one or more numbers of at least 1")?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")?;
-        let fits = |time: Time| time.0.as_millis() > 0 && time.0.as_millis().is_multiple_of(50);
-        let scales = fits(self.timescale) && fits(self.drawn);
-        require(scales, "timescale", "a multiple of 50ms, as drawn must be")
+        require_window("measured", self.measured)?;
+        require_recordable("measured", self.measured, 1)?;
+        require_bins("timescale", [&self.timescale])?;
+        require_bins("drawn", [&self.drawn])
     }
 
     fn cells(&self) -> usize {

@@ -5,7 +5,10 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_jitter, require_recordable,
+    require_window,
+};
 use crate::findings::Sample;
 use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
 use crate::network::{
@@ -72,10 +75,14 @@ impl Scenario for QueueDynamics {
         let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
         require(rtt, "rtt", "[least, most], above 0")?;
         self.stacks().verify()?;
-        let jitter = (0.0..=100.0).contains(&self.jitter);
-        require(jitter, "jitter", "from 0 to 100 packet times")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")
+        require_jitter(self.jitter)?;
+        require_window("measured", self.measured)?;
+        for (index, case) in self.case.iter().enumerate() {
+            // With the short flows of both ways.
+            let sound = require_recordable("measured", self.measured, case.flows + 2);
+            sound.map_err(|wrong| wrong.inside("case", index))?;
+        }
+        Ok(())
     }
 
     fn cells(&self) -> usize {
@@ -113,7 +120,7 @@ impl Scenario for QueueDynamics {
             ("drop_rate", drop_rate(measured.dropped, measured.arrived)),
             ("queue_mean_pkts", mean(&values)),
             (
-                "queue_amplitude_pkts",
+                "queue_amplitude",
                 quantile(&values, 0.95) - quantile(&values, 0.05),
             ),
             ("queue_cov", cov(&values)),

@@ -4,7 +4,9 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
+};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
@@ -48,14 +50,10 @@ impl Scenario for Smoothness {
         }
         let pairs = (2..=5_000).contains(&self.pairs) && self.pairs.is_multiple_of(2);
         require(pairs, "pairs", "even, from 2 to 5000")?;
-        require(
-            self.measured[0] < self.measured[1],
-            "measured",
-            "[from, to]",
-        )?;
-        let fits = |time: &Time| time.0.as_millis() > 0 && time.0.as_millis().is_multiple_of(50);
-        let scales = self.timescales.iter().all(fits) && fits(&self.drawn);
-        require(scales, "timescales", "multiples of 50ms")?;
+        require_window("measured", self.measured)?;
+        require_recordable("measured", self.measured, 2 * self.pairs)?;
+        require_bins("timescales", &self.timescales)?;
+        require_bins("drawn", [&self.drawn])?;
         require(
             self.drawn_flows <= self.pairs,
             "drawn_flows",

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{cov, mean};
@@ -42,10 +42,11 @@ const NAIVE: usize = 8;
 
 impl Scenario for SteppedLoss {
     fn verify(&self) -> Result<(), Impossible> {
-        require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         let ordered = self.phases.windows(2).all(|w| w[0].until < w[1].until);
         require(ordered, "phases", "in the order of their ends")?;
         require(self.phases.len() >= 2, "phases", "two or more")?;
+        let end = self.phases[self.phases.len() - 1].until;
+        require_round_trips("phases", end, self.rtt)?;
         let lossy = self.phases.iter().all(|phase| phase.lost_one_in >= 4);
         require(lossy, "lost_one_in", "at least 4")
     }

@@ -114,6 +114,13 @@ impl Case {
             capacity.verify()?;
         }
         require(!self.flow.is_empty(), "flow", "one or more")?;
+        let bits = |capacity: &Capacity| capacity.bits(0.0, self.length().as_secs_f64());
+        let few = self.bottleneck.iter().all(|c| bits(c) <= MOST_BITS);
+        require(
+            few,
+            "bottleneck",
+            "10 Gbit over the run at most: slower, or every stop earlier",
+        )?;
         let hops = self.bottleneck.len();
         self.flow.iter().try_for_each(|flow| flow.verify(hops))
     }
@@ -139,6 +146,8 @@ impl Case {
     }
 }
 
+/// What a bottleneck may carry in a run, as every packet's delay is kept: some millions.
+const MOST_BITS: f64 = 10e9;
 /// Between two looks at the queues.
 const LOOK: Duration = Duration::from_millis(50);
 /// Above the streams of the links.

@@ -7,10 +7,10 @@ mod record;
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use super::{Impossible, Job, RunError, Scenario, require, require_jitter, require_window};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{PacketLog, mean};
-use crate::network::{Tcp, TcpVariant};
+use crate::network::{MOST_PACKET, Tcp, TcpVariant};
 use crate::units::{BitRate, Size, Time};
 use record::Record;
 
@@ -118,13 +118,10 @@ impl Scenario for VideoOnDemand {
         )?;
         require(some(&self.tcps, 0), "tcps", "one or more from 0 to 1000")?;
         require(self.receive_window > 0, "receive_window", "at least 1")?;
-        let size = tfrc::units::Bytes::new;
-        let packet = (size(1_344)..=size(65_000)).contains(&self.packet.0);
+        let packet = (tfrc::units::Bytes::new(1_344)..=MOST_PACKET).contains(&self.packet.0);
         require(packet, "packet", "from 1344B to 65kB")?;
-        let jitter = (0.0..=100.0).contains(&self.jitter);
-        require(jitter, "jitter", "from 0 to 100 packet times")?;
-        let ordered = self.measured[0] < self.measured[1];
-        require(ordered, "measured", "[from, to]")
+        require_jitter(self.jitter)?;
+        require_window("measured", self.measured)
     }
 
     fn cells(&self) -> usize {

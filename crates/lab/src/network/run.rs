@@ -1,0 +1,303 @@
+//! One simulation of a bottleneck with flows: built, let run, and measured.
+
+use evenkeel_link::{Change, LinkConfig, Random};
+use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
+
+use super::record::{Measured, Record};
+use super::{Bottleneck, Member, Stacks, Udp};
+use crate::metrics::BIN;
+use crate::scenario::{Job, RunError};
+
+/// One simulation: a dumbbell with flows, and what was seen of it.
+pub(crate) struct Run {
+    sim: Simulation<Traffic>,
+    bottleneck: LinkId,
+    /// The bottleneck alone, each way.
+    crossing: [Path; 2],
+    record: Record,
+}
+
+/// Between two looks at whether the run is still wanted.
+const SLICE: Duration = Duration::from_secs(1);
+/// Above the streams that round trips and starts are drawn from.
+const WEB_STREAMS: u64 = 1 << 32;
+
+impl Run {
+    /// A bottleneck with these flows. What happens in `[from, to)` is measured.
+    pub(crate) fn new(
+        bottleneck: &Bottleneck,
+        stacks: &Stacks,
+        members: &[Member],
+        [from, to]: [Instant; 2],
+        seed: u64,
+    ) -> Result<Self, RunError> {
+        // A quarter of the least round trip each way on the shared link, the rest before and after it.
+        let least = members.iter().map(|member| member.rtt).min();
+        let shared = least.unwrap_or(Duration::ZERO) / 4;
+        let mut forward = link(bottleneck.rate, shared);
+        bottleneck.apply(&mut forward);
+        let accesses = members.iter().map(|member| {
+            let each = (member.rtt - 2 * shared) / 4;
+            let plain = link(bottleneck.access_rate(), each);
+            let late = LinkConfig {
+                jitter: bottleneck.sending_jitter(stacks.packet.0),
+                ..plain
+            };
+            Access {
+                sender: [late, plain],
+                receiver: [plain; 2],
+            }
+        });
+        let shape = Shape::dumbbell([forward, link(bottleneck.rate, shared)], accesses)
+            .map_err(|error| broken(&error))?;
+        let mut sim = Simulation::new(&shape.topology, seed);
+        for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
+            let random = Random::new(seed, WEB_STREAMS + index as u64);
+            let [sender, receiver] = member.ends(stacks, random)?;
+            let (there, back) = if member.reverse {
+                (&place.reverse, &place.forward)
+            } else {
+                (&place.forward, &place.reverse)
+            };
+            sim.add_flow(there, back, sender, receiver);
+        }
+        let [there, back] = shape.bottlenecks[0];
+        if let Some(trace) = &bottleneck.trace {
+            sim.set_trace(there, trace.clone());
+        }
+        sim.lose_packets(there, bottleneck.impairments.script().iter().copied());
+        let crossing = [there, back].map(|link| shape.topology.path(&[link]));
+        let bottleneck = there;
+        let [there, back] = crossing.map(|path| path.map_err(|error| broken(&error)));
+        Ok(Self {
+            sim,
+            bottleneck,
+            crossing: [there?, back?],
+            record: Record::new(members.len(), [from, to]),
+        })
+    }
+
+    /// Adds background traffic that crosses the bottleneck and nothing else, for ever from `start` on.
+    /// What comes of it is not recorded: that would take more memory than the flows that matter.
+    pub(crate) fn add_background(
+        &mut self,
+        udp: Udp,
+        start: Instant,
+        random: Random,
+    ) -> Result<(), RunError> {
+        let [source, sink] = udp.ends([start, Instant::MAX], random)?;
+        let [there, back] = &self.crossing;
+        self.sim.add_flow(there, back, source, sink);
+        Ok(())
+    }
+
+    /// Runs it until then and gives its bottleneck another rate.
+    pub(crate) fn change_rate(
+        &mut self,
+        at: Instant,
+        rate: Rate,
+        job: Job<'_>,
+    ) -> Result<(), RunError> {
+        advance(&mut self.sim, at, job, &mut self.record)?;
+        let change = Change {
+            at: at - Instant::ZERO,
+            rate: Some(rate),
+            delay: None,
+            loss: None,
+        };
+        self.sim.change_link(self.bottleneck, &change);
+        Ok(())
+    }
+
+    /// Runs it to its end, while `observer` looks on from its beginning.
+    pub(crate) fn watch(
+        mut self,
+        to: Instant,
+        job: Job<'_>,
+        observer: &mut impl Observer<Traffic>,
+    ) -> Result<(), RunError> {
+        advance(&mut self.sim, to, job, observer)
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn measure(
+        mut self,
+        [from, to]: [Instant; 2],
+        job: Job<'_>,
+    ) -> Result<Measured, RunError> {
+        advance(&mut self.sim, from, job, &mut self.record)?;
+        self.record.first.gaps.clear();
+        let before = self.sim.link(self.bottleneck).counters();
+        let mut queue = Vec::new();
+        while self.sim.now() < to {
+            let next = to.min(self.sim.now() + BIN);
+            advance(&mut self.sim, next, job, &mut self.record)?;
+            let waiting = self.sim.link(self.bottleneck).queue_bytes();
+            queue.push((next.as_secs_f64(), waiting.get()));
+        }
+        let after = self.sim.link(self.bottleneck).counters();
+        Ok(Measured {
+            sent: self.record.sent,
+            received: self.record.received,
+            first: self.record.first,
+            arrived: after.received.packets - before.received.packets,
+            dropped: after.dropped.packets - before.dropped.packets,
+            lost: after.lost.packets - before.lost.packets,
+            marked: Some(after.marked.packets - before.marked.packets),
+            carried: after.delivered.bytes - before.delivered.bytes,
+            queue,
+        })
+    }
+}
+
+pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
+    RunError::Failed(error.to_string())
+}
+
+/// Lets time pass, as long as the run is wanted.
+pub(crate) fn advance(
+    sim: &mut Simulation<Traffic>,
+    to: Instant,
+    job: Job<'_>,
+    observer: &mut impl Observer<Traffic>,
+) -> Result<(), RunError> {
+    while sim.now() < to {
+        job.go_on()?;
+        let what = match sim.run_observed(to.min(sim.now() + SLICE), observer) {
+            Outcome::Reached => continue,
+            Outcome::NothingLeft { at } => {
+                format!("nothing is left that could happen at {at} s, before {to} s")
+            }
+            Outcome::TimeStandsStill { at, flow } => {
+                format!("time stands still at {at} s: flow {}", flow.index())
+            }
+        };
+        return Err(RunError::Failed(what));
+    }
+    Ok(())
+}
+
+/// A link whose queue holds whatever comes.
+pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
+    LinkConfig {
+        rate,
+        delay,
+        ..LinkConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{Throughput, utilisation};
+    use crate::network::{Feedback, Impairments, Protocol, Queue, Speaks, Tcp, Tfrc};
+    use crate::units::Size;
+    use std::sync::atomic::AtomicBool;
+    use tfrc::units::Bytes;
+
+    fn secs(secs: u64) -> Instant {
+        Instant::from_secs(secs)
+    }
+
+    fn long(protocol: Protocol) -> Speaks {
+        Speaks::Long(protocol, Feedback::default())
+    }
+
+    fn measure(speaks: [Speaks; 2], reverse: bool, jitter: f64) -> Measured {
+        measure_with(speaks, reverse, jitter, Tfrc::default())
+    }
+
+    fn measure_with(speaks: [Speaks; 2], reverse: bool, jitter: f64, tfrc: Tfrc) -> Measured {
+        let bottleneck = Bottleneck {
+            rate: Rate::from_bits_per_sec(2e6),
+            trace: None,
+            queue: Queue::DropTail { packets: 20 },
+            impairments: Impairments::default(),
+            jitter,
+        };
+        let members = speaks.map(|speaks| Member {
+            speaks,
+            reverse,
+            rtt: Duration::from_millis(40),
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+        });
+        let window = [secs(5), secs(15)];
+        let stacks = Stacks {
+            packet: Size(Bytes::new(1_000)),
+            tcp: Tcp::default(),
+            tfrc,
+        };
+        let run = Run::new(&bottleneck, &stacks, &members, window, 1).unwrap();
+        let stop = AtomicBool::new(false);
+        let job = Job {
+            cell: 0,
+            seed: 1,
+            stop: &stop,
+        };
+        run.measure(window, job).unwrap()
+    }
+
+    #[test]
+    fn two_flows_fill_the_bottleneck_and_no_more() {
+        let measured = measure([Protocol::Tcp, Protocol::Tfrc].map(long), false, 1.0);
+        let rate = Rate::from_bits_per_sec(2e6);
+        let used = utilisation(measured.carried, rate, Duration::from_secs(10));
+        assert!((0.9..=1.001).contains(&used), "{used}");
+        let received: Bytes = measured.received.iter().map(Throughput::total).sum();
+        // What is on its way when measuring begins and ends.
+        let apart = received.as_f64() / measured.carried.as_f64();
+        assert!((apart - 1.0).abs() < 0.02, "{apart}");
+        assert!(measured.queue.iter().all(|(_, bytes)| *bytes <= 20_000));
+        assert_eq!(measured.queue.len(), 200);
+    }
+
+    #[test]
+    fn whole_sessions_give_what_their_senders_and_receivers_do_without_the_bytes() {
+        let tfrc = |session| Tfrc {
+            session,
+            ..Tfrc::default()
+        };
+        let run = |session| {
+            let speaks = [Protocol::Tfrc, Protocol::Tcp].map(long);
+            let measured = measure_with(speaks, false, 0.0, tfrc(session));
+            let rates = |flows: &[Throughput]| -> Vec<Vec<f64>> {
+                flows.iter().map(|flow| flow.rates(BIN)).collect()
+            };
+            let counts = (measured.arrived, measured.dropped, measured.carried);
+            (rates(&measured.sent), rates(&measured.received), counts)
+        };
+        let (with, without) = (run(true), run(false));
+        assert!(with.2.1 > 0, "nothing dropped, so nothing shown");
+        assert_eq!(with, without);
+    }
+
+    #[test]
+    fn data_against_the_others_leaves_acknowledgements_on_the_bottleneck() {
+        let measured = measure([long(Protocol::Tcp); 2], true, 0.0);
+        let packets = measured
+            .received
+            .iter()
+            .map(|flow| flow.total().get())
+            .sum::<u64>()
+            / 1_000;
+        assert!(packets > 2_000, "{packets}");
+        // One acknowledgement of 40 bytes a packet.
+        assert!(
+            measured.carried.get() < 50 * packets,
+            "{}",
+            measured.carried
+        );
+    }
+
+    #[test]
+    fn short_connections_bring_the_load_that_is_asked_for() {
+        let half = Speaks::Web(Rate::from_bits_per_sec(0.5e6));
+        let measured = measure([half, half], false, 0.0);
+        let load = measured.carried.as_f64() * 8.0 / 10.0 / 1e6;
+        // Some 120 connections of 10.5 packets; three standard deviations are a sixth.
+        assert!((0.8..1.2).contains(&load), "{load} Mb/s");
+    }
+}

@@ -1,0 +1,184 @@
+//! What is told of the first flow: when it settles, its extremes, what its reports say, and how its
+//! packets are spaced.
+
+use super::{Case, Timeline};
+use crate::findings::Sample;
+use crate::metrics::{Throughput, cov, mean, quantile};
+use crate::units::Time;
+
+impl Timeline {
+    /// How long after the change the flow first keeps its share; the rest of the run if it never does.
+    pub(super) fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
+        let Some(settle) = self.settle else { return };
+        let fair = settle.to.map_or(fair, |rate| rate.0.bytes_per_sec());
+        let rates = flow.rates(settle.over.0).into_iter();
+        let times = flow.times(settle.over.0).into_iter();
+        let mut later = times.zip(rates).filter(|(t, _)| *t >= settle.after.secs());
+        let settled = later.find(|(_, rate)| (settle.low..=settle.high).contains(&(rate / fair)));
+        // Not in the run: at least as long as that still took.
+        let end = settled.map_or(self.shown[1].secs(), |(t, _)| t);
+        let seconds = end - settle.after.secs();
+        sample.metric(format!("settles_s_{}", case.name), seconds);
+    }
+
+    /// How many packets leave in the busiest interval of the time that is measured.
+    pub(super) fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
+        let Some(over) = self.peak_over else { return };
+        let rates = self.within(sent, over.0).into_iter();
+        let packets = over.secs() / self.packet.0.get() as f64;
+        let most = rates.fold(f64::NAN, f64::max) * packets;
+        sample.metric(format!("peak_pkts_{}", case.name), most);
+    }
+
+    /// The rate of the idlest interval of the time that is measured; and how far it falls, once it has
+    /// been highest, below the mean from then on.
+    pub(super) fn floor(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
+        let Some(over) = self.floor_over else { return };
+        let rates = self.within(sent, over.0);
+        let lowest = |rates: &[f64]| rates.iter().copied().fold(f64::NAN, f64::min);
+        let kilobits = lowest(&rates) * 8.0 / 1e3;
+        sample.metric(format!("rate_floor_kbps_{}", case.name), kilobits);
+        let highest = rates.iter().copied().fold(f64::NAN, f64::max);
+        let peak = rates.iter().position(|rate| *rate == highest);
+        let after = &rates[peak.unwrap_or_default()..];
+        let dip = 100.0 * (1.0 - lowest(after) / mean(after));
+        sample.metric(format!("rate_dip_pct_{}", case.name), dip);
+    }
+
+    /// p while it is measured, and in the second half of the time that is shown before.
+    pub(super) fn loss_event_rate(&self, sample: &mut Sample, case: &Case, rates: &[(f64, f64)]) {
+        let name = &case.name;
+        let [from, to] = self.measured.map(Time::secs);
+        let half = from.midpoint(self.shown[0].secs());
+        for (when, from, to) in [("", from, to), ("before_", half, from)] {
+            let inside = rates.iter().filter(|(t, _)| (from..to).contains(t));
+            let values: Vec<f64> = inside.map(|(_, p)| *p).collect();
+            sample.metric(format!("p_mean_{when}{name}"), mean(&values));
+            sample.metric(format!("p_cov_{when}{name}"), cov(&values));
+        }
+        sample.curve("p", name.as_str(), rates.iter().copied());
+    }
+}
+
+/// Gaps below this are packets back to back.
+const BACK_TO_BACK: f64 = 50e-6;
+/// Gaps as near as this to a whole millisecond are thought to come from a timer of that tick: of
+/// evenly distributed ones a tenth.
+const NEAR: f64 = 50e-6;
+/// Steps of their distribution, and how long each is.
+const GAP_STEPS: u32 = 200;
+const GAP_STEP: f64 = 0.5e-3;
+
+pub(super) fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
+    let name = &case.name;
+    let share = |fits: &dyn Fn(f64) -> bool| {
+        let fitting = gaps.iter().filter(|gap| fits(**gap)).count();
+        100.0 * fitting as f64 / gaps.len() as f64
+    };
+    let from_whole = |gap: f64| (gap * 1e3 - (gap * 1e3).round()).abs() / 1e3;
+    for (metric, value) in [
+        ("ipi_back_to_back_pct", share(&|gap| gap < BACK_TO_BACK)),
+        ("ipi_whole_ms_pct", share(&|gap| from_whole(gap) < NEAR)),
+        ("ipi_p50_us", quantile(gaps, 0.5) * 1e6),
+        ("ipi_p99_us", quantile(gaps, 0.99) * 1e6),
+    ] {
+        sample.metric(format!("{metric}_{name}"), value);
+    }
+    let steps = (0..=GAP_STEPS).map(|i| f64::from(i) * GAP_STEP);
+    let points: Vec<(f64, f64)> = steps
+        .map(|x| (x * 1e3, share(&|gap| gap <= x) / 100.0))
+        .collect();
+    sample.curve("gaps", name.as_str(), points);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{halved_at, scenario};
+    use super::*;
+    use crate::findings::Findings;
+
+    fn settles(flow: &Throughput) -> f64 {
+        let scenario = scenario();
+        let mut sample = Sample::default();
+        scenario.settling(&mut sample, &scenario.case[0], flow, 1_000.0);
+        Findings::join(&[vec![sample]]).value("settles_s_a")
+    }
+
+    #[test]
+    fn a_flow_settles_in_the_middle_of_the_first_interval_with_its_share() {
+        assert_eq!(settles(&halved_at(14)), 5.0);
+        // Too early is not after the change.
+        assert_eq!(settles(&halved_at(3)), 1.0);
+    }
+
+    #[test]
+    fn a_flow_that_never_settles_takes_the_rest_of_the_run() {
+        assert_eq!(settles(&halved_at(30)), 10.0);
+    }
+
+    #[test]
+    fn the_peak_is_of_the_busiest_interval_that_is_measured() {
+        let mut scenario = scenario();
+        scenario.peak_over = Some(toml::Value::from("1s").try_into().unwrap());
+        let mut sample = Sample::default();
+        // Two packets a second up to 14 s, of which 10 s on count, and one from then on.
+        scenario.peak(&mut sample, &scenario.case[0], &halved_at(14));
+        scenario.peak(&mut sample, &scenario.case[1], &halved_at(9));
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("peak_pkts_a"), 2.0);
+        assert_eq!(findings.value("peak_pkts_b"), 1.0);
+    }
+
+    #[test]
+    fn the_floor_is_of_the_idlest_interval_that_is_measured_and_the_dip_of_what_follows_the_peak() {
+        let mut scenario = scenario();
+        scenario.floor_over = Some(toml::Value::from("1s").try_into().unwrap());
+        let mut sample = Sample::default();
+        scenario.floor(&mut sample, &scenario.case[0], &halved_at(14));
+        scenario.floor(&mut sample, &scenario.case[1], &halved_at(30));
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("rate_floor_kbps_a"), 8.0);
+        assert_eq!(findings.value("rate_floor_kbps_b"), 16.0);
+        // Four seconds of 2000 bytes and six of 1000: 1400 on average.
+        let dip = findings.value("rate_dip_pct_a");
+        assert!(
+            (dip - 100.0 * (1.0 - 1_000.0 / 1_400.0)).abs() < 1e-9,
+            "{dip}"
+        );
+        assert_eq!(findings.value("rate_dip_pct_b"), 0.0);
+    }
+
+    #[test]
+    fn p_is_told_of_the_time_that_is_measured_and_of_the_half_before() {
+        let scenario = scenario();
+        let mut sample = Sample::default();
+        let rates = [
+            (4.0, 0.9),
+            (6.0, 0.01),
+            (8.0, 0.03),
+            (11.0, 0.1),
+            (12.0, 0.1),
+        ];
+        scenario.loss_event_rate(&mut sample, &scenario.case[0], &rates);
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("p_mean_before_a"), 0.02);
+        assert_eq!(findings.value("p_cov_before_a"), 0.5);
+        assert_eq!(findings.value("p_mean_a"), 0.1);
+        assert_eq!(findings.value("p_cov_a"), 0.0);
+    }
+
+    #[test]
+    fn gaps_of_whole_milliseconds_and_none_at_all_are_told_apart() {
+        let mut sample = Sample::default();
+        let scenario = scenario();
+        gaps(
+            &mut sample,
+            &scenario.case[0],
+            &[0.0, 1e-3, 2.01e-3, 2.5e-3],
+        );
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("ipi_back_to_back_pct_a"), 25.0);
+        assert_eq!(findings.value("ipi_whole_ms_pct_a"), 75.0);
+        assert_eq!(findings.value("ipi_p99_us_a"), 2_500.0);
+    }
+}

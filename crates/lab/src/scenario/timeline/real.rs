@@ -1,0 +1,56 @@
+//! A timeline on a test bed.
+
+use evenkeel_link::LinkConfig;
+use tfrc::time::{Duration, Instant};
+
+use super::Timeline;
+use crate::findings::Sample;
+use crate::metrics::BIN;
+use crate::network::{Protocol, Speaks};
+use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
+use crate::scenario::Job;
+
+impl Real for Timeline {
+    fn takes(&self, _: usize) -> Duration {
+        self.shown[1].0
+    }
+
+    fn setup(&self, job: Job<'_>) -> Setup {
+        let case = &self.case[job.cell];
+        let each_way = LinkConfig {
+            rate: case.rate.mean(),
+            delay: case.rtt.0 / 2,
+            ..LinkConfig::default()
+        };
+        let mut forward = each_way;
+        case.queue.apply(&mut forward);
+        case.path.apply(&mut forward);
+        let members = self.members(case, job.seed).into_iter();
+        let since = |at: Instant| at - Instant::ZERO;
+        let flows = members.map(|member| RealFlow {
+            speaks: match member.speaks {
+                Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc,
+                Speaks::Long(..) | Speaks::Web(_) => {
+                    RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
+                }
+            },
+            start: since(member.start),
+            stop: (member.stop < Instant::MAX).then(|| since(member.stop)),
+        });
+        let change = self.rate_change;
+        Setup {
+            links: [forward, each_way],
+            packet: self.packet.0,
+            flows: flows.collect(),
+            rate_change: change.map(|change| (change.at.0, change.rate.0)),
+            shown: self.shown.map(|time| time.0),
+            measured: self.measured.map(|time| time.0),
+            bin: BIN,
+            seed: job.seed,
+        }
+    }
+
+    fn sample(&self, cell: usize, seen: Seen) -> Sample {
+        self.sample_of(&self.case[cell], &seen.into())
+    }
+}
