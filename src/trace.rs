@@ -1,24 +1,24 @@
 //! The trace as a file: one JSON object a line, from the typed events of every part.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
 
 use evenkeel_link::{DropReason, Event as LinkEvent};
 use evenkeel_media::event::EventKind as MediaEvent;
-use evenkeel_net::Direction;
+use evenkeel_net::{Direction, Records};
 use evenkeel_rtp::session::EventKind as SessionEvent;
 use serde_json::{Map, Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 
-/// A trace file; closed whole when it is dropped.
-pub(crate) struct TraceFile(BufWriter<File>);
+/// A trace file, line by whole line.
+pub(crate) struct TraceFile(Records<File>);
 
 impl TraceFile {
     /// Creates the file, or empties it.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self(BufWriter::new(File::create(path)?)))
+        Ok(Self(Records::new(File::create(path)?)))
     }
 
     /// Writes one event: when, whose (`a`, `b`, or `link`), which, and what goes with it.
@@ -35,11 +35,12 @@ impl TraceFile {
         if let Value::Object(fields) = &event.1 {
             line.extend(fields.clone());
         }
-        serde_json::to_writer(&mut self.0, &Value::Object(line))?;
-        self.0.write_all(b"\n")
+        let text = format!("{}\n", Value::Object(line));
+        self.0
+            .push(at.saturating_since(Instant::ZERO), text.as_bytes())
     }
 
-    /// Writes what is buffered.
+    /// Writes what waits.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.0.flush()
     }

@@ -18,6 +18,7 @@ use evenkeel_rtp::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, ccfb, sack, sdes, twcc,
 };
 use evenkeel_rtp::rtp::RtpHeader;
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::Ecn;
 use tfrc::report::Vector;
 use tfrc::time::Instant;
@@ -64,6 +65,7 @@ fn perf_messages() -> Vec<(&'static str, Vec<u8>)> {
         length: 1_400,
         segment_size: 1_400,
         mode: PerfMode::Rfc5348,
+        feedback: FeedbackMode::Tfrc,
         ecn: true,
         burst: Duration::from_micros(250),
         min_nofeedback: Duration::from_millis(20),

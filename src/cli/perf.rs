@@ -2,9 +2,11 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr as _;
 
 use clap::{Args, Subcommand, ValueEnum};
 use evenkeel_perf::{Limits, Mode, Terms};
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
@@ -113,6 +115,10 @@ pub(crate) struct PerfClientArgs {
     /// Which TFRC
     #[arg(long, value_enum, default_value = "rfc5348", help_heading = "TFRC")]
     mode: PerfMode,
+    /// What receivers report: p (tfrc), or what came, and the sender computes p: RFC 8888 (ccfb), WebRTC's
+    /// transport-wide feedback (twcc), a bit a packet (sack)
+    #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, default_value = FeedbackMode::Tfrc.name(), conflicts_with = "udp", help_heading = "TFRC")]
+    pub(crate) feedback: FeedbackMode,
     /// s, the size of packets that TFRC computes the rate for [default: that of -l; 1460 for sp]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_LENGTH)), help_heading = "TFRC")]
     packet_size: Option<u16>,

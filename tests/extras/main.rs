@@ -6,6 +6,8 @@
 mod faults;
 mod foreign;
 mod interop;
+mod namespaces;
 mod perf;
+mod perf_faults;
 mod support;
 mod testbed;

@@ -118,7 +118,7 @@ impl Driver {
             stats: DriverStats::default(),
             spin,
             roused: Roused::PERHAPS,
-            answered: false,
+            silence: SILENT,
             departure: None,
         };
         let thread = thread::Builder::new()
@@ -218,8 +218,8 @@ struct Worker<E> {
     /// How long before a departure not to sleep; `None` to sleep all the time.
     spin: Option<Lead>,
     roused: Roused,
-    /// The last look at the socket found something.
-    answered: bool,
+    /// Looks at the socket, one after the other, that found nothing.
+    silence: u32,
     /// The departure that the last wait was for.
     departure: Option<Instant>,
 }
@@ -257,7 +257,10 @@ impl<E: Endpoint> Worker<E> {
                 return self.endpoint;
             };
             if heard {
-                self.answered = matches!(received, Ok(1..));
+                self.silence = match received {
+                    Ok(1..) => 0,
+                    _ => self.silence.saturating_add(1),
+                };
             }
             let idle = ran == 0 && sent == 0 && matches!(received, Ok(0));
             self.roused = match received {
@@ -365,7 +368,7 @@ impl<E: Endpoint> Worker<E> {
                 wait::readable_then_spin(&self.clock, sources, deadline, lead)
             }
             (_, Some(departure), None)
-                if self.answered && departure > now && departure <= now + SOON =>
+                if self.silence < SILENT && departure > now && departure <= now + SOON =>
             {
                 // What comes until then is read in the same round; the kernel has noted when it came.
                 let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], deadline);
@@ -399,10 +402,13 @@ const MAX_COMMANDS: usize = 256;
 /// Buffers to read between two looks at what is due to leave.
 const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
 
-/// A departure so near is waited for without the socket, as long as reading it then finds something: a
-/// sender of bursts every 125 µs over a path as short would be woken twice for each, and half of its
-/// processor time goes into waking up. On a longer path reports are rare, and reading would be in vain.
+/// A departure so near is waited for without the socket: a sender of bursts every 125 µs over a path as
+/// short would be woken twice for each, and half of its processor time goes into waking up.
 const SOON: Duration = Duration::from_micros(300);
+
+/// After so many looks at the socket in vain it is left to say when there is something: on a longer path
+/// reports are rarer than departures.
+const SILENT: u32 = 4;
 
 /// How often an endpoint whose deadline stays in the past is asked again.
 const STUCK_WAIT: Duration = Duration::from_millis(1);

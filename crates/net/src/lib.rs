@@ -14,6 +14,7 @@ mod lead;
 mod packet_info;
 mod pcapng;
 mod probe;
+mod records;
 mod relay;
 #[cfg(target_os = "linux")]
 mod router;
@@ -30,6 +31,7 @@ pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;
 pub use pcapng::{CapturedPacket, LinkType, Pcapng};
 pub use probe::{ProbeError, ProbeReport, probe};
+pub use records::Records;
 pub use relay::{
     CrossTraffic, HEADERS, Relay, RelayConfig, RelayError, RelayGone, RelayHandle, RelaySnapshot,
 };

@@ -3,6 +3,7 @@
 //! One section, one Interface Description Block for each name, and an Enhanced Packet Block a packet, with
 //! times in nanoseconds since the Unix epoch.
 
+use crate::records::Records;
 use std::io::{self, Write};
 use tfrc::time::Duration;
 
@@ -30,10 +31,10 @@ pub struct CapturedPacket<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// A file that is being written. What is written is whole after each packet.
+/// A file that is being written, packet by whole packet ([`Records`]).
 #[derive(Debug)]
 pub struct Pcapng<W> {
-    out: W,
+    out: Records<W>,
     interfaces: u32,
 }
 
@@ -49,13 +50,14 @@ const OPTION_RESOLUTION: u16 = 9;
 
 impl<W: Write> Pcapng<W> {
     /// A file with these interfaces, numbered from zero.
-    pub fn new(mut out: W, link_type: LinkType, interfaces: &[&str]) -> io::Result<Self> {
+    pub fn new(out: W, link_type: LinkType, interfaces: &[&str]) -> io::Result<Self> {
+        let mut out = Records::new(out);
         let mut body = Vec::new();
         body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         body.extend([1, 0, 0, 0]);
         // The length of the section is not known.
         body.extend(u64::MAX.to_le_bytes());
-        write_block(&mut out, SECTION_HEADER, &body)?;
+        out.push(Duration::ZERO, &block(SECTION_HEADER, &body))?;
         for name in interfaces {
             let number: u16 = match link_type {
                 LinkType::Ethernet => 1,
@@ -69,8 +71,9 @@ impl<W: Write> Pcapng<W> {
             put_option(&mut body, OPTION_INTERFACE_NAME, name.as_bytes());
             put_option(&mut body, OPTION_RESOLUTION, &[9]);
             put_option(&mut body, OPTION_END, &[]);
-            write_block(&mut out, INTERFACE_DESCRIPTION, &body)?;
+            out.push(Duration::ZERO, &block(INTERFACE_DESCRIPTION, &body))?;
         }
+        out.flush()?;
         Ok(Self {
             out,
             interfaces: u32::try_from(interfaces.len()).unwrap_or(u32::MAX),
@@ -95,24 +98,24 @@ impl<W: Write> Pcapng<W> {
             put_option(&mut body, OPTION_COMMENT, comment.as_bytes());
             put_option(&mut body, OPTION_END, &[]);
         }
-        write_block(&mut self.out, ENHANCED_PACKET, &body)
+        self.out.push(packet.at, &block(ENHANCED_PACKET, &body))
     }
 
-    /// Writes what a buffer holds back.
+    /// Writes what waits: to be called where no packet comes for [`Records::WAIT`].
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 }
 
 /// A body whose length is a multiple of four, between its type and its length, twice.
-fn write_block(out: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 12).unwrap_or(u32::MAX);
     let mut block = Vec::with_capacity(body.len() + 12);
     block.extend(kind.to_le_bytes());
     block.extend(length.to_le_bytes());
     block.extend(body);
     block.extend(length.to_le_bytes());
-    out.write_all(&block)
+    block
 }
 
 fn put_option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
@@ -159,6 +162,7 @@ mod tests {
             comment: Some("hi"),
         };
         pcapng.packet(&packet).unwrap();
+        pcapng.flush().unwrap();
         let blocks = blocks(&file);
         let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(

@@ -4,6 +4,8 @@ use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::socket::{Outgoing, Socket};
 use evenkeel_rtp::endpoint::{Endpoint, Transmit};
+use rustix::io::Errno;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use tfrc::time::Instant;
 
@@ -16,6 +18,21 @@ pub struct SendCounters {
     pub calls: u64,
     /// Datagrams that it refused, for whatever reason, and that are lost.
     pub failed: u64,
+    /// Those of them that are longer than the interface takes.
+    pub too_long: u64,
+    /// Those of them that no way led for: the interface is down, or nobody there has the address.
+    pub unreachable: u64,
+}
+
+impl SendCounters {
+    fn refuse(&mut self, error: &io::Error) {
+        self.failed += 1;
+        match Errno::from_io_error(error) {
+            Some(Errno::MSGSIZE) => self.too_long += 1,
+            Some(Errno::NETUNREACH | Errno::HOSTUNREACH | Errno::NETDOWN) => self.unreachable += 1,
+            _ => {}
+        }
+    }
 }
 
 /// Collects consecutive datagrams that one call can send.
@@ -116,20 +133,17 @@ impl Sender {
 
     fn try_send(&mut self, socket: &Socket, run: Run) {
         let whole = &self.buffer[..run.len];
-        if run.send(socket, whole, &mut self.counters) {
-            self.counters.datagrams += run.count;
-            return;
-        }
-        if run.count == 1 {
-            self.counters.failed += 1;
-            return;
-        }
-        // The route's interface may not segment, or its MTU be smaller than we think.
-        for datagram in whole.chunks(run.first.len) {
-            if run.send(socket, datagram, &mut self.counters) {
-                self.counters.datagrams += 1;
-            } else {
-                self.counters.failed += 1;
+        match run.send(socket, whole, &mut self.counters) {
+            Ok(()) => self.counters.datagrams += run.count,
+            Err(error) if run.count == 1 => self.counters.refuse(&error),
+            // The route's interface may not segment, or its MTU be smaller than we think.
+            Err(_) => {
+                for datagram in whole.chunks(run.first.len) {
+                    match run.send(socket, datagram, &mut self.counters) {
+                        Ok(()) => self.counters.datagrams += 1,
+                        Err(error) => self.counters.refuse(&error),
+                    }
+                }
             }
         }
     }
@@ -154,9 +168,14 @@ impl Run {
             && next.ecn == self.first.ecn
     }
 
-    /// True if the system took `contents`. A peer that is gone for now (an ICMP error) or a full
-    /// interface ends nothing: the endpoint learns of its losses from its peer.
-    fn send(&self, socket: &Socket, contents: &[u8], counters: &mut SendCounters) -> bool {
+    /// A peer that is gone for now (an ICMP error) or a full interface ends nothing: the endpoint learns of
+    /// its losses from its peer.
+    fn send(
+        &self,
+        socket: &Socket,
+        contents: &[u8],
+        counters: &mut SendCounters,
+    ) -> io::Result<()> {
         counters.calls += 1;
         let outgoing = Outgoing {
             destination: self.first.destination,
@@ -164,7 +183,7 @@ impl Run {
             contents,
             segment: self.first.len,
         };
-        socket.send(&outgoing).is_ok()
+        socket.send(&outgoing)
     }
 }
 

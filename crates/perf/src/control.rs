@@ -5,6 +5,7 @@
 //! that has returned a token.
 
 use evenkeel_rtp::ParseError;
+use evenkeel_rtp::session::FeedbackMode;
 use evenkeel_rtp::wire::{Reader, Writer};
 use tfrc::time::Duration;
 use tfrc::units::Rate;
@@ -278,6 +279,12 @@ fn read_terms(reader: &mut Reader<'_>) -> Result<Terms, ParseError> {
         2 => Mode::SmallPackets,
         _ => Mode::Fixed,
     };
+    let feedback = match one_of(reader, "feedback", 3)? {
+        0 => FeedbackMode::Tfrc,
+        1 => FeedbackMode::Ccfb,
+        2 => FeedbackMode::Twcc,
+        _ => FeedbackMode::Sack,
+    };
     let ecn = one_of(reader, "ecn", 1)? == 1;
     let flows = within(reader, "flows", 1, Terms::MAX_FLOWS)?;
     let length = within(reader, "length", Terms::MIN_LENGTH, Terms::MAX_LENGTH)?;
@@ -297,6 +304,7 @@ fn read_terms(reader: &mut Reader<'_>) -> Result<Terms, ParseError> {
         length,
         segment_size,
         mode,
+        feedback,
         ecn,
         burst: micros(reader, "burst", Terms::MAX_BURST)?,
         min_nofeedback: micros(reader, "nofeedback floor", Terms::MAX_NOFEEDBACK)?,
@@ -314,6 +322,12 @@ fn write_terms(writer: &mut Writer<'_>, terms: &Terms) -> Option<()> {
         Mode::Rfc3448 => 1,
         Mode::SmallPackets => 2,
         Mode::Fixed => 3,
+    })?;
+    writer.u8(match terms.feedback {
+        FeedbackMode::Tfrc => 0,
+        FeedbackMode::Ccfb => 1,
+        FeedbackMode::Twcc => 2,
+        FeedbackMode::Sack => 3,
     })?;
     writer.u8(terms.ecn.into())?;
     writer.u16(terms.flows)?;
@@ -405,7 +419,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn terms() -> impl Strategy<Value = Terms> {
-        let choices = (0..3usize, 0..4usize, any::<bool>(), 1..=Terms::MAX_FLOWS);
+        let choices = (
+            0..3usize,
+            0..4usize,
+            any::<bool>(),
+            1..=Terms::MAX_FLOWS,
+            0..4usize,
+        );
         let sizes = (
             Terms::MIN_LENGTH..=Terms::MAX_LENGTH,
             1..=Terms::MAX_LENGTH,
@@ -425,6 +445,7 @@ mod tests {
                 mode: modes[choices.1],
                 ecn: choices.2,
                 flows: choices.3,
+                feedback: FeedbackMode::ALL[choices.4],
                 length: sizes.0,
                 segment_size: sizes.1,
                 rate: Some(Rate::from_bits_per_sec(sizes.2 as f64)),

@@ -76,11 +76,13 @@ impl Flow {
             let mut send = SendConfig::new(PAYLOAD_TYPE);
             send.packet_size = Bytes::new(terms.length.into());
             send.tfrc = terms.sender();
+            send.feedback = terms.feedback;
             send.fixed_rate = terms.rate.filter(|_| terms.mode == Mode::Fixed);
             config.send = Some(send);
         }
         if receives {
             let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
+            receive.feedback = terms.feedback;
             receive.tfrc.standard = terms.standard();
             receive.tfrc.small_packets = terms.mode == Mode::SmallPackets;
             config.receive = Some(receive);

@@ -231,8 +231,12 @@ impl Flows {
             return;
         };
         while let Some(event) = entry.flow.poll_event() {
-            let (Some(events), EventKind::RateControl(_) | EventKind::ReportSent { .. }) =
-                (&mut self.events, &event.kind)
+            let (
+                Some(events),
+                EventKind::RateControl(_)
+                | EventKind::ReportSent { .. }
+                | EventKind::ArrivalsReported { .. },
+            ) = (&mut self.events, &event.kind)
             else {
                 continue;
             };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 use tfrc::{SenderConfig, Standard};
@@ -60,6 +61,8 @@ pub struct Terms {
     pub segment_size: u16,
     /// What sets the rate.
     pub mode: Mode,
+    /// What receivers report, and so where TFRC computes p.
+    pub feedback: FeedbackMode,
     /// Packets carry ECT(0).
     pub ecn: bool,
     /// The most data that leaves at once, as the time in which the rate would send it, in whole
@@ -213,6 +216,7 @@ pub(crate) mod tests {
             length: 1_400,
             segment_size: 1_400,
             mode: Mode::Rfc5348,
+            feedback: FeedbackMode::Tfrc,
             ecn: false,
             burst: Duration::from_micros(250),
             min_nofeedback: Duration::from_millis(20),

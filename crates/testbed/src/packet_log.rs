@@ -2,19 +2,24 @@
 //! enters a link and where it leaves it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io;
 use std::path::Path;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use evenkeel_link::DropReason;
-use evenkeel_net::{CapturedPacket, Clock, Direction, LinkType, PacketEvent, PacketRecord, Pcapng};
+use evenkeel_net::{
+    CapturedPacket, Clock, Direction, LinkType, PacketEvent, PacketRecord, Pcapng, Records,
+};
+use tfrc::time::{Duration, Instant};
 
 /// Files that are being written.
 #[derive(Debug, Default)]
 pub struct PacketLog {
-    lines: Option<BufWriter<File>>,
-    capture: Option<Pcapng<BufWriter<File>>>,
+    lines: Option<Records<File>>,
+    capture: Option<Pcapng<File>>,
 }
+
+const HEADING: &[u8] = b"time_s,direction,event,packet,size,flow,late_us,reason\n";
 
 /// Where packets are captured.
 const TAPS: [&str; 4] = ["forward-in", "forward-out", "reverse-in", "reverse-out"];
@@ -24,15 +29,13 @@ impl PacketLog {
     pub fn create(lines: Option<&Path>, capture: Option<&Path>) -> io::Result<Self> {
         let mut log = Self::default();
         if let Some(path) = lines {
-            let mut file = BufWriter::new(File::create(path)?);
-            writeln!(
-                file,
-                "time_s,direction,event,packet,size,flow,late_us,reason"
-            )?;
+            let mut file = Records::new(File::create(path)?);
+            file.push(Duration::ZERO, HEADING)?;
+            file.flush()?;
             log.lines = Some(file);
         }
         if let Some(path) = capture {
-            let file = BufWriter::new(File::create(path)?);
+            let file = File::create(path)?;
             log.capture = Some(Pcapng::new(file, LinkType::Ethernet, &TAPS)?);
         }
         Ok(log)
@@ -40,16 +43,24 @@ impl PacketLog {
 
     /// Writes whatever comes until nobody sends any more.
     pub fn write_all(mut self, clock: Clock, records: &Receiver<PacketRecord>) -> io::Result<()> {
-        for record in records {
-            self.write(clock, &record)?;
+        loop {
+            match records.recv_timeout(Records::<File>::WAIT) {
+                Ok(record) => self.write(clock, &record)?,
+                Err(RecvTimeoutError::Timeout) => self.flush()?,
+                Err(RecvTimeoutError::Disconnected) => return self.flush(),
+            }
         }
-        self.lines.as_mut().map_or(Ok(()), BufWriter::flush)?;
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.as_mut().map_or(Ok(()), Records::flush)?;
         self.capture.as_mut().map_or(Ok(()), Pcapng::flush)
     }
 
     fn write(&mut self, clock: Clock, record: &PacketRecord) -> io::Result<()> {
         if let Some(file) = &mut self.lines {
-            writeln!(file, "{}", line(record))?;
+            let made = record.at.saturating_since(Instant::ZERO);
+            file.push(made, line(record).as_bytes())?;
         }
         let (frame, is_out) = match &record.event {
             PacketEvent::Arrived { frame, .. } => (frame, false),
@@ -86,7 +97,7 @@ fn line(record: &PacketRecord) -> String {
             format!("depart,{number},,,{late:.1},")
         }
     };
-    format!("{:.9},{direction},{rest}", record.at.as_secs_f64())
+    format!("{:.9},{direction},{rest}\n", record.at.as_secs_f64())
 }
 
 fn name(reason: DropReason) -> &'static str {
@@ -102,7 +113,6 @@ fn name(reason: DropReason) -> &'static str {
 mod tests {
     use super::*;
     use evenkeel_net::Flow;
-    use tfrc::time::{Duration, Instant};
     use tfrc::units::Bytes;
 
     fn record(event: PacketEvent) -> PacketRecord {
@@ -135,9 +145,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "1.500000000,reverse,enqueue,7,1470,tcp 10.0.0.1:80 10.0.0.2:9,,",
-                "1.500000000,reverse,drop,7,,,,queue-full",
-                "1.500000000,reverse,depart,7,,,20.0,",
+                "1.500000000,reverse,enqueue,7,1470,tcp 10.0.0.1:80 10.0.0.2:9,,\n",
+                "1.500000000,reverse,drop,7,,,,queue-full\n",
+                "1.500000000,reverse,depart,7,,,20.0,\n",
             ]
         );
     }

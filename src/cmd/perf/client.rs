@@ -103,11 +103,8 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if args.json {
         return output.say(format_args!("{:#}", json::report(&report)));
     }
-    let refused = report.driver.sent.failed;
-    if refused > 0 {
-        output.say(format_args!(
-            "The system refused {refused} packets: it had no room, or -l exceeds what the interface takes"
-        ))?;
+    if let Some(refused) = text::refused(&report.driver.sent) {
+        output.say(refused)?;
     }
     output.say("- - - - - - - - - - - - - - - - - - - - - - - - -")?;
     output.say(text::heading(Half::Received))?;
@@ -134,6 +131,7 @@ fn terms(args: &PerfClientArgs) -> Result<Terms, Failure> {
         length: args.length,
         segment_size: args.segment_size(),
         mode: args.mode(),
+        feedback: args.feedback,
         ecn: args.ecn,
         burst: args.burst,
         min_nofeedback: args.nofeedback_floor,

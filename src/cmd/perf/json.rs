@@ -106,6 +106,7 @@ fn tfrc(report: &Report) -> Value {
             Mode::SmallPackets => "sp",
             Mode::Fixed => "none",
         },
+        "feedback": terms.feedback.name(),
         "packet_size": terms.segment_size,
         "ecn": terms.ecn,
         "burst_us": terms.burst.as_micros() as u64,
@@ -124,6 +125,8 @@ fn tfrc(report: &Report) -> Value {
             "receive_calls": report.driver.receive_calls,
             "datagrams_sent": report.driver.sent.datagrams,
             "datagrams_refused": report.driver.sent.failed,
+            "datagrams_too_long": report.driver.sent.too_long,
+            "datagrams_unreachable": report.driver.sent.unreachable,
             "rounds": report.driver.rounds,
         },
     })

@@ -24,7 +24,9 @@ impl Output {
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        writeln!(self.0, "{line}")
+        // One call: whatever ends the process, no line is cut off.
+        self.0
+            .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.0.flush())
             .map_err(|error| Failure::runtime(format!("cannot write the results: {error}")))
     }

@@ -1,5 +1,7 @@
 //! Rows as iperf3 prints them.
 
+use evenkeel_net::SendCounters;
+
 use super::tally::{Half, Row, Rows};
 
 /// With more flows than this only their sum is printed: the rest is in the JSON.
@@ -15,6 +17,38 @@ pub(super) fn heading(half: Half) -> &'static str {
             "[ ID]   Interval           Transfer      Bitrate          Jitter      Lost/Total packets"
         }
     }
+}
+
+/// What the system did not send, and why; `None` if it sent all.
+pub(super) fn refused(sent: &SendCounters) -> Option<String> {
+    let SendCounters {
+        failed,
+        too_long,
+        unreachable,
+        ..
+    } = *sent;
+    let reasons = [
+        (too_long, "longer than the interface takes: lower -l"),
+        (
+            unreachable,
+            "without a way there: the interface was down, or nobody answered at the address",
+        ),
+        (
+            failed - too_long - unreachable,
+            "for want of room: the interface is slower than the flows",
+        ),
+    ];
+    let reasons: Vec<String> = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, reason)| format!("{count} {reason}"))
+        .collect();
+    (failed > 0).then(|| {
+        format!(
+            "The system refused {failed} packets, {}",
+            reasons.join("; ")
+        )
+    })
 }
 
 /// A line a flow, and their sum if they are several.
@@ -95,6 +129,22 @@ fn scaled(value: f64, base: f64, units: [&'static str; 4]) -> (String, &'static 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_refused_is_told_with_its_reasons() {
+        let all_sent = SendCounters::default();
+        assert_eq!(refused(&all_sent), None);
+        let sent = SendCounters {
+            failed: 5,
+            too_long: 2,
+            ..all_sent
+        };
+        assert_eq!(
+            refused(&sent).unwrap(),
+            "The system refused 5 packets, 2 longer than the interface takes: lower -l; 3 for want of room: \
+             the interface is slower than the flows"
+        );
+    }
 
     #[test]
     fn quantities_have_three_digits() {

@@ -1,12 +1,13 @@
 //! `--trace`: a line a report, in columns.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 
+use evenkeel_net::Records;
 use evenkeel_perf::FlowEvent;
 use evenkeel_rtp::session::EventKind;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
 use crate::failure::Failure;
@@ -14,11 +15,11 @@ use crate::setup;
 
 /// What the columns are. Throughput is of what this side sends, or receives where it does not send,
 /// since the line before of the same flow.
-const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps";
+const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
 
 /// The file that `--trace` names.
 pub(super) struct TraceFile {
-    out: BufWriter<File>,
+    out: Records<File>,
     name: String,
     start: Instant,
     /// Of each flow, the time and the bytes of its last line.
@@ -29,12 +30,15 @@ impl TraceFile {
     pub(super) fn create(path: &Path, flows: u16) -> Result<Self, Failure> {
         let file = File::create(path).map_err(|error| setup::cannot("write", path, &error))?;
         let mut trace = Self {
-            out: BufWriter::new(file),
+            out: Records::new(file),
             name: path.display().to_string(),
             start: Instant::ZERO,
             last: vec![(0.0, 0); flows.into()],
         };
-        let written = writeln!(trace.out, "{HEADING}");
+        let written = trace
+            .out
+            .push(Duration::ZERO, HEADING.as_bytes())
+            .and_then(|()| trace.out.flush());
         trace.check(written)?;
         Ok(trace)
     }
@@ -45,7 +49,8 @@ impl TraceFile {
     }
 
     pub(super) fn write(&mut self, event: &FlowEvent) -> Result<(), Failure> {
-        let time = event.event.at.saturating_since(self.start).as_secs_f64();
+        let made = event.event.at.saturating_since(self.start);
+        let time = made.as_secs_f64();
         let count = event.state.count;
         let bytes = match event.state.path {
             Some(_) => count.bytes_sent,
@@ -65,7 +70,10 @@ impl TraceFile {
         };
         let flow = event.flow + 1;
         let written = match columns(&event.event.kind) {
-            Some(columns) => writeln!(self.out, "{time:.6},{flow},{columns},{throughput}"),
+            Some(columns) => {
+                let line = format!("{time:.6},{flow},{columns},{throughput}\n");
+                self.out.push(made, line.as_bytes())
+            }
             None => Ok(()),
         };
         self.check(written)
@@ -109,6 +117,8 @@ fn columns(kind: &EventKind) -> Option<String> {
             receive_rate.bits_per_sec(),
             loss_event_rate.get()
         )),
+        // The sender computes the rest.
+        EventKind::ArrivalsReported { .. } => Some("report,,,,".to_owned()),
         _ => None,
     }
 }
@@ -116,7 +126,6 @@ fn columns(kind: &EventKind) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfrc::time::Duration;
     use tfrc::units::{LossEventRate, Rate};
 
     #[test]

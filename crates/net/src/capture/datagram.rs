@@ -118,6 +118,7 @@ mod tests {
         let mut file = Vec::new();
         let mut pcapng = Pcapng::new(&mut file, LinkType::RawIp, &["udp"]).unwrap();
         write_datagram(&mut pcapng, &datagram(None, b"abc")).unwrap();
+        pcapng.flush().unwrap();
         let packet = &file[file.len() - 4 - 52..file.len() - 4];
         assert_eq!(packet[4..12], [1, 0, 0, 0, 2, 0, 0, 0]);
         // Kept: 28 bytes of headers and 3 of payload; on the wire there were 1,428.

@@ -4,9 +4,9 @@ mod datagram;
 mod describe;
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
@@ -15,6 +15,7 @@ use tfrc::time::{Duration, Instant};
 
 use crate::clock::Clock;
 use crate::pcapng::{LinkType, Pcapng};
+use crate::records::Records;
 
 pub use describe::describe;
 
@@ -96,9 +97,16 @@ impl Capture {
 }
 
 fn write(file: File, records: &Receiver<Record>, describe: Describe) -> io::Result<()> {
-    let out = BufWriter::new(file);
-    let mut out = Pcapng::new(out, LinkType::RawIp, &["udp"])?;
-    for record in records {
+    let mut out = Pcapng::new(file, LinkType::RawIp, &["udp"])?;
+    loop {
+        let record = match records.recv_timeout(Records::<File>::WAIT) {
+            Ok(record) => record,
+            Err(RecvTimeoutError::Timeout) => {
+                out.flush()?;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return out.flush(),
+        };
         let comment = describe(&record.payload);
         let datagram = datagram::Datagram {
             at: record.at,
@@ -111,7 +119,6 @@ fn write(file: File, records: &Receiver<Record>, describe: Describe) -> io::Resu
         };
         datagram::write_datagram(&mut out, &datagram)?;
     }
-    out.flush()
 }
 
 /// An endpoint whose datagrams may be captured.

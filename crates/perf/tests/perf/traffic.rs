@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
 use evenkeel_perf::{Count, Direction, Limits, Mode, Phase, Terms};
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::units::Rate;
 
 use crate::world::{World, terms};
@@ -135,6 +136,34 @@ fn every_mode_makes_traffic() {
             ..small
         }));
         assert!(theirs.packets_received > 200, "{mode:?}: {theirs:?}");
+    }
+}
+
+#[test]
+fn every_feedback_sets_the_rate() {
+    let link = LinkConfig {
+        rate: mbps(4.0),
+        delay: Duration::from_millis(10),
+        queue: QueueLimit::Time(Duration::from_millis(50)),
+        ..LinkConfig::default()
+    };
+    for feedback in FeedbackMode::ALL {
+        let terms = Terms {
+            feedback,
+            rate: None,
+            duration: Duration::from_secs(20),
+            ..terms()
+        };
+        let mut world = World::new(terms, Limits::default(), link);
+        let (ours, theirs) = counted(&mut world);
+        let rate = theirs.bytes_received as f64 * 8.0 / 20.0;
+        assert!(rate > 0.8 * 4e6, "{feedback:?}: {rate}");
+        let lost = ours.packets_sent - theirs.packets_received;
+        assert!(
+            lost > 0 && lost * 20 < ours.packets_sent,
+            "{feedback:?}: {lost} of {}",
+            ours.packets_sent
+        );
     }
 }
 

@@ -9,6 +9,7 @@ use evenkeel_perf::{
 };
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
@@ -33,6 +34,7 @@ pub(crate) fn terms() -> Terms {
         length: 1_400,
         segment_size: 1_400,
         mode: Mode::Rfc5348,
+        feedback: FeedbackMode::Tfrc,
         ecn: false,
         burst: Duration::from_micros(250),
         min_nofeedback: Duration::from_millis(20),
