@@ -12,7 +12,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::findings::Sample;
 use crate::metrics::Throughput;
-use crate::network::{First, Measured};
+use crate::network::{Measured, Told, Udp};
 use crate::scenario::{Job, RunError};
 
 /// What a test bed builds for one run.
@@ -37,7 +37,7 @@ pub struct Setup {
 }
 
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RealFlow {
     /// What it speaks.
     pub speaks: RealProtocol,
@@ -48,12 +48,14 @@ pub struct RealFlow {
 }
 
 /// What a flow speaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum RealProtocol {
     /// Ours.
     Tfrc,
     /// The kernel's TCP with this congestion control.
     Tcp(String),
+    /// Datagrams that leave when the simulator's would, drawn from a stream with this number.
+    Udp(Udp, u64),
 }
 
 /// What a test bed saw.
@@ -73,6 +75,11 @@ pub struct Seen {
     pub carried: Bytes,
     /// Times in seconds, and bytes that waited.
     pub queue: Vec<(f64, u64)>,
+    /// What TFRC's receivers told their senders of p.
+    pub told: Told,
+    /// How late the emulator was with 99 packets of 100, at most: what a machine that others load adds to
+    /// the round trip.
+    pub late: Duration,
 }
 
 impl Seen {
@@ -88,6 +95,8 @@ impl Seen {
             lost: 0,
             carried: Bytes::ZERO,
             queue: Vec::new(),
+            told: Told::new(setup.measured.map(|time| Instant::ZERO + time)),
+            late: Duration::ZERO,
         }
     }
 }
@@ -97,8 +106,9 @@ impl From<Seen> for Measured {
         Self {
             sent: seen.sent,
             received: seen.received,
-            // A test bed does not look into packets.
-            first: First::default(),
+            told: seen.told,
+            // A test bed sees the link, not the sender.
+            gaps: Vec::new(),
             arrived: seen.arrived,
             dropped: seen.dropped,
             lost: seen.lost,

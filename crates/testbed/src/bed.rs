@@ -1,22 +1,27 @@
 //! One run: builds the network, starts what sends and receives, and watches the emulated link.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
 use evenkeel_lab::scenario::RunError;
+use evenkeel_link::Random;
 use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, Watch};
 use tfrc::time::{Duration, Instant};
-use tfrc::units::Rate;
+use tfrc::units::{Bytes, Rate};
 
+use crate::datagrams::Datagrams;
 use crate::dumbbell::Dumbbell;
 use crate::host::{Host, HostError};
 use crate::meter::Meter;
+use crate::program::Program;
+use crate::trace;
 
 /// The test bed.
 #[derive(Debug)]
@@ -40,23 +45,13 @@ const RECORDS: usize = 1 << 16;
 /// TCP's header of 20 bytes and IP's.
 const TCP_HEADERS: u64 = 40;
 /// UDP's header and IP's.
-const UDP_HEADERS: u64 = 28;
+const UDP_HEADERS: Bytes = Bytes::new(28);
 
-/// A program of a run, killed when the run is over.
-struct Program {
-    child: Child,
-    name: String,
-    log: PathBuf,
-    /// It may end, but not in failure.
-    may_end: bool,
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // It may have ended by itself; either way it is waited for.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// What sends or receives a flow, until it is dropped.
+enum Part {
+    Program(Program),
+    /// What a kernel or a thread does for as long as this is kept.
+    Kept(#[expect(dead_code, reason = "keeping it is its use")] Box<dyn Any>),
 }
 
 /// Something that has to be done at its time.
@@ -93,21 +88,23 @@ impl TestBed {
         }
         let zero = self.clock.now() + LEAD_IN;
         let mut meter = Meter::new(setup, zero, FIRST_PORT);
-        let mut senders: Vec<Option<Program>> = setup.flows.iter().map(|_| None).collect();
+        let mut senders: Vec<Option<Part>> = setup.flows.iter().map(|_| None).collect();
+        let mut started = vec![zero; setup.flows.len()];
         let end = zero + setup.shown[1];
         let mut steps = steps(setup).into_iter().peekable();
         while self.clock.now() < end {
             if stop.load(Ordering::Relaxed) {
                 return Err(None);
             }
-            while let Some((at, step)) = steps.next_if(|(at, _)| zero + *at <= self.clock.now()) {
+            while let Some((_, step)) = steps.next_if(|(at, _)| zero + *at <= self.clock.now()) {
                 match step {
                     Step::Start(index, flow) => {
-                        let left = flow.stop.unwrap_or(setup.shown[1]).saturating_sub(at);
-                        let sender = self.sender(&network, index, flow, setup, left)?;
+                        let until = flow.stop.unwrap_or(setup.shown[1]);
+                        let sender = self.sender(&network, index, flow, setup, (zero, until))?;
                         senders[index] = Some(sender);
+                        started[index] = self.clock.now();
                     }
-                    Step::Stop(index) => senders[index] = None,
+                    Step::Stop(index) => self.end(senders[index].take()),
                     Step::Rate(rate) => {
                         let change = LinkChange::Rate(rate);
                         let changed = network.router().change(Direction::Forward, change);
@@ -118,9 +115,9 @@ impl TestBed {
             let next = steps.peek().map_or(end, |(at, _)| zero + *at).min(end);
             self.watch(&watched, &mut meter, next)?;
             let mut running = receivers.iter_mut().chain(senders.iter_mut().flatten());
-            running.try_for_each(Program::check)?;
+            running.try_for_each(Part::check)?;
         }
-        drop(senders);
+        self.end(senders.into_iter().flatten());
         let snapshot = network.router().snapshot().map_err(|_| HostError::Gone)?;
         watched.try_iter().for_each(|record| meter.count(&record));
         if snapshot.records_lost + snapshot.overrun > 0 {
@@ -130,7 +127,15 @@ impl TestBed {
             );
             return Err(Some(HostError::Failed("emulator".into(), what)));
         }
-        Ok(meter.finish())
+        let mut seen = meter.finish();
+        seen.late = snapshot.departures.quantile(0.99);
+        for (index, flow) in setup.flows.iter().enumerate() {
+            if flow.speaks == RealProtocol::Tfrc {
+                let offset = started[index].saturating_since(zero);
+                trace::read(&self.trace(index), offset, index, &mut seen.told)?;
+            }
+        }
+        Ok(seen)
     }
 
     /// Counts records until then, or until it is time to look around.
@@ -154,12 +159,32 @@ impl TestBed {
         }
     }
 
+    /// Ends senders, of which TFRC's first write what they have been told.
+    fn end(&self, senders: impl IntoIterator<Item = Part>) {
+        let asked = self.clock.now();
+        let mut programs = Vec::new();
+        for part in senders {
+            if let Part::Program(program) = part {
+                program.interrupt();
+                programs.push(program);
+            }
+        }
+        for program in &mut programs {
+            program.await_end(self.clock, asked);
+        }
+    }
+
+    /// Where the sender of this flow writes what it is told.
+    fn trace(&self, index: usize) -> PathBuf {
+        self.logs.join(format!("{index}-trace.csv"))
+    }
+
     fn receiver(
         &self,
         network: &Dumbbell,
         index: usize,
         flow: &RealFlow,
-    ) -> Result<Program, HostError> {
+    ) -> Result<Part, HostError> {
         let port = port(index);
         match &flow.speaks {
             RealProtocol::Tfrc => {
@@ -170,26 +195,34 @@ impl TestBed {
                 let words = format!("iperf3 -s -1 -i 0 -p {port}");
                 self.start(&network.d, index, "receiver", &split(&words), true)
             }
+            RealProtocol::Udp(..) => {
+                let socket = network.d.run(move || UdpSocket::bind(("0.0.0.0", port)))?;
+                let socket = socket.map_err(|error| HostError::System("UDP socket", error))?;
+                Ok(Part::Kept(Box::new(socket)))
+            }
         }
     }
 
+    /// A sender of this run, which began at an instant, until a time.
     fn sender(
         &self,
         network: &Dumbbell,
         index: usize,
         flow: &RealFlow,
         setup: &Setup,
-        left: Duration,
-    ) -> Result<Program, HostError> {
+        (zero, until): (Instant, Duration),
+    ) -> Result<Part, HostError> {
         let port = port(index);
         // A little longer than it is wanted: who ends by itself says goodbye, and may wait for an answer.
-        let seconds = left.as_secs() + 2;
+        let seconds = until.saturating_sub(flow.start).as_secs() + 2;
         match &flow.speaks {
             RealProtocol::Tfrc => {
-                let length = setup.packet.get().saturating_sub(UDP_HEADERS);
+                let length = setup.packet.get().saturating_sub(UDP_HEADERS.get());
                 let to = Dumbbell::C;
                 let words = format!("perf client {to} -p {port} -t {seconds} -l {length} -i 0 -J");
-                self.start(&network.a, index, "sender", &self.ours(&words), false)
+                let mut command = self.ours(&words);
+                command.extend(["--trace".into(), self.trace(index).into_os_string()]);
+                self.start(&network.a, index, "sender", &command, false)
             }
             RealProtocol::Tcp(control) => {
                 let segment = setup.packet.get().saturating_sub(TCP_HEADERS);
@@ -197,6 +230,20 @@ impl TestBed {
                 let words =
                     format!("iperf3 -c {to} -p {port} -t {seconds} -M {segment} -C {control} -i 0");
                 self.start(&network.b, index, "sender", &split(&words), false)
+            }
+            RealProtocol::Udp(udp, stream) => {
+                let times = [flow.start, until].map(|time| Instant::ZERO + time);
+                let source = udp.source(times, Random::new(setup.seed, *stream));
+                let source = source
+                    .map_err(|error| HostError::Failed("UDP source".into(), error.to_string()))?;
+                let address = Dumbbell::D.parse::<IpAddr>();
+                let address = address
+                    .map_err(|error| HostError::Failed(Dumbbell::D.into(), error.to_string()))?;
+                let (clock, to) = (self.clock, SocketAddr::new(address, port));
+                let begin = move || Datagrams::start(clock, zero, source, to, UDP_HEADERS);
+                let begun = network.b.run(begin)?;
+                let datagrams = begun.map_err(|error| HostError::System("UDP source", error))?;
+                Ok(Part::Kept(Box::new(datagrams)))
             }
         }
     }
@@ -214,7 +261,7 @@ impl TestBed {
         role: &str,
         command: &[OsString],
         may_end: bool,
-    ) -> Result<Program, HostError> {
+    ) -> Result<Part, HostError> {
         let log = self.logs.join(format!("{index}-{role}.log"));
         let output = File::create(&log).map_err(|error| HostError::System("logs", error))?;
         let child = host.start(&self.program, command, output)?;
@@ -222,29 +269,21 @@ impl TestBed {
         for word in command {
             let _ = write!(name, "{} ", word.to_string_lossy());
         }
-        Ok(Program {
+        Ok(Part::Program(Program {
             child,
             name: name.trim_end().to_owned(),
             log,
             may_end,
-        })
+        }))
     }
 }
 
-impl Program {
-    /// An error if it ended when it should not have.
+impl Part {
     fn check(&mut self) -> Result<(), HostError> {
-        let ended = self.child.try_wait();
-        let status = match ended.map_err(|error| HostError::System("waiting", error))? {
-            None => return Ok(()),
-            Some(status) if self.may_end && status.success() => return Ok(()),
-            Some(status) => status,
-        };
-        // The first line is enough for one: the rest is in the file.
-        let said = fs::read_to_string(&self.log).unwrap_or_default();
-        let line = said.lines().find(|line| !line.trim().is_empty());
-        let why = format!("{status}: {}", line.unwrap_or("it said nothing"));
-        Err(HostError::Failed(self.name.clone(), why))
+        match self {
+            Self::Program(program) => program.check(),
+            Self::Kept(_) => Ok(()),
+        }
     }
 }
 

@@ -9,6 +9,8 @@
 pub mod bed;
 pub mod control;
 #[cfg(target_os = "linux")]
+mod datagrams;
+#[cfg(target_os = "linux")]
 pub mod dumbbell;
 #[cfg(target_os = "linux")]
 pub mod host;
@@ -17,3 +19,7 @@ pub mod link_table;
 mod meter;
 #[cfg(target_os = "linux")]
 pub mod packet_log;
+#[cfg(target_os = "linux")]
+mod program;
+#[cfg(target_os = "linux")]
+mod trace;

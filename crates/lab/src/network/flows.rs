@@ -27,6 +27,10 @@ pub struct Tcp {
     /// Cuts what congestion leaves of the window to whole packets, as ns-2 does.
     #[serde(default)]
     pub whole_windows: bool,
+    /// Grows the window by the packets that an acknowledgement covers, as Linux does, not by
+    /// acknowledgements.
+    #[serde(default)]
+    pub byte_counting: bool,
     /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
@@ -59,6 +63,7 @@ impl Default for Tcp {
             clock: Time(Duration::ZERO),
             delayed_ack: false,
             whole_windows: false,
+            byte_counting: false,
             initial_window: None,
             ecn: false,
             kernel: None,
@@ -114,6 +119,7 @@ impl Tcp {
             clock_granularity: self.clock.0,
             delayed_ack: self.delayed_ack.then_some(ACK_DELAY),
             whole_windows: self.whole_windows,
+            byte_counting: self.byte_counting,
             ecn: self.ecn,
             initial_window: self
                 .initial_window

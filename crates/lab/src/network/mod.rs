@@ -8,6 +8,7 @@ mod protocol;
 mod queue;
 mod record;
 mod run;
+mod told;
 mod udp;
 
 use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig};
@@ -19,8 +20,9 @@ pub use impairments::Impairments;
 pub use pace::Pace;
 pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
-pub(crate) use record::{First, Measured};
+pub(crate) use record::Measured;
 pub(crate) use run::{Run, advance, broken, link};
+pub use told::Told;
 pub use udp::Udp;
 
 use crate::units::BitRate;

@@ -1,16 +1,18 @@
-//! What is seen of a run: what each flow sent and what arrived, and the first flow in detail.
+//! What is seen of a run: what each flow sent, what arrived, and what receivers said.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, LossEventRate};
+use tfrc::units::Bytes;
 
+use super::Told;
 use crate::metrics::{BIN, Throughput};
 
 /// Between two instants: what each flow sent and what came of it.
 pub(super) struct Record {
     pub(super) sent: Vec<Throughput>,
     pub(super) received: Vec<Throughput>,
-    pub(super) first: First,
+    pub(super) told: Told,
+    pub(super) gaps: Gaps,
 }
 
 impl Record {
@@ -20,37 +22,28 @@ impl Record {
         Self {
             sent: empty.clone(),
             received: empty,
-            first: First::default(),
+            told: Told::new([from, to]),
+            gaps: Gaps::default(),
         }
     }
 }
 
-/// What the first flow does in detail.
+/// Between the packets of the first flow.
 #[derive(Default)]
-pub(crate) struct First {
-    /// Times in seconds and p, as its reports tell: one a bin.
-    pub(crate) loss_event_rates: Vec<(f64, f64)>,
+pub(super) struct Gaps {
     /// Seconds from packet to packet, as they left within the time that is recorded.
-    pub(crate) gaps: Vec<f64>,
+    pub(super) gaps: Vec<f64>,
     departed: Option<Instant>,
-    reported: Option<Instant>,
 }
 
 /// More gaps are not kept.
 const MAX_GAPS: usize = 1_000_000;
 
-impl First {
+impl Gaps {
     fn departs(&mut self, now: Instant) {
         let gap = self.departed.replace(now).map(|last| now - last);
         if self.gaps.len() < MAX_GAPS {
             self.gaps.extend(gap.map(|gap| gap.as_secs_f64()));
-        }
-    }
-
-    fn is_told(&mut self, now: Instant, p: LossEventRate) {
-        if self.reported.is_none_or(|last| now - last >= BIN) {
-            self.reported = Some(now);
-            self.loss_event_rates.push((now.as_secs_f64(), p.get()));
         }
     }
 }
@@ -60,7 +53,7 @@ impl Observer<Traffic> for Record {
         if end == End::Sender {
             add(&mut self.sent, flow, now, packet.size);
             if flow.index() == 0 {
-                self.first.departs(now);
+                self.gaps.departs(now);
             }
         }
     }
@@ -68,10 +61,8 @@ impl Observer<Traffic> for Record {
     fn arrived(&mut self, now: Instant, flow: FlowId, end: End, packet: &Packet<Body>) {
         if end == End::Receiver {
             add(&mut self.received, flow, now, packet.size);
-        } else if flow.index() == 0
-            && let Body::TfrcReport(report) = &packet.body
-        {
-            self.first.is_told(now, report.p());
+        } else if let Body::TfrcReport(report) = &packet.body {
+            self.told.report(flow.index(), now, report.p().get());
         }
     }
 }
@@ -89,8 +80,10 @@ pub(crate) struct Measured {
     pub(crate) sent: Vec<Throughput>,
     /// What arrived of it.
     pub(crate) received: Vec<Throughput>,
-    /// The first flow.
-    pub(crate) first: First,
+    /// What TFRC's receivers told their senders of p.
+    pub(crate) told: Told,
+    /// Seconds from packet to packet of the first flow.
+    pub(crate) gaps: Vec<f64>,
     /// Packets that came to the bottleneck.
     pub(crate) arrived: u64,
     /// Packets that its queue dropped.

@@ -128,7 +128,8 @@ impl Run {
         job: Job<'_>,
     ) -> Result<Measured, RunError> {
         advance(&mut self.sim, from, job, &mut self.record)?;
-        self.record.first.gaps.clear();
+        self.record.gaps.gaps.clear();
+        self.record.told.measure([from, to]);
         let before = self.sim.link(self.bottleneck).counters();
         let mut queue = Vec::new();
         while self.sim.now() < to {
@@ -141,7 +142,8 @@ impl Run {
         Ok(Measured {
             sent: self.record.sent,
             received: self.record.received,
-            first: self.record.first,
+            told: self.record.told,
+            gaps: self.record.gaps.gaps,
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,
             lost: after.lost.packets - before.lost.packets,

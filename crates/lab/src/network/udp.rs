@@ -1,7 +1,7 @@
 //! Traffic that heeds no congestion.
 
 use evenkeel_link::Random;
-use evenkeel_sim::{Law, Pattern, Sink, Source, Traffic};
+use evenkeel_sim::{Law, Pattern, Sink, Source, SourceError, Traffic};
 use serde::Deserialize;
 use tfrc::time::Instant;
 
@@ -94,11 +94,19 @@ impl Udp {
 
     pub(super) fn ends(
         self,
-        [start, stop]: [Instant; 2],
+        times: [Instant; 2],
         random: Random,
     ) -> Result<[Traffic; 2], RunError> {
-        let source = Source::new(self.pattern(), start, stop, random);
-        let source = source.map_err(|error| broken(&error))?;
+        let source = self.source(times, random).map_err(|error| broken(&error))?;
         Ok([Traffic::from(source), Traffic::from(Sink::default())])
+    }
+
+    /// What sends from `start` to `stop`, on whichever clock.
+    pub fn source(
+        self,
+        [start, stop]: [Instant; 2],
+        random: Random,
+    ) -> Result<Source, SourceError> {
+        Source::new(self.pattern(), start, stop, random)
     }
 }

@@ -83,6 +83,9 @@ pub struct Config {
     /// Cuts what congestion leaves of the window to whole packets, as ns-2 does. RFC 5681 counts bytes;
     /// at windows of ten packets the cut costs some 5 % of the throughput (`tests/tcp_ns2.rs`).
     pub whole_windows: bool,
+    /// Grows the window by the packets that an acknowledgement covers, as Linux does (RFC 3465, without
+    /// its limit on slow start), not by acknowledgements: delaying these then costs no growth.
+    pub byte_counting: bool,
     /// Sends a new packet at each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
 }
@@ -104,6 +107,7 @@ impl Default for Config {
             clock_granularity: Duration::ZERO,
             ecn: false,
             whole_windows: false,
+            byte_counting: false,
             limited_transmit: true,
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Window {
     growth: Growth,
     /// What congestion leaves is cut to whole packets.
     whole: bool,
+    /// An acknowledgement counts for as many as it covers packets.
+    byte_counting: bool,
 }
 
 /// Congestion avoidance.
@@ -28,6 +30,7 @@ impl Window {
             cwnd: config.initial_window.packets(config.segment).into(),
             ssthresh: f64::INFINITY,
             whole: config.whole_windows,
+            byte_counting: config.byte_counting,
             growth: match config.variant {
                 Variant::Cubic => Growth::Cubic(Cubic::default()),
                 Variant::Binomial(rule) => Growth::Binomial(rule),
@@ -53,17 +56,25 @@ impl Window {
 
     /// One acknowledgement of `acked` new packets arrived, and the window had been used up.
     ///
-    /// Growth by acknowledgement, not by packet, as in ns-2 and in the model of the throughput
-    /// equation: acknowledging every second packet halves it. RFC 5681 §3.1 allows that.
+    /// Growth is by acknowledgement, not by packet, as in ns-2 and in the model of the throughput
+    /// equation, unless bytes are counted: acknowledging every second packet halves it. RFC 5681 §3.1
+    /// allows that.
     pub(super) fn grow(&mut self, now: Instant, acked: u64, srtt: Duration) {
-        if self.cwnd < self.ssthresh {
-            self.cwnd += 1.0;
-            return;
+        let counted = if self.byte_counting { acked } else { 1 };
+        for _ in 0..counted {
+            if self.cwnd < self.ssthresh {
+                self.cwnd += 1.0;
+                continue;
+            }
+            match &mut self.growth {
+                Growth::Binomial(rule) => self.cwnd = rule.grow(self.cwnd),
+                // It counts packets in any case.
+                Growth::Cubic(cubic) => {
+                    self.cwnd = cubic.grow(now, self.cwnd, acked, srtt);
+                    return;
+                }
+            }
         }
-        self.cwnd = match &mut self.growth {
-            Growth::Binomial(rule) => rule.grow(self.cwnd),
-            Growth::Cubic(cubic) => cubic.grow(now, self.cwnd, acked, srtt),
-        };
     }
 
     /// Congestion, when `flight` packets were in the network: the threshold is what is left of them
@@ -116,6 +127,28 @@ mod tests {
         // After a second W_cubic is 6 + 0.4: a 6.0882th of the way there. Towards the plateau of 8 packets
         // it would be 7.86.
         assert!((grow(&mut window, 1_000) - 6.139_4).abs() < 1e-4);
+    }
+
+    #[test]
+    fn bytes_counted_make_an_acknowledgement_of_two_packets_as_good_as_two() {
+        let grown = |byte_counting, each: [u64; 2]| {
+            let mut window = Window::new(&Config {
+                byte_counting,
+                initial_window: InitialWindow::Packets(3),
+                ..Config::default()
+            });
+            window.on_congestion(9.0);
+            for acked in each {
+                window.grow(Instant::ZERO, acked, Duration::ZERO);
+            }
+            window.cwnd()
+        };
+        // Slow start from 3 packets past a threshold of 4.5; above it, a packet a window.
+        let all = 5.0 + 1.0 / 5.0;
+        let all = all + 1.0 / all;
+        assert_eq!(grown(true, [2, 2]), all);
+        assert_eq!(grown(true, [1, 3]), all);
+        assert_eq!(grown(false, [2, 2]), 5.0);
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub struct Timeline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Also {
-    /// p over time, before and while it is measured; of TFRC without bytes.
+    /// p over time, before and while it is measured, and its mean over all flows; of TFRC without bytes.
     LossEventRate,
     /// The distribution of the gaps from packet to packet.
     Gaps,
@@ -192,7 +192,12 @@ impl Scenario for Timeline {
     }
 
     fn real(&self) -> Option<&dyn Real> {
-        let has = |group: &Group| matches!(group.protocol, Protocol::Tcp | Protocol::Tfrc);
+        let has = |group: &Group| {
+            matches!(
+                group.protocol,
+                Protocol::Tcp | Protocol::Tfrc | Protocol::Udp(_)
+            )
+        };
         let can = |case: &Case| case.rate.trace().is_none() && !case.path.is_scripted();
         // A test bed has no other flows, and its link is no other than it was told at first.
         let fits = self.group.iter().all(has) && self.case.iter().all(can);

@@ -27,9 +27,10 @@ impl Real for Timeline {
         case.path.apply(&mut forward);
         let members = self.members(case, job.seed).into_iter();
         let since = |at: Instant| at - Instant::ZERO;
-        let flows = members.map(|member| RealFlow {
+        let flows = members.enumerate().map(|(index, member)| RealFlow {
             speaks: match member.speaks {
                 Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc,
+                Speaks::Long(Protocol::Udp(udp), _) => RealProtocol::Udp(udp, index as u64),
                 Speaks::Long(..) | Speaks::Web(_) => {
                     RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
                 }
@@ -51,6 +52,10 @@ impl Real for Timeline {
     }
 
     fn sample(&self, cell: usize, seen: Seen) -> Sample {
-        self.sample_of(&self.case[cell], &seen.into())
+        let case = &self.case[cell];
+        let late = seen.late.as_secs_f64() * 1e6;
+        let mut sample = self.sample_of(case, &seen.into());
+        sample.metric(format!("late_p99_us_{}", case.name), late);
+        sample
     }
 }

@@ -63,10 +63,12 @@ impl Timeline {
             self.floor(&mut sample, case, sent);
         }
         if self.also.contains(&Also::LossEventRate) {
-            self.loss_event_rate(&mut sample, case, &measured.first.loss_event_rates);
+            let told = &measured.told;
+            sample.metric(format!("loss_event_rate_{name}"), told.mean());
+            self.loss_event_rate(&mut sample, case, &told.first);
         }
         if self.also.contains(&Also::Gaps) {
-            first::gaps(&mut sample, case, &measured.first.gaps);
+            first::gaps(&mut sample, case, &measured.gaps);
         }
         if self.also.contains(&Also::Queue) {
             let waits = measured.queue.iter();

@@ -1,0 +1,75 @@
+//! What receivers of TFRC tell their senders of the loss event rate.
+
+use tfrc::time::{Duration, Instant};
+
+/// p, from report to report.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// Of the first flow: times in seconds and p, at most one every 50 ms.
+    pub first: Vec<(f64, f64)>,
+    reported: Option<Instant>,
+    measured: [Instant; 2],
+    sum: f64,
+    count: u64,
+}
+
+/// Reports of the first flow that are nearer to the one before are left out of its curve.
+const APART: Duration = Duration::from_millis(50);
+
+impl Told {
+    /// Nothing yet. The mean is to be over reports between these instants.
+    pub fn new(measured: [Instant; 2]) -> Self {
+        Self {
+            first: Vec::new(),
+            reported: None,
+            measured,
+            sum: 0.0,
+            count: 0,
+        }
+    }
+
+    /// The same, if it is known only later; nothing that came before counts.
+    pub(super) fn measure(&mut self, measured: [Instant; 2]) {
+        (self.measured, self.sum, self.count) = (measured, 0.0, 0);
+    }
+
+    /// A report of this flow has come to its sender.
+    pub fn report(&mut self, flow: usize, now: Instant, p: f64) {
+        if (self.measured[0]..self.measured[1]).contains(&now) {
+            self.sum += p;
+            self.count += 1;
+        }
+        if flow == 0 && self.reported.is_none_or(|last| now - last >= APART) {
+            self.reported = Some(now);
+            self.first.push((now.as_secs_f64(), p));
+        }
+    }
+
+    /// Over the reports of all flows; not a number if there were none.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_of_all_flows_while_it_is_measured_and_the_curve_of_the_first() {
+        let mut told = Told::new([1, 2].map(Instant::from_secs));
+        for (flow, millis, p) in [
+            (0, 900, 0.5),
+            (0, 1_000, 0.1),
+            (0, 1_049, 0.2),
+            (1, 1_999, 0.3),
+            (1, 2_000, 0.7),
+        ] {
+            told.report(flow, Instant::from_millis(millis), p);
+        }
+        assert!((told.mean() - 0.2).abs() < 1e-12);
+        assert_eq!(told.first, [(0.9, 0.5), (1.0, 0.1)]);
+        told.measure([3, 4].map(Instant::from_secs));
+        assert!(told.mean().is_nan());
+    }
+}

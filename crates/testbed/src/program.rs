@@ -1,0 +1,64 @@
+//! A program of a run, and how it ends.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Child;
+
+use evenkeel_net::Clock;
+use rustix::process::{Pid, Signal, kill_process};
+use tfrc::time::{Duration, Instant};
+
+use crate::host::HostError;
+
+/// A program of a run, killed when the run is over.
+pub(crate) struct Program {
+    pub(crate) child: Child,
+    pub(crate) name: String,
+    pub(crate) log: PathBuf,
+    /// It may end, but not in failure.
+    pub(crate) may_end: bool,
+}
+
+/// A program that is asked to end has this long to write its files.
+const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How often it is asked whether it has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Program {
+    /// An error if it ended when it should not have.
+    pub(crate) fn check(&mut self) -> Result<(), HostError> {
+        let ended = self.child.try_wait();
+        let status = match ended.map_err(|error| HostError::System("waiting", error))? {
+            None => return Ok(()),
+            Some(status) if self.may_end && status.success() => return Ok(()),
+            Some(status) => status,
+        };
+        // The first line is enough for one: the rest is in the file.
+        let said = fs::read_to_string(&self.log).unwrap_or_default();
+        let line = said.lines().find(|line| !line.trim().is_empty());
+        let why = format!("{status}: {}", line.unwrap_or("it said nothing"));
+        Err(HostError::Failed(self.name.clone(), why))
+    }
+
+    /// Asks it to end, as who presses Ctrl-C does.
+    pub(crate) fn interrupt(&self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // One that has ended needs no asking.
+        let _ = pid.map(|pid| kill_process(pid, Signal::INT));
+    }
+
+    /// Waits for the end of one that was asked, up to some time after that.
+    pub(crate) fn await_end(&mut self, clock: Clock, asked: Instant) {
+        while clock.now() < asked + LAST_WORDS && matches!(self.child.try_wait(), Ok(None)) {
+            clock.sleep_until(clock.now() + LOOK);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it is waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
