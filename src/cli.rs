@@ -226,8 +226,8 @@ pub(crate) struct SendArgs {
     /// Write the session description here before sending
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Send at this rate with no congestion control. Only for a receiver that sends no TFRC
-    /// reports (ffmpeg, a plain GStreamer pipeline), on a path that is yours alone
+    /// Send at this rate, on a path that is yours alone, instead of the 128 kb/s that a receiver without
+    /// RTCP gets. Circuit breakers hold if reception reports come
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     pub(crate) fixed_rate: Option<Rate>,
     /// Give up after this long without a report

@@ -8,7 +8,7 @@ use evenkeel_media::event::{Discard, EventKind as MediaEvent};
 use evenkeel_media::quality::percentile;
 use evenkeel_media::report::{ShownFrame, State};
 use evenkeel_net::{LinkSnapshot, RelayHandle};
-use evenkeel_rtp::session::{EventKind as SessionEvent, Ignored, Path, Statistics};
+use evenkeel_rtp::session::{EventKind as SessionEvent, Ignored, Path, RateSource, Statistics};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 use tfrc::units::{Bytes, Rate};
@@ -26,6 +26,7 @@ pub(crate) struct Snapshot {
     /// What the report needs of it.
     pub(crate) state: State,
     path: Option<Path>,
+    rate_source: Option<RateSource>,
     deadline: Duration,
     stretched: bool,
     ignored: BTreeMap<&'static str, u64>,
@@ -43,6 +44,7 @@ impl Snapshot {
         let mut snapshot = Self {
             state: State::default(),
             path: None,
+            rate_source: None,
             deadline: Duration::ZERO,
             stretched: false,
             ignored: BTreeMap::new(),
@@ -57,7 +59,7 @@ impl Snapshot {
                 .map_err(Failure::runtime)?,
         };
         for (index, (_, end)) in ends.iter().enumerate() {
-            let (path, statistics, sending, receives) = end
+            let (path, rate_source, statistics, sending, receives) = end
                 .station
                 .call(|station, _| {
                     let call = &station.call;
@@ -69,6 +71,7 @@ impl Snapshot {
                     });
                     (
                         call.session().path(),
+                        call.session().rate_source(),
                         call.session().statistics().clone(),
                         sending,
                         call.receiver().is_some(),
@@ -81,6 +84,7 @@ impl Snapshot {
             {
                 (snapshot.path, snapshot.deadline, snapshot.stretched) =
                     (path, deadline, stretched);
+                snapshot.rate_source = rate_source;
                 snapshot.state.sent = Some(Bytes::new(statistics.bytes_sent));
             }
             if index + 1 == ends.len() && receives {
@@ -200,6 +204,11 @@ impl Live {
             self.shown.pop_front();
         }
         self.snapshot = Some(snapshot);
+    }
+
+    /// What sets the rate of the first end, if it sends.
+    pub(crate) fn rate_source(&self) -> Option<RateSource> {
+        self.snapshot.as_ref()?.rate_source
     }
 
     /// One line for the terminal.

@@ -23,6 +23,7 @@ mod stop;
 mod tcp;
 mod trace;
 mod units;
+mod warning;
 
 use std::process::ExitCode;
 

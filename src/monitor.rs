@@ -8,6 +8,7 @@ use evenkeel_media::call::CallEvent;
 use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_net::Clock;
 use evenkeel_net::{LinkEvent, RelayHandle};
+use evenkeel_rtp::session::RateSource;
 use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
@@ -21,6 +22,7 @@ use crate::setup::{self, Outputs};
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
+use crate::warning;
 
 /// How often the state is sampled, for the page and the means.
 const TICK: Duration = Duration::from_millis(100);
@@ -47,6 +49,8 @@ pub(crate) struct Monitor {
     report: CallReport,
     tcp: Measured,
     live: Live,
+    /// What was warned of, once each.
+    warnings: Vec<&'static str>,
 }
 
 /// What a monitor is given beside the ends.
@@ -79,6 +83,7 @@ impl Monitor {
             report: CallReport::new(now + watch.run.warmup),
             tcp: Measured::new(now + watch.run.warmup),
             live: Live::new(now),
+            warnings: Vec::new(),
         }
     }
 
@@ -131,6 +136,13 @@ impl Monitor {
             for event in end.events.try_iter() {
                 self.report.handle_event(&event);
                 self.live.handle_event(&event);
+                if let CallEvent::Session(event) = &event
+                    && let Some(text) = warning::of(&event.kind)
+                    && !self.warnings.contains(&text)
+                {
+                    eprintln!("evenkeel: warning: {text}");
+                    self.warnings.push(text);
+                }
                 if let Some(file) = &mut self.outputs.trace {
                     let described = match &event {
                         CallEvent::Session(event) => trace::session(&event.kind),
@@ -165,6 +177,8 @@ impl Monitor {
         let mut ended = self.gather_events();
         let mut summary = as_json(&self.report.summary(), self.seed);
         summary["ignored"] = json!(self.live.sample().ignored);
+        summary["rate_from"] = json!(self.live.rate_source().map(RateSource::name));
+        summary["warnings"] = json!(self.warnings);
         let (flows, throughput) = self.tcp.means();
         summary["tcp_flows"] = json!(flows);
         summary["tcp_throughput_bps"] = json!(throughput.map(Rate::bits_per_sec));

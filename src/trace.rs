@@ -61,6 +61,11 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
         SessionEvent::ReceiverLied => ("receiver_lied", json!({})),
         SessionEvent::GaveUp => ("gave_up", json!({})),
         SessionEvent::Returned => ("returned", json!({})),
+        SessionEvent::RateSource(source) => ("rate_source", json!({ "source": source.name() })),
+        SessionEvent::CircuitBreaker { breach, ceased } => (
+            "circuit_breaker",
+            json!({ "breach": format!("{breach:?}"), "ceased": ceased }),
+        ),
         SessionEvent::RateControl(decision) => rate_control(decision),
         SessionEvent::ReportSent {
             receive_rate,

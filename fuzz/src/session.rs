@@ -329,6 +329,7 @@ impl End {
                 .map(|rate| Rate::from_bytes_per_sec(rate.into())),
             give_up: send.give_up.duration(),
             feedback,
+            fallback: send.payload_type.is_multiple_of(2),
             ..SendConfig::new(send.payload_type)
         });
         config

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;
+        send.fallback = true;
     }
     if let Some(path) = &args.sdp {
         let description = setup::describe(&session, stream, &format, peer);

@@ -94,6 +94,56 @@ fn ffmpeg_decodes_what_the_description_announces() {
     );
 }
 
+/// It sends no RTCP: the rate is low whatever the path could carry, and the one who runs it is told.
+#[test]
+fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
+    let scratch = Scratch::new("ffmpeg-blind");
+    let (sdp, frames, json) = (
+        scratch.file("s.sdp"),
+        scratch.file("frames.txt"),
+        scratch.file("s.json"),
+    );
+    let port = free_port();
+    describe(port, &sdp);
+    let mut ffmpeg = Running::start(
+        Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error"])
+            .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
+            .arg(&sdp)
+            .args(["-an", "-vsync", "passthrough", "-f", "framecrc", "-y"])
+            .arg(&frames),
+    );
+    wait_for_port(port);
+    let dest = format!("127.0.0.1:{port}");
+    let output = evenkeel(&["send", &dest, "--seconds", "14", "--warmup", "8"])
+        .args(["--size", "320x240", "--headless", "--json"])
+        .arg(&json)
+        .output()
+        .expect("run the program");
+    assert!(output.status.success());
+    pause(Duration::from_secs(1));
+    ffmpeg.signal("INT");
+    ffmpeg.wait(10);
+    let sent = summary(&json);
+    let text = fs::read_to_string(&frames).expect("ffmpeg's list of frames");
+    let decoded = text.lines().filter(|line| !line.starts_with('#')).count();
+    let throughput = number(&sent, "throughput_bps");
+    println!("ffmpeg without a rate: {throughput:.0} b/s, {decoded} frames");
+    assert!(throughput <= 140e3, "{throughput} b/s");
+    assert!(decoded >= 5, "{decoded} frames");
+    assert_eq!(sent["rate_from"], "nothing");
+    assert!(
+        sent["warnings"][0]
+            .as_str()
+            .is_some_and(|text| text.contains("no RTCP"))
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("warning: the receiver sends no RTCP"),
+        "{said}"
+    );
+}
+
 #[test]
 fn gstreamer_decodes_what_the_description_announces() {
     let scratch = Scratch::new("gstreamer");

@@ -144,7 +144,11 @@ pub struct SendConfig {
     pub verify: bool,
     /// Paces at this rate and leaves TFRC and `give_up` out, for a receiver that reports nothing.
     pub fixed_rate: Option<Rate>,
-    /// Without feedback for this long, media stops.
+    /// Serves a receiver that sends no feedback: by the loss and the round trip of its reception reports,
+    /// and at a fixed low rate if it sends no RTCP at all. Off by default: RFC 5348 then halves X, down to
+    /// a packet in 64 seconds.
+    pub fallback: bool,
+    /// Without feedback, or the reports that stand in for it, for this long, media stops.
     pub give_up: Duration,
 }
 
@@ -160,6 +164,7 @@ impl SendConfig {
             estimator: patient(),
             verify: true,
             fixed_rate: None,
+            fallback: false,
             give_up: Duration::from_secs(30),
         }
     }

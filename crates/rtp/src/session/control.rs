@@ -64,7 +64,7 @@ impl Session {
             self.handle_packet(author, &packet)?;
         }
         told?;
-        self.handle_round_trip(packets);
+        self.handle_block(packets);
         self.peer.handle_heard(self.now, datagram.payload.len());
         self.statistics.rtcp_received += 1;
         Ok(())
@@ -113,22 +113,17 @@ impl Session {
 
     fn handle_packet(&mut self, author: u32, packet: &Packet<'_>) -> Result<(), Ignored> {
         match packet {
-            Packet::SenderReport(report, blocks) => {
-                self.handle_blocks(blocks.clone());
-                self.handle_sender_report(author, *report)
-            }
-            Packet::ReceiverReport(_, blocks) => {
-                self.handle_blocks(blocks.clone());
-                Ok(())
-            }
+            Packet::SenderReport(report, _) => self.handle_sender_report(author, *report),
             Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
                 self.handle_bye();
                 Ok(())
             }
-            Packet::Bye(_) | Packet::Sdes(_) | Packet::Application(_) | Packet::Unknown(_) => {
-                Ok(())
-            }
+            Packet::ReceiverReport(..)
+            | Packet::Bye(_)
+            | Packet::Sdes(_)
+            | Packet::Application(_)
+            | Packet::Unknown(_) => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@ use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{LossEventRate, Rate};
 
+use super::fallback::{Breach, RateSource};
 use crate::ntp::NtpTime;
 
 /// Something that happened in a session, and when.
@@ -45,6 +46,15 @@ pub enum EventKind {
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.
     Returned,
+    /// Something else sets the rate from now on.
+    RateSource(RateSource),
+    /// A circuit breaker tripped (RFC 8083).
+    CircuitBreaker {
+        /// Which.
+        breach: Breach,
+        /// The media has ended for good; otherwise its rate was cut to a tenth.
+        ceased: bool,
+    },
     /// The sender's rate control took in feedback, or missed it.
     RateControl(Trace),
     /// We sent TFRC feedback.

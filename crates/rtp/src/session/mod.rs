@@ -4,6 +4,7 @@ mod budget;
 mod config;
 mod control;
 mod event;
+mod fallback;
 mod feedback_mode;
 mod gaps;
 mod inbound;
@@ -11,6 +12,7 @@ mod media;
 mod outbound;
 mod peer;
 mod random;
+mod reception;
 mod reporter;
 mod reports;
 mod rtcp_timer;
@@ -24,6 +26,7 @@ use tfrc::units::{LossEventRate, Rate};
 
 pub use config::{Config, ReceiveConfig, SendConfig};
 pub use event::{Event, EventKind};
+pub use fallback::{Breach, RateSource};
 pub use feedback_mode::{FeedbackMode, UnknownFeedback};
 pub use statistics::{Ignored, Statistics};
 
@@ -145,6 +148,9 @@ pub struct Session {
     events: EventQueue,
 }
 
+/// What sets the rate, and the circuit breaker that tripped, with whether it ended the media.
+type RateState = (RateSource, Option<(Breach, bool)>);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Closing {
     Open,
@@ -187,6 +193,7 @@ impl Session {
     pub fn handle_datagram<'a>(&mut self, now: Instant, datagram: Datagram<'a>) -> Incoming<'a> {
         let now = self.advance(now);
         self.arrived = datagram.arrival.min(now).max(self.arrived);
+        let before = self.rate_state();
         let result = if self.closing != Closing::Open {
             Err(Ignored::Closed)
         } else if datagram.payload.len() > MAX_DATAGRAM {
@@ -196,6 +203,7 @@ impl Session {
         } else {
             self.handle_media(&datagram).map(Incoming::Media)
         };
+        self.note_rate_state(before);
         match result {
             Ok(incoming) => {
                 self.resume();
@@ -217,12 +225,15 @@ impl Session {
         if self.closing != Closing::Open {
             return;
         }
+        let before = (outbound.rate_source(), outbound.breach());
+        outbound.check_fallback(now);
         if outbound.check_give_up(now) {
             self.emit(EventKind::GaveUp);
         } else if let Some(trace) = outbound.handle_timeout(now) {
             self.statistics.nofeedback_expiries += 1;
             self.emit(EventKind::RateControl(trace));
         }
+        self.note_rate_state(Some(before));
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain
@@ -241,6 +252,7 @@ impl Session {
                 Reason::NoFeedback,
             ),
             (outbound.and_then(Outbound::give_up_expiry), Reason::GiveUp),
+            (outbound.and_then(Outbound::fallback_expiry), Reason::GiveUp),
         ]
         .into_iter()
         .filter_map(|(at, reason)| Some((at?, reason)))
@@ -255,6 +267,11 @@ impl Session {
     /// What the sender knows of the path; `None` for a session that only receives.
     pub fn path(&self) -> Option<Path> {
         self.outbound.as_ref().map(Outbound::path)
+    }
+
+    /// What sets the rate of media; `None` for a session that only receives.
+    pub fn rate_source(&self) -> Option<RateSource> {
+        self.outbound.as_ref().map(Outbound::rate_source)
     }
 
     /// Holds the allowed rate to what the caller can use, until it says otherwise
@@ -318,6 +335,24 @@ impl Session {
     fn emit(&mut self, kind: EventKind) {
         if !self.events.push(self.now, kind) {
             self.statistics.events_lost += 1;
+        }
+    }
+
+    fn rate_state(&self) -> Option<RateState> {
+        let outbound = self.outbound.as_ref()?;
+        Some((outbound.rate_source(), outbound.breach()))
+    }
+
+    /// Tells what became of the rate since then.
+    fn note_rate_state(&mut self, before: Option<RateState>) {
+        let (Some((source, breach)), Some(now)) = (before, self.rate_state()) else {
+            return;
+        };
+        if now.0 != source {
+            self.emit(EventKind::RateSource(now.0));
+        }
+        if let Some((breach, ceased)) = now.1.filter(|_| now.1 != breach) {
+            self.emit(EventKind::CircuitBreaker { breach, ceased });
         }
     }
 

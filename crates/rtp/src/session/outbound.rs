@@ -9,12 +9,14 @@ use tfrc::{Feedback, Sender};
 
 use super::Path;
 use super::config::SendConfig;
+use super::fallback::{self, Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::Gaps;
 use super::random::Random;
+use super::reception::Reception;
 use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};
-use crate::rtcp::TfrcFeedback;
+use crate::rtcp::{ReportBlock, TfrcFeedback};
 use crate::rtp::{HEADER_LEN, RtpHeader};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
@@ -26,14 +28,14 @@ pub(super) const IN_FLIGHT: usize = 8_192;
 /// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
 /// report says of its own delay cannot be checked.
 const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
-/// How far a sender of fixed rate catches up after it was late: two timer errors of a busy host.
+/// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
 /// What sets the times of departure.
 #[derive(Debug)]
 enum Control {
     Tfrc(Box<Sender>),
-    Fixed(Pacer),
+    Plain(Pacer, RateSource),
 }
 
 /// The media that we send.
@@ -49,6 +51,8 @@ pub(super) struct Outbound {
     packets: u32,
     payload_bytes: u32,
     first_departure: Option<Instant>,
+    /// When media began towards the present receiver.
+    started: Option<Instant>,
     last_departure: Option<Instant>,
     /// When the packet left that feedback was last about, and that feedback.
     last_echo: Option<(Instant, TfrcFeedback)>,
@@ -58,14 +62,21 @@ pub(super) struct Outbound {
     gaps: Gaps,
     /// It reported what was never sent.
     has_lied: bool,
+    /// A report of our own kind came since the start, or since the receiver changed.
+    has_feedback: bool,
+    /// RTCP about us came, of any kind.
+    has_rtcp: bool,
+    reception: Reception,
+    /// The circuit breaker that tripped first.
+    breach: Option<Breach>,
+    /// One tripped that ends the media for good.
+    has_ceased: bool,
 }
 
 impl Outbound {
     pub(super) fn new(now: Instant, config: SendConfig, random: &mut Random) -> Self {
         let control = match config.fixed_rate {
-            Some(rate) => {
-                Control::Fixed(Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT)))
-            }
+            Some(rate) => Control::Plain(plain_pacer(rate), RateSource::Fixed),
             None => Control::Tfrc(new_sender(now, &config)),
         };
         Self {
@@ -76,12 +87,18 @@ impl Outbound {
             packets: 0,
             payload_bytes: 0,
             first_departure: None,
+            started: None,
             last_departure: None,
             last_echo: None,
             waiting_since: None,
             gave_up: false,
             gaps: Gaps::new(random.fork("gaps")),
             has_lied: false,
+            has_feedback: false,
+            has_rtcp: false,
+            reception: Reception::default(),
+            breach: None,
+            has_ceased: false,
             config,
         }
     }
@@ -127,12 +144,12 @@ impl Outbound {
 
     /// When the next packet may leave; `None` once given up.
     pub(super) fn next_departure(&self, now: Instant) -> Option<Instant> {
-        if self.gave_up {
+        if self.gave_up || self.has_ceased {
             return None;
         }
         Some(match &self.control {
             Control::Tfrc(sender) => sender.next_departure(now),
-            Control::Fixed(pacer) => pacer.next_departure(now),
+            Control::Plain(pacer, _) => pacer.next_departure(now),
         })
     }
 
@@ -177,6 +194,8 @@ impl Outbound {
         self.pace(now, size);
         if let Some(departures) = &mut self.departures
             && self.config.verify
+            // Elsewhere losses are counted by numbers alone.
+            && matches!(self.control, Control::Tfrc(_))
             && self.gaps.is_next(ends_frame)
         {
             departures.handle_left_out(now);
@@ -190,7 +209,7 @@ impl Outbound {
         let size = Bytes::from(size);
         match &mut self.control {
             Control::Tfrc(sender) => sender.handle_sent(now, size),
-            Control::Fixed(pacer) => {
+            Control::Plain(pacer, _) => {
                 pacer.handle_sent(now, size);
             }
         }
@@ -218,7 +237,7 @@ impl Outbound {
             }
         }
         self.last_echo = Some((sent_at, feedback));
-        self.waiting_since = None;
+        self.note_feedback(now);
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
         };
@@ -248,8 +267,7 @@ impl Outbound {
         arrival: Instant,
         read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Result<Option<Feedback>, Ignored>,
     ) -> Result<Option<Trace>, Ignored> {
-        let (Some(departures), Control::Tfrc(sender)) = (&mut self.departures, &mut self.control)
-        else {
+        let Some(departures) = &mut self.departures else {
             return Err(Ignored::StaleFeedback);
         };
         if self.has_lied {
@@ -269,18 +287,131 @@ impl Outbound {
                 Ok(None)
             };
         };
-        self.waiting_since = None;
+        self.note_feedback(now);
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
         // The time between the kernel's receipt and ours is no part of the round trip.
         let delay = feedback.delay + now.saturating_since(arrival);
         let feedback = Feedback { delay, ..feedback };
         Ok(Some(sender.handle_feedback(now, &feedback)))
     }
 
-    /// Takes in a round-trip time that a reception report gave.
-    pub(super) fn handle_round_trip(&mut self, now: Instant, sample: Duration) {
-        if let Control::Tfrc(sender) = &mut self.control {
-            sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
+    /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
+    /// TFRC (RFC 5348 §4.2), and the rate where no feedback comes.
+    pub(super) fn handle_block(
+        &mut self,
+        now: Instant,
+        block: &ReportBlock,
+        round_trip: Option<Duration>,
+    ) {
+        let packet = self.config.packet_size;
+        self.has_rtcp = true;
+        self.reception
+            .handle_block(now, block, round_trip, self.packets);
+        if self.wants_feedback(fallback::REPORTS_AFTER, now) {
+            self.fall_back(RateSource::ReceptionReports);
         }
+        match &mut self.control {
+            Control::Tfrc(sender) => {
+                if let Some(sample) = round_trip {
+                    sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
+                }
+                return;
+            }
+            Control::Plain(_, RateSource::Fixed) => {}
+            Control::Plain(pacer, source) => {
+                *source = RateSource::ReceptionReports;
+                let rate = fallback::next_rate(pacer.rate(), packet, &self.reception);
+                pacer.set_rate(rate, Some(FIXED_RATE_CREDIT));
+                self.waiting_since = None;
+            }
+        }
+        self.check_breakers();
+    }
+
+    /// Cuts the rate at the first breach by congestion (RFC 8083 §4.3); what else breaches ends the media.
+    fn check_breakers(&mut self) {
+        let Control::Plain(pacer, _) = &mut self.control else {
+            return;
+        };
+        let breach = fallback::breach(pacer.rate(), self.config.packet_size, &self.reception);
+        match (breach, self.breach) {
+            (None, _) => {}
+            (Some(Breach::Congestion), None) => {
+                self.breach = breach;
+                pacer.set_rate(fallback::cut(pacer.rate()), Some(FIXED_RATE_CREDIT));
+                self.reception = Reception::default();
+            }
+            (Some(breach), _) => self.cease(breach),
+        }
+    }
+
+    fn cease(&mut self, breach: Breach) {
+        self.breach = Some(breach);
+        self.has_ceased = true;
+    }
+
+    /// True if no feedback has come so long after the first packet, and there is another way.
+    fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
+        self.config.fallback
+            && !self.has_feedback
+            && !self.has_lied
+            && matches!(self.control, Control::Tfrc(_))
+            && self
+                .started
+                .is_some_and(|started| now.saturating_since(started) >= after)
+    }
+
+    fn fall_back(&mut self, source: RateSource) {
+        self.control = Control::Plain(plain_pacer(fallback::BLIND_RATE), source);
+    }
+
+    /// Feedback came: TFRC takes over, if it had not.
+    fn note_feedback(&mut self, now: Instant) {
+        (self.has_feedback, self.has_rtcp) = (true, true);
+        self.waiting_since = None;
+        if let Control::Plain(_, RateSource::ReceptionReports | RateSource::Nothing) = self.control
+        {
+            self.control = Control::Tfrc(new_sender(now, &self.config));
+        }
+    }
+
+    /// When what has not come by then is not expected any more: RTCP at all, or further reports.
+    pub(super) fn fallback_expiry(&self) -> Option<Instant> {
+        match &self.control {
+            _ if self.has_ceased || self.gave_up => None,
+            Control::Tfrc(_) if self.config.fallback && !self.has_rtcp => {
+                self.started.map(|started| started + fallback::BLIND_AFTER)
+            }
+            Control::Plain(..) => fallback::report_expiry(&self.reception),
+            Control::Tfrc(_) => None,
+        }
+    }
+
+    /// Serves that expiry.
+    pub(super) fn check_fallback(&mut self, now: Instant) {
+        if self.fallback_expiry().is_none_or(|expiry| expiry > now) {
+            return;
+        }
+        if let Control::Tfrc(_) = self.control {
+            self.fall_back(RateSource::Nothing);
+        } else {
+            self.cease(Breach::NoReports);
+        }
+    }
+
+    /// What sets the rate.
+    pub(super) fn rate_source(&self) -> RateSource {
+        match self.control {
+            Control::Tfrc(_) => RateSource::Feedback,
+            Control::Plain(_, source) => source,
+        }
+    }
+
+    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
+    pub(super) fn breach(&self) -> Option<(Breach, bool)> {
+        self.breach.map(|breach| (breach, self.has_ceased))
     }
 
     /// Serves the nofeedback timer.
@@ -302,7 +433,7 @@ impl Outbound {
 
     /// When we shall give up, unless feedback comes.
     pub(super) fn give_up_expiry(&self) -> Option<Instant> {
-        if self.gave_up || self.config.fixed_rate.is_some() {
+        if self.gave_up || self.has_ceased || self.config.fixed_rate.is_some() {
             return None;
         }
         self.waiting_since.map(|since| since + self.config.give_up)
@@ -323,8 +454,10 @@ impl Outbound {
     /// Begins again as if no feedback had ever come: the receiver is a new one, or back. One that lied has
     /// lied.
     pub(super) fn restart(&mut self, now: Instant) {
-        if let Control::Tfrc(sender) = &mut self.control {
-            **sender = *new_sender(now, &self.config);
+        self.started = Some(now);
+        if self.config.fixed_rate.is_none() {
+            self.control = Control::Tfrc(new_sender(now, &self.config));
+            (self.has_feedback, self.reception) = (false, Reception::default());
             let first = u64::from(self.sequence);
             let estimator = &self.config.estimator;
             self.departures = (self.config.feedback != FeedbackMode::Tfrc).then(|| {
@@ -360,7 +493,7 @@ impl Outbound {
     pub(super) fn rtt(&self) -> Option<Duration> {
         match &self.control {
             Control::Tfrc(sender) => sender.rtt(),
-            Control::Fixed(..) => None,
+            Control::Plain(..) => None,
         }
     }
 
@@ -381,7 +514,7 @@ impl Outbound {
                 loss_event_rate: sender.loss_event_rate(),
                 receive_rate: sender.receive_rate(),
             },
-            Control::Fixed(pacer) => Path {
+            Control::Plain(pacer, _) => Path {
                 allowed_rate: pacer.rate(),
                 instantaneous_rate: pacer.rate(),
                 rtt: self.rtt(),
@@ -405,6 +538,10 @@ impl Outbound {
         let is_ours = first.as_micros() <= sent_at.as_micros() && sent_at <= last;
         (in_time && is_ours).then_some(sent_at)
     }
+}
+
+fn plain_pacer(rate: Rate) -> Pacer {
+    Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT))
 }
 
 fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {

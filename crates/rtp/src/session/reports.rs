@@ -10,7 +10,7 @@ use super::statistics::Ignored;
 use super::{FeedbackMode, Session};
 use crate::rtcp::sack::{self, Sack};
 use crate::rtcp::twcc::{self, Twcc};
-use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, ReportBlocks, TfrcFeedback, ccfb};
+use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, TfrcFeedback, ccfb};
 
 impl Session {
     /// Takes in p and X_recv as the receiver computed them.
@@ -64,31 +64,25 @@ impl Session {
         Ok(())
     }
 
-    /// Before the first report of our own kind the round-trip time comes from a reception report, if it can
+    /// Takes in a reception report about us. Before the first feedback its round trip sets the initial rate
     /// (RFC 5348 §4.2, RFC 3550 §6.4.1): who is allowed one packet a second may wait long for a receiver
     /// that reports once a frame.
-    pub(super) fn handle_round_trip(&mut self, packets: Packets<'_>) {
+    pub(super) fn handle_block(&mut self, packets: Packets<'_>) {
         let Some(block) = packets
             .flatten()
             .find_map(|packet| about(self.ssrc, &packet))
         else {
             return;
         };
-        let (now, arrived) = (self.now, self.arrived);
-        if let Some(outbound) = &mut self.outbound
-            && let Some(sample) = self.sent_reports.round_trip(arrived, &block)
-        {
-            outbound.handle_round_trip(now, sample);
-        }
-    }
-
-    pub(super) fn handle_blocks(&mut self, mut blocks: ReportBlocks<'_>) {
-        if let Some(block) = blocks.find(|block| block.ssrc == self.ssrc) {
-            self.emit(EventKind::ReceptionReport {
-                fraction_lost: block.fraction_lost,
-                cumulative_lost: block.cumulative_lost,
-                jitter: block.jitter,
-            });
+        self.emit(EventKind::ReceptionReport {
+            fraction_lost: block.fraction_lost,
+            cumulative_lost: block.cumulative_lost,
+            jitter: block.jitter,
+        });
+        let round_trip = self.sent_reports.round_trip(self.arrived, &block);
+        let now = self.now;
+        if let Some(outbound) = &mut self.outbound {
+            outbound.handle_block(now, &block, round_trip);
         }
     }
 

@@ -1,0 +1,425 @@
+//! Receivers that know nothing of TFRC: plain reception reports, transport-wide feedback as others send it,
+//! or no RTCP at all.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::pair::{End, PACKET, PAYLOAD_TYPE};
+use evenkeel_rtp::endpoint::Datagram;
+use evenkeel_rtp::rtcp::{
+    Packet, Packets, ReceiverReport, ReportBlock, sdes, sender_report::SenderReport, twcc,
+};
+use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
+use evenkeel_rtp::session::{
+    Breach, CONTROL_BUFFER, Config, EventKind, FeedbackMode, MediaInfo, RateSource, SendConfig,
+    Session,
+};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+const SSRC: u32 = 0xf0f0;
+const TICK: Duration = Duration::from_millis(1);
+const DELAY: Duration = Duration::from_millis(20);
+/// The longest wait before the wire.
+const QUEUE: Duration = Duration::from_millis(100);
+
+/// What the receiver sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sends {
+    Nothing,
+    /// A receiver report in this time.
+    Reports(Duration),
+    /// Transport-wide feedback of each frame; saved up for so long, as GStreamer does before it knows the
+    /// RTCP interval; and receiver reports.
+    TransportWide(Duration),
+}
+
+/// A sender of ours, a link, and a receiver that is not ours.
+struct World {
+    now: Instant,
+    session: Session,
+    rate: Rate,
+    free: Instant,
+    media: VecDeque<(Instant, Vec<u8>)>,
+    control: VecDeque<(Instant, Vec<u8>)>,
+    sends: Sends,
+    /// The receiver gets nothing more.
+    is_cut: bool,
+    sent: u64,
+    dropped: u64,
+    bytes: Bytes,
+    receiver: Receiver,
+    events: Vec<EventKind>,
+}
+
+#[derive(Default)]
+struct Receiver {
+    media_ssrc: u32,
+    first: Option<u32>,
+    highest: u32,
+    received: u32,
+    prior: (u32, u32),
+    last_report: Option<(SenderReport, Instant)>,
+    next_report: Option<Instant>,
+    next_feedback: Option<Instant>,
+    /// Packets of the frames that no feedback told of: when each came, by number.
+    frame: Vec<(u16, Instant)>,
+    complete: Vec<Vec<(u16, Instant)>>,
+    made: u8,
+}
+
+impl World {
+    fn new(sends: Sends, set: impl FnOnce(&mut SendConfig)) -> Self {
+        let now = Instant::from_secs(1);
+        let mut config = Config {
+            receive: None,
+            ..End::A.sender(1)
+        };
+        let mut send = SendConfig::new(PAYLOAD_TYPE);
+        send.fallback = true;
+        set(&mut send);
+        config.send = Some(send);
+        Self {
+            now,
+            session: Session::new(now, config),
+            rate: Rate::from_bits_per_sec(2e6),
+            free: now,
+            media: VecDeque::new(),
+            control: VecDeque::new(),
+            sends,
+            is_cut: false,
+            sent: 0,
+            dropped: 0,
+            bytes: Bytes::ZERO,
+            receiver: Receiver::default(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Lets seconds pass, and gives the rate that was sent and the share that was lost in them.
+    fn run(&mut self, seconds: u64) -> (Rate, f64) {
+        let (sent, dropped, bytes) = (self.sent, self.dropped, self.bytes);
+        let time = Duration::from_secs(seconds);
+        let until = self.now + time;
+        while self.now < until {
+            self.step();
+            self.now += TICK;
+        }
+        let packets = (self.sent - sent).max(1) as f64;
+        let bytes = Bytes::new(self.bytes.get() - bytes.get());
+        (bytes / time, (self.dropped - dropped) as f64 / packets)
+    }
+
+    fn step(&mut self) {
+        let now = self.now;
+        while let Some(bytes) = due(&mut self.control, now) {
+            let datagram = Datagram {
+                source: End::B.address(),
+                payload: &bytes,
+                arrival: now,
+                ecn: Ecn::NotEct,
+            };
+            self.session.handle_datagram(now, datagram);
+        }
+        self.session.handle_timeout(now);
+        let mut buf = [0; CONTROL_BUFFER];
+        while let Some(transmit) = self.session.poll_transmit(now, &mut buf) {
+            self.media
+                .push_back((now + DELAY, buf[..transmit.len].to_vec()));
+        }
+        let mut buf = [0; PACKET];
+        let payload = [0; PACKET];
+        let len = self.session.payload_capacity();
+        while self.session.next_departure(now).is_some_and(|at| at <= now) {
+            // A frame has four packets.
+            let marker = self.session.next_sequence().is_multiple_of(4);
+            let info = MediaInfo {
+                timestamp: 0,
+                marker,
+            };
+            let sent = self
+                .session
+                .write_media(now, &info, &payload[..len], &mut buf);
+            let len = sent.expect("a packet may leave").len;
+            self.carry(&buf[..len]);
+        }
+        while let Some(event) = self.session.poll_event() {
+            self.events.push(event.kind);
+        }
+        while let Some(bytes) = due(&mut self.media, now) {
+            self.receiver.handle(now, &bytes);
+        }
+        for bytes in self.receiver.reports(now, self.sends) {
+            self.control.push_back((now + DELAY, bytes));
+        }
+    }
+
+    fn carry(&mut self, packet: &[u8]) {
+        self.sent += 1;
+        self.bytes += Bytes::from(packet.len());
+        let begins = self.free.max(self.now);
+        if self.is_cut || begins.saturating_since(self.now) > QUEUE {
+            self.dropped += 1;
+            return;
+        }
+        self.free = begins + Bytes::from(packet.len()) / self.rate;
+        self.media.push_back((self.free + DELAY, packet.to_vec()));
+        self.media.make_contiguous().sort_by_key(|(at, _)| *at);
+    }
+
+    fn sources(&self) -> Vec<RateSource> {
+        let sources = self.events.iter().filter_map(|event| match event {
+            EventKind::RateSource(source) => Some(*source),
+            _ => None,
+        });
+        sources.collect()
+    }
+
+    fn breaches(&self) -> Vec<(Breach, bool)> {
+        let breaches = self.events.iter().filter_map(|event| match event {
+            EventKind::CircuitBreaker { breach, ceased } => Some((*breach, *ceased)),
+            _ => None,
+        });
+        breaches.collect()
+    }
+}
+
+/// The first datagram of a queue, if it has come by then.
+fn due(queue: &mut VecDeque<(Instant, Vec<u8>)>, now: Instant) -> Option<Vec<u8>> {
+    let is_due = queue.front().is_some_and(|(at, _)| *at <= now);
+    is_due.then(|| queue.pop_front())?.map(|(_, bytes)| bytes)
+}
+
+impl Receiver {
+    fn handle(&mut self, now: Instant, bytes: &[u8]) {
+        if is_rtcp(bytes) {
+            for packet in Packets::parse(bytes).expect("RTCP of ours").flatten() {
+                if let Packet::SenderReport(report, _) = packet {
+                    self.last_report = Some((report, now));
+                }
+            }
+            return;
+        }
+        let rtp = RtpPacket::parse(bytes).expect("RTP of ours");
+        let header = rtp.header();
+        self.media_ssrc = header.ssrc;
+        let sequence = match self.first {
+            None => header.sequence.into(),
+            Some(_) => {
+                let ahead = header.sequence.wrapping_sub(self.highest as u16);
+                self.highest.wrapping_add(ahead.into())
+            }
+        };
+        self.first.get_or_insert(sequence);
+        self.highest = self.highest.max(sequence);
+        self.received += 1;
+        self.frame.push((header.sequence, now));
+        if header.marker {
+            self.complete.push(std::mem::take(&mut self.frame));
+        }
+    }
+
+    fn reports(&mut self, now: Instant, sends: Sends) -> Vec<Vec<u8>> {
+        if self.first.is_none() {
+            return Vec::new();
+        }
+        let mut datagrams = Vec::new();
+        let interval = match sends {
+            Sends::Nothing => return datagrams,
+            Sends::Reports(interval) => interval,
+            Sends::TransportWide(_) => Duration::from_secs(5),
+        };
+        let due = *self.next_report.get_or_insert(now + interval / 10);
+        if due <= now {
+            self.next_report = Some(now + interval);
+            datagrams.push(self.receiver_report(now));
+        }
+        if let Sends::TransportWide(hold) = sends
+            && !self.complete.is_empty()
+            && self.next_feedback.is_none_or(|at| at <= now)
+        {
+            self.next_feedback = Some(now + hold);
+            datagrams.push(self.feedback());
+        }
+        datagrams
+    }
+
+    fn receiver_report(&mut self, now: Instant) -> Vec<u8> {
+        let expected = self.highest - self.first.unwrap_or(0) + 1;
+        let (expected_since, received_since) =
+            (expected - self.prior.0, self.received - self.prior.1);
+        self.prior = (expected, self.received);
+        let lost = expected_since.saturating_sub(received_since);
+        let (last_sender_report, delay_since) = self.last_report.map_or((0, 0), |(report, at)| {
+            let waited = now.saturating_since(at).as_nanos() * 65_536 / 1_000_000_000;
+            (report.ntp.middle(), waited as u32)
+        });
+        let block = ReportBlock {
+            ssrc: self.media_ssrc,
+            fraction_lost: (lost * 256)
+                .checked_div(expected_since)
+                .unwrap_or(0)
+                .min(255) as u8,
+            cumulative_lost: (expected - self.received.min(expected)).cast_signed(),
+            highest_sequence: self.highest,
+            jitter: 0,
+            last_sender_report,
+            delay_since,
+        };
+        let mut buf = [0; 128];
+        let mut len = ReceiverReport { ssrc: SSRC }
+            .emit(&[block], &mut buf)
+            .expect("it fits");
+        len += sdes::emit_cname(SSRC, "foreign", &mut buf[len..]).expect("it fits");
+        buf[..len].to_vec()
+    }
+
+    /// All frames that were saved up, a message each, in one datagram.
+    fn feedback(&mut self) -> Vec<u8> {
+        let mut datagram = Vec::new();
+        for frame in std::mem::take(&mut self.complete) {
+            let (first, last) = (frame[0].0, frame[frame.len() - 1].0);
+            let count = usize::from(last.wrapping_sub(first)) + 1;
+            let mut told = vec![None; count];
+            for (sequence, at) in frame {
+                told[usize::from(sequence.wrapping_sub(first))] = Some(at);
+            }
+            let mut buf = [0; 512];
+            let ssrcs = (SSRC, self.media_ssrc);
+            let len = twcc::emit(ssrcs, first, told.into_iter(), self.made, &mut buf);
+            self.made = self.made.wrapping_add(1);
+            datagram.extend(&buf[..len.expect("a frame fits")]);
+        }
+        datagram
+    }
+}
+
+const RR: Sends = Sends::Reports(Duration::from_secs(5));
+
+fn kbps(kbps: f64) -> Rate {
+    Rate::from_bits_per_sec(kbps * 1e3)
+}
+
+#[test]
+fn transport_wide_feedback_of_others_fills_a_link_with_little_loss() {
+    for hold in [0, 150] {
+        let sends = Sends::TransportWide(Duration::from_millis(hold));
+        let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
+        world.run(20);
+        let (rate, lost) = world.run(30);
+        let utilisation = rate / world.rate;
+        assert!(
+            (0.85..=1.02).contains(&utilisation),
+            "{hold} ms: {utilisation}"
+        );
+        assert!(lost <= 0.02, "{hold} ms: {lost} lost");
+        // The round trip has 40 ms and the queue, and nothing of what reports waited for one another.
+        let rtt = world.session.path().unwrap().rtt.unwrap();
+        let most = Duration::from_millis(150 + hold / 4);
+        assert!(rtt >= DELAY * 2 && rtt <= most, "{hold} ms: {rtt:?}");
+        assert_eq!(world.session.rate_source(), Some(RateSource::Feedback));
+    }
+}
+
+#[test]
+fn the_round_trip_of_a_receiver_report_starts_a_sender_whose_feedback_waits_for_a_frame() {
+    let sends = Sends::TransportWide(Duration::ZERO);
+    let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
+    world.run(1);
+    // At one packet a second a frame of four takes three, and that is when a report would first leave.
+    assert!(world.sent > 4, "{} packets in a second", world.sent);
+    assert_eq!(
+        world.session.path().unwrap().rtt.map(|rtt| rtt < DELAY * 4),
+        Some(true)
+    );
+}
+
+#[test]
+fn receiver_reports_alone_raise_the_rate_slowly_and_keep_losses_small() {
+    let mut world = World::new(RR, |_| ());
+    let (early, _) = world.run(20);
+    assert_eq!(world.sources(), [RateSource::ReceptionReports]);
+    assert!(early < kbps(250.0), "{early:?}");
+    world.run(100);
+    let (rate, lost) = world.run(180);
+    let utilisation = rate / world.rate;
+    assert!((0.3..=1.0).contains(&utilisation), "{utilisation}");
+    assert!(lost <= 0.02, "{lost} lost");
+    assert_eq!(world.breaches(), []);
+}
+
+#[test]
+fn a_path_that_narrows_is_followed_within_a_few_receiver_reports() {
+    let mut world = World::new(RR, |_| ());
+    world.run(100);
+    world.rate = kbps(200.0);
+    world.run(20);
+    let (rate, lost) = world.run(60);
+    assert!(rate < kbps(230.0), "{rate:?}");
+    assert!(lost < 0.1, "{lost} lost");
+}
+
+#[test]
+fn without_any_rtcp_the_rate_is_low_and_media_ends() {
+    let mut world = World::new(Sends::Nothing, |_| ());
+    let (before, _) = world.run(5);
+    assert!(before < kbps(10.0), "{before:?}");
+    let (blind, _) = world.run(20);
+    assert!((blind / kbps(128.0) - 1.0).abs() < 0.05, "{blind:?}");
+    assert_eq!(world.sources(), [RateSource::Nothing]);
+    world.run(6);
+    let (after, _) = world.run(20);
+    assert_eq!(after, Rate::ZERO);
+    assert!(world.events.contains(&EventKind::GaveUp));
+}
+
+#[test]
+fn reports_that_come_late_end_the_blind_rate_and_feedback_ends_that() {
+    let mut world = World::new(Sends::Nothing, |send| send.feedback = FeedbackMode::Twcc);
+    world.run(8);
+    world.sends = RR;
+    world.run(8);
+    world.sends = Sends::TransportWide(Duration::ZERO);
+    world.receiver.complete.clear();
+    let (rate, _) = world.run(10);
+    assert_eq!(
+        world.sources(),
+        [
+            RateSource::Nothing,
+            RateSource::ReceptionReports,
+            RateSource::Feedback
+        ]
+    );
+    assert!(rate > kbps(1_000.0), "{rate:?}");
+}
+
+#[test]
+fn a_fixed_rate_far_above_the_path_is_cut_and_then_ends() {
+    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(8_000.0)));
+    world.rate = kbps(100.0);
+    world.run(30);
+    assert_eq!(world.breaches(), [(Breach::Congestion, false)]);
+    world.run(60);
+    assert_eq!(
+        world.breaches(),
+        [(Breach::Congestion, false), (Breach::Congestion, true)]
+    );
+    assert_eq!(world.run(10).0, Rate::ZERO);
+}
+
+#[test]
+fn reports_that_stop_and_reports_of_nothing_new_end_a_fixed_rate() {
+    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(500.0)));
+    world.run(20);
+    world.sends = Sends::Nothing;
+    world.run(20);
+    assert_eq!(world.breaches(), [(Breach::NoReports, true)]);
+
+    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(500.0)));
+    world.run(20);
+    world.is_cut = true;
+    world.run(35);
+    assert_eq!(world.breaches(), [(Breach::NoMedia, true)]);
+    assert_eq!(world.run(5).0, Rate::ZERO);
+}
