@@ -168,8 +168,11 @@ impl PerfClientArgs {
 /// TFRC by its document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PerfMode {
+    /// RFC 5348
     Rfc5348,
+    /// RFC 3448, its first edition
     Rfc3448,
+    /// TFRC-SP for small packets (RFC 4828): a packet every 10 ms at most
     Sp,
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `evenkeel perf` does on this machine, beside its peer: the table of docs/METHOD.md in one run.
 
-    cargo build --release && cargo build --release -p evenkeel-net --example blast
+    cargo build --release && cargo build --release -p evenkeel-net --examples
     chrt -r 10 python3 tests/bench/perf.py            # needs iperf3, and nothing else running
 
 Prints a line a row: what was asked for, what was measured, and whether it was met. The status is 1 if one
@@ -92,8 +92,8 @@ def main():
 
     print("| what | target | measured | met |\n|---|---|---|---|")
     theirs = iperf3(options.seconds)
-    blast = os.path.join(options.bin, "examples", "blast")
-    bare = json.loads(subprocess.check_output([blast, "1400", seconds]))["received_bits_per_second"]
+    example = lambda name, *arguments: json.loads(subprocess.check_output([os.path.join(options.bin, "examples", name), *arguments]))
+    bare = example("blast", "1400", seconds)["received_bits_per_second"]
     ours = test("-l", "1400").received
     row(
         "loopback, no limit, 1400 B",
@@ -109,16 +109,19 @@ def main():
         paced.lost == 0 and max(paced.client_cpu, paced.server_cpu) <= 25,
     )
     slow = test("-b", "40M", "-l", "1400")
+    bare = example("metronome", "280", seconds)
     off = abs(slow.end["sum_sent"]["bits_per_second"] / 40e6 - 1)
     p50, p99 = slow.departures["late_p50_us"], slow.departures["late_p99_us"]
     row(
         "a packet every 280 us",
         "p50 60 us, p99 200 us, rate within 0.1 %, 5 % of a core",
-        f"{p50:.0f} us, {p99:.0f} us, {off:.3%}, {slow.client_cpu:.0f} %",
+        f"{p50:.0f} us, {p99:.0f} us, {off:.3%}, {slow.client_cpu:.1f} %; a bare wait and send "
+        f"{bare['late_p50_us']:.0f} us, {bare['late_p99_us']:.0f} us, {bare['processor_percent']:.1f} %",
         p50 <= 60 and p99 <= 200 and off <= 1e-3 and slow.client_cpu <= 5,
     )
     spun = test("-b", "40M", "-l", "1400", "--spin").departures["late_p99_us"]
-    row("the same with --spin", "p99 10 us", f"{spun:.1f} us", spun <= 10)
+    bare = example("metronome", "280", seconds, "spin")["late_p99_us"]
+    row("the same with --spin", "p99 10 us", f"{spun:.1f} us; bare {bare:.1f} us", spun <= 10)
     many = test("-P", "1000", "-b", "1M", "-R")
     least = min(s["udp"]["bits_per_second"] for s in many.end["streams"])
     row(

@@ -10,8 +10,8 @@ use tfrc::time::{Duration, Instant};
 
 use crate::control::{ClientMessage, ServerMessage, Tagged, is_control};
 use crate::count::Count;
-use crate::flow::{Flow, FlowState, Identity};
-use crate::flows::{FlowEvent, FlowName, Flows};
+use crate::flow::{FlowState, Party};
+use crate::flows::{End, FlowEvent, FlowName, Flows};
 use crate::terms::{Refusal, Terms};
 
 /// How long an answer is waited for before the question is asked again.
@@ -212,22 +212,12 @@ impl Client {
         self.phase = Phase::Running(now);
         let terms = &self.config.terms;
         self.end = now + terms.duration;
-        for flow in 0..terms.flows {
-            let name = FlowName { test, flow };
-            let identity = Identity {
-                ssrc: name.ssrc(false),
-                peer: self.config.server,
-                seed: self.config.seed,
-                wallclock: self.config.wallclock,
-            };
-            let start = terms
-                .direction
-                .client_sends()
-                .then(|| terms.start_of(now, flow));
-            let receives = terms.direction.server_sends();
-            self.flows
-                .insert(name, Flow::new(now, terms, identity, start, receives));
-        }
+        let party = Party {
+            peer: self.config.server,
+            seed: self.config.seed,
+            wallclock: self.config.wallclock,
+        };
+        self.flows.begin(now, (test, End::Client), terms, party);
     }
 
     /// The flows have ended: what is under way may still arrive, then the server is asked for its results.

@@ -34,10 +34,9 @@ pub struct FlowState {
     pub path: Option<Path>,
 }
 
-/// What makes one flow differ from others of the same terms.
+/// What the flows of one test have in common, beside its terms.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Identity {
-    pub(crate) ssrc: u32,
+pub(crate) struct Party {
     pub(crate) peer: SocketAddr,
     pub(crate) seed: u64,
     pub(crate) wallclock: NtpTime,
@@ -60,14 +59,15 @@ impl Flow {
     pub(crate) fn new(
         now: Instant,
         terms: &Terms,
-        identity: Identity,
+        ssrc: u32,
+        party: Party,
         sends: Option<Instant>,
         receives: bool,
     ) -> Self {
-        let mut config = Config::new("perf", identity.seed);
-        config.ssrc = Some(identity.ssrc);
-        config.peer = Some(identity.peer);
-        config.wallclock = identity.wallclock;
+        let mut config = Config::new("perf", party.seed);
+        config.ssrc = Some(ssrc);
+        config.peer = Some(party.peer);
+        config.wallclock = party.wallclock;
         config.ecn = terms.ecn;
         if let Some(rate) = terms.rate {
             config.bandwidth = rate.max(config.bandwidth);

@@ -7,7 +7,8 @@ use evenkeel_rtp::rtp::is_rtcp;
 use evenkeel_rtp::session::{Event, EventKind};
 use tfrc::time::{Duration, Instant};
 
-use crate::flow::{Flow, FlowState};
+use crate::flow::{Flow, FlowState, Party};
+use crate::terms::Terms;
 
 /// Names a flow, on both sides: a test in the upper half, the flow's number within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,9 +18,9 @@ pub(crate) struct FlowName {
 }
 
 impl FlowName {
-    /// The synchronisation source of the server's side, or of the client's.
-    pub(crate) fn ssrc(self, server: bool) -> u32 {
-        u32::from(self.test) << 16 | u32::from(self.flow) << 1 | u32::from(server)
+    /// The synchronisation source of that end.
+    fn ssrc(self, end: End) -> u32 {
+        u32::from(self.test) << 16 | u32::from(self.flow) << 1 | u32::from(end == End::Server)
     }
 
     /// The flow that a datagram of RTP or RTCP is for: the sender of either names itself.
@@ -31,6 +32,13 @@ impl FlowName {
             flow: (ssrc as u16) >> 1,
         })
     }
+}
+
+/// An end of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Client,
+    Server,
 }
 
 /// Something that a flow's rate control did, or told its peer.
@@ -98,8 +106,33 @@ impl Flows {
         self.flows.len()
     }
 
+    /// Begins our end of all flows of a test: each from its own instant on, or with the first packet of its
+    /// peer.
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        (test, end): (u16, End),
+        terms: &Terms,
+        party: Party,
+    ) {
+        let (client_sends, server_sends) = (
+            terms.direction.client_sends(),
+            terms.direction.server_sends(),
+        );
+        let (sends, receives) = match end {
+            End::Client => (client_sends, server_sends),
+            End::Server => (server_sends, client_sends),
+        };
+        for flow in 0..terms.flows {
+            let name = FlowName { test, flow };
+            let start = sends.then(|| terms.start_of(now, flow));
+            let flow = Flow::new(now, terms, name.ssrc(end), party, start, receives);
+            self.insert(name, flow);
+        }
+    }
+
     /// Adds a flow, which is looked at at once.
-    pub(crate) fn insert(&mut self, name: FlowName, flow: Flow) {
+    fn insert(&mut self, name: FlowName, flow: Flow) {
         let entry = Entry {
             flow,
             timer: None,

@@ -11,8 +11,8 @@ use tfrc::time::{Duration, Instant};
 
 use crate::control::{ClientMessage, RESULTS, ServerMessage, Tagged, is_control};
 use crate::count::Count;
-use crate::flow::{Flow, Identity};
-use crate::flows::{FlowName, Flows};
+use crate::flow::Party;
+use crate::flows::{End, FlowName, Flows};
 use crate::terms::{Limits, Refusal, Terms};
 use crate::token::Mint;
 
@@ -195,22 +195,12 @@ impl Server {
 
     fn begin(&mut self, now: Instant, test: u16, client: SocketAddr, nonce: u64, terms: Terms) {
         self.last_test = test;
-        for flow in 0..terms.flows {
-            let name = FlowName { test, flow };
-            let identity = Identity {
-                ssrc: name.ssrc(true),
-                peer: client,
-                seed: self.config.seed,
-                wallclock: self.config.wallclock,
-            };
-            let start = terms
-                .direction
-                .server_sends()
-                .then(|| terms.start_of(now, flow));
-            let receives = terms.direction.client_sends();
-            self.flows
-                .insert(name, Flow::new(now, &terms, identity, start, receives));
-        }
+        let party = Party {
+            peer: client,
+            seed: self.config.seed,
+            wallclock: self.config.wallclock,
+        };
+        self.flows.begin(now, (test, End::Server), &terms, party);
         let latest_end = now + terms.duration + GRACE;
         let began = ServerEventKind::Began {
             test,

@@ -170,8 +170,8 @@ impl fmt::Display for Refusal {
             }
             Self::Rate(most) => write!(
                 f,
-                "the server allows {:.0} bit/s a flow: ask for no more with -b",
-                most.bits_per_sec()
+                "the server allows {} Mbit/s a flow: ask for no more with -b",
+                most.bits_per_sec() / 1e6
             ),
             Self::Duration(most) => write!(
                 f,

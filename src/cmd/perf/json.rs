@@ -22,8 +22,14 @@ pub(super) fn report(report: &Report) -> Value {
         } else {
             "_bidir_reverse"
         };
-        end[format!("sum_sent{suffix}")] = row(&direction.sent.sum);
-        end[format!("sum_received{suffix}")] = row(&direction.received.sum);
+        let (mut sent, received) = (row(&direction.sent.sum), row(&direction.received.sum));
+        // What is known at the end alone: a sender's row has its losses, too.
+        for key in ["jitter_ms", "lost_packets", "lost_percent"] {
+            sent[key] = received[key].clone();
+        }
+        end[format!("sum{suffix}")] = received.clone();
+        end[format!("sum_sent{suffix}")] = sent;
+        end[format!("sum_received{suffix}")] = received;
     }
     json!({
         "start": {
@@ -67,6 +73,7 @@ fn row(row: &Row) -> Value {
         "bytes": row.bytes(),
         "bits_per_second": row.bits_per_second(),
         "packets": row.packets(),
+        "omitted": false,
         "sender": row.half == Half::Sent,
     });
     if let Some(flow) = row.flow {
@@ -79,7 +86,7 @@ fn row(row: &Row) -> Value {
         value["marked_packets"] = json!(row.count.packets_marked);
         value["out_of_order"] = json!(row.count.out_of_order);
     }
-    if let Some(path) = row.path {
+    if let (Half::Sent, Some(path)) = (row.half, row.path) {
         value["allowed_bits_per_second"] = json!(path.allowed_rate.bits_per_sec());
         value["rtt_ms"] = json!(path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
         value["loss_event_rate"] = json!(path.loss_event_rate.get());
