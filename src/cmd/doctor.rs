@@ -52,7 +52,7 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Resu
     line(
         "departure times (TXTIME)",
         yes(report.departure_times),
-        "the kernel takes them; not used: docs/decisions/0007",
+        "the kernel takes them; not used: docs/decisions/0008",
     )?;
     line(
         "queue discipline",
