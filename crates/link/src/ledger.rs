@@ -47,14 +47,14 @@ pub struct Counters {
     pub events_overwritten: u64,
 }
 
-/// The books of a link. Boxes for what most links of a simulation do not have: its speed hangs on
+/// The books of a link. A box for what most links of a simulation do not have: its speed hangs on
 /// how little memory a packet touches.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct Ledger {
     received: Count,
     held: Count,
     rare: Option<Box<Rare>>,
-    events: Option<Box<EventLog>>,
 }
 
 /// What does not happen to most packets.
@@ -64,15 +64,16 @@ struct Rare {
     dropped: Count,
     marked: Count,
     duplicated: Count,
+    events: Option<EventLog>,
 }
 
 impl Ledger {
     pub(crate) fn keep_events(&mut self) {
-        self.events.get_or_insert_default();
+        self.rare().events.get_or_insert_default();
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        self.events.as_mut()?.pop()
+        self.events()?.pop()
     }
 
     pub(crate) fn held(&self) -> Count {
@@ -80,28 +81,30 @@ impl Ledger {
     }
 
     pub(crate) fn counters(&self) -> Counters {
+        let nothing = Rare::default();
         let Rare {
             lost,
             dropped,
             marked,
             duplicated,
-        } = self.rare.as_deref().cloned().unwrap_or_default();
+            events,
+        } = self.rare.as_deref().unwrap_or(&nothing);
         let mut delivered = self.received;
         delivered.packets += duplicated.packets;
         delivered.bytes += duplicated.bytes;
-        for other in [lost, dropped, self.held] {
+        for other in [*lost, *dropped, self.held] {
             delivered.packets -= other.packets;
             delivered.bytes -= other.bytes;
         }
         Counters {
             received: self.received,
             delivered,
-            lost,
-            dropped,
-            marked,
-            duplicated,
+            lost: *lost,
+            dropped: *dropped,
+            marked: *marked,
+            duplicated: *duplicated,
             held: self.held,
-            events_overwritten: self.events.as_ref().map_or(0, |log| log.overwritten()),
+            events_overwritten: events.as_ref().map_or(0, EventLog::overwritten),
         }
     }
 
@@ -151,7 +154,7 @@ impl Ledger {
     /// A packet is on the wire, which it waited for since its `arrival`.
     #[inline]
     pub(crate) fn begun(&mut self, at: Instant, size: Bytes, arrival: Instant) {
-        if let Some(events) = &mut self.events {
+        if let Some(events) = self.events() {
             events.on_wire = Some((size, at.saturating_since(arrival)));
         }
     }
@@ -159,7 +162,7 @@ impl Ledger {
     /// The packet on the wire is through.
     #[inline]
     pub(crate) fn transmitted(&mut self, at: Instant) {
-        if let Some(events) = &mut self.events
+        if let Some(events) = self.events()
             && let Some((size, waited)) = events.on_wire.take()
         {
             events.push(Event::Transmitted { at, size, waited });
@@ -178,9 +181,14 @@ impl Ledger {
 
     #[inline]
     pub(crate) fn note(&mut self, event: impl FnOnce() -> Event) {
-        if let Some(events) = &mut self.events {
+        if let Some(events) = self.events() {
             events.push(event());
         }
+    }
+
+    #[inline]
+    fn events(&mut self) -> Option<&mut EventLog> {
+        self.rare.as_mut()?.events.as_mut()
     }
 
     #[cold]

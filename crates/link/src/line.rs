@@ -16,6 +16,7 @@ pub(crate) struct Travelling<P> {
 /// A queue whose first packet lies in the queue itself: most links of a large simulation carry one
 /// packet at a time, and then need no memory elsewhere, whose fetching would cost more than the rest.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct Line<P> {
     first: Option<Travelling<P>>,
     rest: VecDeque<Travelling<P>>,
@@ -27,6 +28,10 @@ impl<P> Line<P> {
             first: None,
             rest: VecDeque::new(),
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.rest.len()
     }
 
     /// When the first comes out.
@@ -49,7 +54,12 @@ impl<P> Line<P> {
         if self.rest.is_empty() {
             return self.first.take();
         }
-        core::mem::replace(&mut self.first, self.rest.pop_front())
+        let first = core::mem::replace(&mut self.first, self.rest.pop_front());
+        if self.rest.is_empty() {
+            // Begins anew where memory is near instead of going round through all of it.
+            self.rest.clear();
+        }
+        first
     }
 
     pub(crate) fn last_mut(&mut self) -> Option<&mut Travelling<P>> {

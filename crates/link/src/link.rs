@@ -62,24 +62,23 @@ impl Default for LinkConfig {
 /// of a packet read late does.
 ///
 /// Sizes are sizes on the wire: for a UDP datagram over IPv4, its payload and 28 bytes.
+// In this order: what a packet needs that comes out, then what one needs besides that arrives.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Link<P> {
     wire: Wire,
     /// Off the wire, in the order in which they come out; the last is still on it if it is busy. A
     /// packet that finds the wire idle is written here and nowhere else.
     line: Line<P>,
+    ledger: Ledger,
+    /// Apart, as most links of a simulation have none.
+    impairments: Option<Box<Impairments>>,
     delay_nanos: u64,
     /// The latest arrival or change: nothing happens before it.
     latest: Instant,
     /// When the last packet that did not fall behind comes out.
     last_output: Instant,
-    /// Apart, as most links of a simulation have none.
-    impairments: Option<Box<Impairments>>,
-    ledger: Ledger,
     queue: Queue<P>,
-    /// The last rate above zero, which a time-limited queue is measured in.
-    queue_rate: Rate,
-    seed: u64,
 }
 
 impl<P: Packet> Link<P> {
@@ -101,8 +100,7 @@ impl<P: Packet> Link<P> {
             ))
         };
         Self {
-            queue: Queue::new(config.queue, config.discipline, seed),
-            queue_rate: wire.rate(),
+            queue: Queue::new(config.queue, config.discipline, wire.rate(), seed),
             wire,
             line: Line::new(),
             delay_nanos: nanos(config.delay),
@@ -110,7 +108,6 @@ impl<P: Packet> Link<P> {
             last_output: Instant::ZERO,
             ledger: Ledger::default(),
             impairments: (!is_plain).then(impairments),
-            seed,
         }
     }
 
@@ -138,8 +135,7 @@ impl<P: Packet> Link<P> {
             self.ledger.admitted(at, size, size);
             self.begin(at, waiting);
         } else {
-            let rate = self.queue_rate;
-            self.queue.push(waiting, rate, is_idle, &mut self.ledger);
+            self.queue.push(waiting, is_idle, &mut self.ledger);
             self.start_next(at);
         }
         // A packet may take no time at all.
@@ -149,6 +145,12 @@ impl<P: Packet> Link<P> {
     /// The next packet that has come out by `now`, in order.
     #[inline]
     pub fn poll_output(&mut self, now: Instant) -> Option<P> {
+        self.poll_sized(now).map(|(packet, _)| packet)
+    }
+
+    /// [`poll_output`](Link::poll_output), with the packet's size on the wire.
+    #[inline]
+    pub fn poll_sized(&mut self, now: Instant) -> Option<(P, Bytes)> {
         self.advance(now);
         let due = self.line.first_due()?;
         if due > now || due == Instant::MAX {
@@ -156,7 +158,7 @@ impl<P: Packet> Link<P> {
         }
         let Travelling { packet, size, .. } = self.line.pop_first()?;
         self.ledger.delivered(size);
-        Some(packet)
+        Some((packet, size))
     }
 
     /// When the next packet comes out, if nothing changes; `None` if none will. Where packets fall
@@ -164,8 +166,8 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.line.first_due()?;
-        if let Some(impairments) = &self.impairments
-            && let Some(end) = self.wire.end()
+        if let Some(end) = self.wire.end()
+            && let Some(impairments) = &self.impairments
         {
             next = next.min(match impairments.reorders() {
                 true => end,
@@ -207,7 +209,7 @@ impl<P: Packet> Link<P> {
     /// Changes the loss of the packets to come.
     pub fn set_loss(&mut self, now: Instant, loss: Loss) {
         self.settle(now);
-        let seed = self.seed;
+        let seed = self.queue.seed();
         self.impairments
             .get_or_insert_with(|| Box::new(Impairments::none(seed)))
             .loss
@@ -218,7 +220,7 @@ impl<P: Packet> Link<P> {
     /// loses.
     pub fn lose(&mut self, now: Instant, numbers: impl IntoIterator<Item = u64>) {
         self.settle(now);
-        let seed = self.seed;
+        let seed = self.queue.seed();
         self.impairments
             .get_or_insert_with(|| Box::new(Impairments::none(seed)))
             .set_script(numbers.into_iter().collect());
@@ -327,9 +329,15 @@ impl<P: Packet> Link<P> {
     /// Puts the next packet of the queue on the wire, if that is idle.
     #[inline]
     fn start_next(&mut self, at: Instant) {
-        if self.wire.is_idle()
-            && let Some(waiting) = self.queue.pop(at, &mut self.ledger)
-        {
+        // That none waits is known without a look at the queue; only the other disciplines want to know.
+        let none_waits = self.ledger.held().packets == self.line.len() as u64;
+        if self.wire.is_idle() && !(none_waits && self.queue.is_transparent()) {
+            self.take_next(at);
+        }
+    }
+
+    fn take_next(&mut self, at: Instant) {
+        if let Some(waiting) = self.queue.pop(at, &mut self.ledger) {
             self.begin(at, waiting);
         }
     }
@@ -391,9 +399,7 @@ impl<P: Packet> Link<P> {
 
     fn rate_changed(&mut self, at: Instant) {
         let rate = self.wire.rate();
-        if rate > Rate::ZERO {
-            self.queue_rate = rate;
-        }
+        self.queue.set_rate(rate);
         self.ledger.note(|| Event::RateChanged { at, rate });
         self.on_wire_changed();
         // The rest of the packet on the wire may take no time now.

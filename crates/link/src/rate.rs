@@ -22,9 +22,6 @@ pub(crate) struct Wire {
     /// The packet on the wire, or the last that was.
     job: Job,
     is_busy: bool,
-    /// The units left over in the last nanosecond of the last packet (at a constant rate) or in its last
-    /// delivery opportunity (of a trace).
-    spare: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -52,7 +49,8 @@ struct Job {
     remaining: u64,
     /// When it is through at the present rate; [`Instant::MAX`] for never.
     end: Instant,
-    /// What could have gone besides, by then.
+    /// The units left over by then: in its last nanosecond (at a constant rate) or in its last delivery
+    /// opportunity (of a trace).
     spare: u64,
 }
 
@@ -67,7 +65,6 @@ impl Wire {
                 spare: 0,
             },
             is_busy: false,
-            spare: 0,
         }
     }
 
@@ -81,11 +78,13 @@ impl Wire {
     pub(crate) fn begin(&mut self, at: Instant, size: Bytes) -> Instant {
         let last_end = self.job.end;
         let since = at.max(last_end);
-        let spare = if since == last_end { self.spare } else { 0 };
+        let spare = if since == last_end { self.job.spare } else { 0 };
         let work = work(size);
-        // A packet that the spare units cover whole leaves the rest of them to the next.
-        self.spare = spare.saturating_sub(work);
         self.job = self.service.job(since, work.saturating_sub(spare));
+        // A packet that the spare units cover whole leaves the rest of them to the next.
+        if spare >= work {
+            self.job.spare = spare - work;
+        }
         self.is_busy = true;
         since
     }
@@ -108,9 +107,6 @@ impl Wire {
     pub(crate) fn complete(&mut self, now: Instant) -> Option<Instant> {
         if !self.is_through(now) {
             return None;
-        }
-        if self.job.remaining > 0 {
-            self.spare = self.job.spare;
         }
         if let Service::Trace(following) = &mut self.service {
             following.use_up(self.job);
@@ -141,8 +137,9 @@ impl Wire {
                 job.since = now;
             }
             *job = service.job(job.since, job.remaining);
+        } else {
+            self.job.spare = 0;
         }
-        self.spare = 0;
         self.service = service;
     }
 

@@ -1,5 +1,6 @@
 //! The event queue: what happens next, in the order of (time, sequence of scheduling).
 
+use core::cmp::Reverse;
 use tfrc::time::Instant;
 
 /// A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990) in base 32 with a short sorted list in front: a
@@ -57,12 +58,15 @@ impl<E: Copy> EventQueue<E> {
         if at >= self.near_end {
             return self.place(at, event);
         }
+        let mut place = self.near.len();
         self.near.push((at, event));
-        let mut index = self.near.len() - 1;
-        while index > 0 && self.near[index - 1].0 <= at {
-            self.near.swap(index - 1, index);
-            index -= 1;
+        while let Some(index) = place.checked_sub(1)
+            && self.near[index].0 <= at
+        {
+            self.near[place] = self.near[index];
+            place = index;
         }
+        self.near[place] = (at, event);
         if self.near.len() > MAX_NEAR {
             self.shorten();
         }
@@ -137,15 +141,9 @@ impl<E: Copy> EventQueue<E> {
 
     /// Moves a bucket to the empty list.
     fn sort_in(&mut self, bucket: usize) {
-        // From the last, so that equal times need no step.
-        while let Some((at, event)) = self.buckets[bucket].pop() {
-            self.near.push((at, event));
-            let mut index = self.near.len() - 1;
-            while index > 0 && self.near[index - 1].0 < at {
-                self.near.swap(index - 1, index);
-                index -= 1;
-            }
-        }
+        // A stable sort: of equal times the first to come stays the last here.
+        self.near.extend(self.buckets[bucket].drain(..).rev());
+        self.near.sort_by_key(|&(at, _)| Reverse(at));
     }
 
     /// Moves the later part of the list to buckets.

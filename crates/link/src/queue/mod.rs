@@ -156,13 +156,23 @@ enum State<P> {
 /// The queue of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<P> {
+    state: State<P>,
+    backlog: Box<Backlog<P>>,
+}
+
+/// What a packet that finds the wire idle does not need; boxed, as that is most packets.
+#[derive(Clone, Debug)]
+struct Backlog<P> {
     fifo: Fifo<P>,
     limit: QueueLimit,
-    state: State<P>,
+    /// The last rate of the link above zero, which a limit in time is measured in.
+    rate: Rate,
+    /// What the link was made with.
+    seed: u64,
 }
 
 impl<P: Packet> Queue<P> {
-    pub(crate) fn new(limit: QueueLimit, discipline: Discipline, seed: u64) -> Self {
+    pub(crate) fn new(limit: QueueLimit, discipline: Discipline, rate: Rate, seed: u64) -> Self {
         let state = match discipline {
             Discipline::DropTail => State::DropTail,
             Discipline::Red(config) => State::Red(Box::new(Red::new(config, seed))),
@@ -170,27 +180,43 @@ impl<P: Packet> Queue<P> {
             Discipline::FqCoDel(config) => State::FqCoDel(Box::new(FqCoDel::new(config, seed))),
             Discipline::Pie(config) => State::Pie(Box::new(Pie::new(config, seed))),
         };
+        let fifo = Fifo::default();
         Self {
-            fifo: Fifo::default(),
-            limit,
             state,
+            backlog: Box::new(Backlog {
+                fifo,
+                limit,
+                rate,
+                seed,
+            }),
         }
     }
 
+    pub(crate) fn seed(&self) -> u64 {
+        self.backlog.seed
+    }
+
     pub(crate) fn limit(&self) -> QueueLimit {
-        self.limit
+        self.backlog.limit
+    }
+
+    /// The rate of the link from now on; while it is zero, the last one counts.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        if rate > Rate::ZERO {
+            self.backlog.rate = rate;
+        }
     }
 
     /// Changes the limit. What already waits stays, as in a router.
     pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
-        self.limit = limit;
+        self.backlog.limit = limit;
     }
 
     /// What waits.
     pub(crate) fn bytes(&self) -> Bytes {
         match &self.state {
             State::FqCoDel(flows) => flows.bytes(),
-            _ => self.fifo.bytes,
+            _ => self.backlog.fifo.bytes,
         }
     }
 
@@ -199,37 +225,34 @@ impl<P: Packet> Queue<P> {
         matches!(self.state, State::DropTail)
     }
 
-    /// Takes a packet in or drops it. `rate` is the link's; a packet that finds the wire idle does not
-    /// wait and is therefore within any limit.
-    pub(crate) fn push(
-        &mut self,
-        mut waiting: Waiting<P>,
-        rate: Rate,
-        is_idle: bool,
-        ledger: &mut Ledger,
-    ) {
+    /// Takes a packet in or drops it. One that finds the wire idle does not wait and is therefore within
+    /// any limit.
+    pub(crate) fn push(&mut self, mut waiting: Waiting<P>, is_idle: bool, ledger: &mut Ledger) {
         let (at, size) = (waiting.arrival, waiting.size);
+        let Backlog {
+            fifo, limit, rate, ..
+        } = &mut *self.backlog;
         let verdict = match &mut self.state {
             State::Red(red) => red.arrive(Found {
                 at,
                 size,
-                waiting: self.fifo.waiting.len(),
-                bytes: self.fifo.bytes,
-                rate,
+                waiting: fifo.waiting.len(),
+                bytes: fifo.bytes,
+                rate: *rate,
             }),
-            State::Pie(pie) => pie.arrive(at, self.fifo.bytes),
+            State::Pie(pie) => pie.arrive(at, fifo.bytes),
             State::DropTail | State::CoDel(_) | State::FqCoDel(_) => Verdict::Admit,
         };
         if let State::FqCoDel(flows) = &mut self.state {
             flows.push(waiting);
             ledger.admitted(at, size, flows.bytes());
-            while !is_idle && !self.limit.holds(flows.packets(), flows.bytes(), rate) {
+            while !is_idle && !limit.holds(flows.packets(), flows.bytes(), *rate) {
                 flows.drop_from_longest(at, ledger);
             }
             return;
         }
-        let (packets, bytes) = (self.fifo.waiting.len() + 1, self.fifo.bytes + size);
-        if !is_idle && !self.limit.holds(packets, bytes, rate) {
+        let (packets, bytes) = (fifo.waiting.len() + 1, fifo.bytes + size);
+        if !is_idle && !limit.holds(packets, bytes, *rate) {
             return ledger.refused(at, size, DropReason::QueueFull, waiting.packet.number());
         }
         if let Verdict::Congested { may_mark } = verdict
@@ -237,26 +260,27 @@ impl<P: Packet> Queue<P> {
         {
             return ledger.refused(at, size, DropReason::Early, waiting.packet.number());
         }
-        self.fifo.push(waiting);
-        ledger.admitted(at, size, self.fifo.bytes);
+        fifo.push(waiting);
+        ledger.admitted(at, size, fifo.bytes);
     }
 
     /// The packet that goes next.
     #[inline]
     pub(crate) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
+        let fifo = &mut self.backlog.fifo;
         match &mut self.state {
-            State::DropTail => self.fifo.pop(),
-            State::CoDel(codel) => codel.pop(now, &mut self.fifo, ledger),
+            State::DropTail => fifo.pop(),
+            State::CoDel(codel) => codel.pop(now, fifo, ledger),
             State::FqCoDel(flows) => flows.pop(now, ledger),
             State::Red(red) => {
-                let next = self.fifo.pop()?;
-                if self.fifo.waiting.is_empty() {
+                let next = fifo.pop()?;
+                if fifo.waiting.is_empty() {
                     red.emptied(now);
                 }
                 Some(next)
             }
             State::Pie(pie) => {
-                let next = self.fifo.pop()?;
+                let next = fifo.pop()?;
                 pie.leave(now, now.saturating_since(next.arrival));
                 Some(next)
             }
@@ -302,17 +326,17 @@ mod tests {
             arrival: Instant::ZERO,
         };
         ledger.received(waiting.size);
-        queue.push(waiting, RATE, false, ledger);
+        queue.push(waiting, false, ledger);
     }
 
     /// How many of a thousand packets of `size` bytes a queue takes.
     fn fits(limit: QueueLimit, size: u64) -> usize {
-        let mut queue = Queue::new(limit, Discipline::DropTail, 1);
+        let mut queue = Queue::new(limit, Discipline::DropTail, RATE, 1);
         let mut ledger = Ledger::default();
         for _ in 0..1_000 {
             push(&mut queue, &mut ledger, 1, size);
         }
-        queue.fifo.waiting.len()
+        queue.backlog.fifo.waiting.len()
     }
 
     #[test]
@@ -335,7 +359,7 @@ mod tests {
     fn flow_queueing_keeps_its_limit_also_when_a_large_packet_comes_to_small_ones() {
         let config = Discipline::FqCoDel(FqCoDelConfig::default());
         let limit = QueueLimit::Bytes(Bytes::new(10_000));
-        let (mut queue, mut ledger) = (Queue::new(limit, config, 1), Ledger::default());
+        let (mut queue, mut ledger) = (Queue::new(limit, config, RATE, 1), Ledger::default());
         for flow in 0..20 {
             for _ in 0..5 {
                 push(&mut queue, &mut ledger, flow, 100);
