@@ -249,6 +249,11 @@ fn what_is_drawn_or_checked_and_not_found_fails_the_experiment() {
             "difference",
             "metric difference: the scenario gives none of this name",
         ),
+        (
+            "takes = \"1s\"",
+            "takes = \"1s\"\nrequires = [\"largest_difference\", \"largest_step\"]",
+            "metric largest_step: the scenario gives none of this name",
+        ),
     ] {
         let experiment = scratch.experiment("e", &RANDOM.replace(from, to));
         let (results, _) = go(&plan(vec![experiment], &scratch.0.join("out"), 1));

@@ -24,7 +24,8 @@ pub struct TfrcConfig {
     pub stop: Option<Instant>,
     /// The size of every packet on the wire, headers of all layers included. At least 29 bytes.
     pub packet_size: Bytes,
-    /// How TFRC behaves; its segment size is taken from `packet_size`.
+    /// How TFRC behaves; its segment size is taken from `packet_size`, except with
+    /// [`SenderConfig::small_packets`], whose size is that of a TCP's packets.
     pub tfrc: SenderConfig,
     /// Sends ECT(0).
     pub ecn: bool,
@@ -58,10 +59,10 @@ impl TfrcSender {
     /// A sender that waits for its start.
     pub fn new(config: TfrcConfig) -> Self {
         let segment = (config.packet_size - LOWER_LAYERS).max(Bytes::new(1));
-        let tfrc = SenderConfig {
-            segment_size: segment,
-            ..config.tfrc.clone()
-        };
+        let mut tfrc = config.tfrc.clone();
+        if !tfrc.small_packets {
+            tfrc.segment_size = segment;
+        }
         Self {
             sender: Sender::new(config.start, tfrc),
             segment,

@@ -77,6 +77,9 @@ pub struct Definition {
     pub takes: Time,
     /// What a test bed changes in the scenario; without it the experiment has no real half.
     pub real: Option<toml::Table>,
+    /// What metrics must begin with: names that others count on. A run without one fails.
+    #[serde(default)]
+    pub requires: Vec<String>,
     /// What is run.
     pub scenario: Kind,
     /// What is drawn.
@@ -236,7 +239,10 @@ impl Definition {
         let metrics = checks
             .filter(|name| !names.contains(name))
             .map(|name| told("metric", name, &names));
-        curves.chain(metrics).next()
+        let lost = |name: &&String| !names.iter().any(|known| known.starts_with(name.as_str()));
+        let required = self.requires.iter().filter(lost);
+        let required = required.map(|name| told("metric", name, &names));
+        curves.chain(metrics).chain(required).next()
     }
 }
 

@@ -20,6 +20,9 @@ pub(super) struct Tick {
     pub(super) label: String,
 }
 
+/// The longest label that leaves room for what the axis is called.
+const LONGEST: usize = 6;
+
 /// What a tick's label is raised by: `10` and `3` for 10³.
 pub(super) const RAISED: char = '^';
 
@@ -96,15 +99,20 @@ impl Axis {
         let tolerance = span * 1e-9;
         let first = ((self.from - tolerance) / step).ceil() as i64;
         let last = ((self.to + tolerance) / step).floor() as i64;
-        (first..=last)
-            .map(|i| {
-                let value = i as f64 * step;
-                Tick {
-                    value,
-                    label: format!("{value:.decimals$}"),
-                }
-            })
-            .collect()
+        let plain = |i: i64| format!("{:.decimals$}", i as f64 * step);
+        let fits = [first, last].map(plain).iter().all(|l| l.len() <= LONGEST);
+        let exponent = step.log10().floor() as i32;
+        let digits = (step / 10f64.powi(exponent)).round() as i64;
+        let label = |i: i64| match i {
+            _ if fits => plain(i),
+            0 => "0".to_owned(),
+            _ => raised(i * digits, exponent),
+        };
+        let tick = |i: i64| Tick {
+            value: i as f64 * step,
+            label: label(i),
+        };
+        (first..=last).map(tick).collect()
     }
 
     /// Every power of ten, or every few; all digits as minor ticks, with more labels where only two
@@ -151,8 +159,15 @@ fn log_label(digit: i32, power: i32) -> String {
             let decimals = (-power).max(0) as usize;
             format!("{:.decimals$}", f64::from(digit) * 10f64.powi(power))
         }
-        (1, _) => format!("10{RAISED}{power}"),
-        _ => format!("{digit}·10{RAISED}{power}"),
+        _ => raised(digit.into(), power),
+    }
+}
+
+/// `10^4`, `2·10^4`.
+fn raised(digits: i64, power: i32) -> String {
+    match digits {
+        1 => format!("10{RAISED}{power}"),
+        _ => format!("{digits}·10{RAISED}{power}"),
     }
 }
 
@@ -201,6 +216,19 @@ mod tests {
             labels(&linear(0.0, 16.0)),
             ["0", "2", "4", "6", "8", "10", "12", "14", "16"]
         );
+    }
+
+    #[test]
+    fn linear_labels_that_would_be_long_are_told_by_powers_of_ten() {
+        assert_eq!(
+            labels(&linear(0.0, 2.1e-6)),
+            ["0", "5·10^-7", "10·10^-7", "15·10^-7", "20·10^-7"]
+        );
+        assert_eq!(
+            labels(&linear(0.0, 4e6)),
+            ["0", "10^6", "2·10^6", "3·10^6", "4·10^6"]
+        );
+        assert_eq!(labels(&linear(0.0, 4e5))[4], "400000");
     }
 
     #[test]

@@ -4,10 +4,13 @@
 //! formats are not ours to fix, and the bytes of a figure must not change with its version.
 
 mod axis;
+mod curve;
+mod pen;
 mod svg;
 
+pub(crate) use pen::escape;
+pub(crate) use svg::columns;
 pub use svg::draw;
-pub(crate) use svg::{columns, escape};
 
 /// Colours that people with colour vision deficiencies tell apart (Okabe and Ito, 2008), the darker
 /// first; yellow is left out, which white paper swallows.

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::axis::{Axis, RAISED};
-use super::{COLOURS, DASHES};
+use super::axis::Axis;
+use super::curve::draw_curve;
+use super::pen::{FONT, Look, at, escape, line, mark, stroke, text};
 use crate::experiment::{PanelDefinition, Style};
-use crate::findings::{Curve, Findings, Point};
+use crate::findings::{Curve, Findings};
 
 /// Across one panel. Printed at column width (84 mm) the letters are 7 points high.
 const WIDTH: f64 = 340.0;
@@ -16,18 +17,14 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 6.0;
 /// Tick labels and the axis label.
 const BOTTOM: f64 = 40.0;
-const FONT: f64 = 10.0;
 /// The mean width of a letter.
 const LETTER: f64 = 5.3;
 const LINE: f64 = 13.0;
 /// The sample of a curve in the legend.
 const KEY: f64 = 20.0;
 const TICK: f64 = 4.0;
-const MARK: f64 = 2.6;
 /// Above this many panels they stand two abreast.
 const ONE_COLUMN: usize = 3;
-/// Coordinates are written to a twentieth of this, finer than any printer: nearer points are one.
-const RESOLUTION: f64 = 0.05;
 
 /// How many panels of so many stand abreast.
 pub(crate) fn columns(panels: usize) -> usize {
@@ -76,24 +73,6 @@ struct Sketch<'a> {
     top: f64,
 }
 
-/// How a curve looks.
-#[derive(Clone, Copy)]
-struct Look {
-    colour: &'static str,
-    dash: &'static str,
-    mark: usize,
-}
-
-impl Look {
-    fn of(index: usize) -> Self {
-        Self {
-            colour: COLOURS[index % COLOURS.len()],
-            dash: DASHES[index % DASHES.len()],
-            mark: index,
-        }
-    }
-}
-
 impl Sketch<'_> {
     /// Draws the panel, and tells where it ends.
     fn draw(&self, out: &mut String) -> f64 {
@@ -124,7 +103,7 @@ impl Sketch<'_> {
             self.clip
         );
         for (index, curve) in self.curves.iter().enumerate() {
-            self.curve(out, curve, Look::of(index), &x, &y);
+            draw_curve(out, curve, Look::of(index), self.panel.style, [&x, &y]);
         }
         out.push_str("</g>\n");
         top + PLOT_HEIGHT + BOTTOM
@@ -237,175 +216,6 @@ impl Sketch<'_> {
         );
         text(out, x, y, &turned, &self.panel.y);
     }
-
-    fn curve(&self, out: &mut String, curve: &Curve, look: Look, x: &Axis, y: &Axis) {
-        let place = |point: &Point, value: f64| (x.place(point.x), y.place(value));
-        let joined = matches!(self.panel.style, Style::Line | Style::Steps);
-        if joined {
-            band(out, curve, look, &place);
-        }
-        if self.panel.style != Style::Points {
-            let path = path(curve, self.panel.style == Style::Steps, &place);
-            stroke(out, &path, look);
-        }
-        if joined {
-            return;
-        }
-        for point in &curve.points {
-            let (px, py) = place(point, point.y.mean);
-            if !(px.is_finite() && py.is_finite()) {
-                continue;
-            }
-            if let Some((low, high)) = point.y.interval() {
-                let (low, high) = (place(point, low).1, place(point, high).1);
-                if low.is_finite() && high.is_finite() {
-                    line(out, px, low, px, high, look.colour);
-                }
-            }
-            mark(out, px, py, look);
-        }
-    }
-}
-
-/// The line through the points; it breaks where there is nothing to draw.
-fn path(curve: &Curve, steps: bool, place: &dyn Fn(&Point, f64) -> (f64, f64)) -> String {
-    let mut path = String::new();
-    let mut last: Option<(f64, f64)> = None;
-    for point in &curve.points {
-        let (x, y) = place(point, point.y.mean);
-        if !(x.is_finite() && y.is_finite()) {
-            last = None;
-            continue;
-        }
-        match last {
-            Some((lx, ly)) if (x - lx).abs() < RESOLUTION && (y - ly).abs() < RESOLUTION => {
-                continue;
-            }
-            Some(_) if steps => {
-                let _ = write!(path, "H{}V{}", at(x), at(y));
-            }
-            Some(_) => {
-                let _ = write!(path, "L{} {}", at(x), at(y));
-            }
-            None => {
-                let _ = write!(path, "M{} {}", at(x), at(y));
-            }
-        }
-        last = Some((x, y));
-    }
-    path
-}
-
-/// The confidence interval as a band, where points have one.
-fn band(out: &mut String, curve: &Curve, look: Look, place: &dyn Fn(&Point, f64) -> (f64, f64)) {
-    let edges = curve.points.iter().filter_map(|point| {
-        let (low, high) = point.y.interval()?;
-        let ((x, low), (_, high)) = (place(point, low), place(point, high));
-        (x.is_finite() && low.is_finite() && high.is_finite()).then_some((x, low, high))
-    });
-    let edges: Vec<(f64, f64, f64)> = edges.collect();
-    if edges.len() < 2 {
-        return;
-    }
-    let mut corners = String::new();
-    let upper = edges.iter().map(|(x, _, high)| (x, high));
-    let lower = edges.iter().rev().map(|(x, low, _)| (x, low));
-    for (x, y) in upper.chain(lower) {
-        let _ = write!(corners, "{},{} ", at(*x), at(*y));
-    }
-    let _ = writeln!(
-        out,
-        "<polygon points=\"{}\" fill=\"{}\" fill-opacity=\"0.18\"/>",
-        corners.trim_end(),
-        look.colour
-    );
-}
-
-fn stroke(out: &mut String, path: &str, look: Look) {
-    let dash = if look.dash.is_empty() {
-        String::new()
-    } else {
-        format!(" stroke-dasharray=\"{}\"", look.dash)
-    };
-    let _ = writeln!(
-        out,
-        "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\"{dash}/>",
-        look.colour
-    );
-}
-
-/// A mark of one of five shapes.
-fn mark(out: &mut String, x: f64, y: f64, look: Look) {
-    let m = MARK;
-    let shape = match look.mark % 5 {
-        0 => format!("<circle cx=\"{}\" cy=\"{}\" r=\"{m}\"", at(x), at(y)),
-        1 => path_mark(&[
-            (x - m, y - m),
-            (x + m, y - m),
-            (x + m, y + m),
-            (x - m, y + m),
-        ]),
-        2 => path_mark(&[(x, y - m * 1.3), (x + m * 1.2, y + m), (x - m * 1.2, y + m)]),
-        3 => path_mark(&[
-            (x, y - m * 1.4),
-            (x + m * 1.4, y),
-            (x, y + m * 1.4),
-            (x - m * 1.4, y),
-        ]),
-        _ => path_mark(&[(x - m * 1.2, y - m), (x + m * 1.2, y - m), (x, y + m * 1.3)]),
-    };
-    let _ = writeln!(out, "{shape} fill=\"{}\"/>", look.colour);
-}
-
-fn path_mark(corners: &[(f64, f64)]) -> String {
-    let points: Vec<String> = corners
-        .iter()
-        .map(|(x, y)| format!("{},{}", at(*x), at(*y)))
-        .collect();
-    format!("<polygon points=\"{}\"", points.join(" "))
-}
-
-fn line(out: &mut String, x1: f64, y1: f64, x2: f64, y2: f64, colour: &str) {
-    let _ = writeln!(
-        out,
-        "<path d=\"M{} {}L{} {}\" stroke=\"{colour}\" stroke-width=\"0.8\"/>",
-        at(x1),
-        at(y1),
-        at(x2),
-        at(y2)
-    );
-}
-
-fn text(out: &mut String, x: f64, y: f64, attributes: &str, content: &str) {
-    let space = if attributes.is_empty() { "" } else { " " };
-    let content = match content.split_once(RAISED) {
-        Some((base, power)) if !power.contains(' ') => format!(
-            "{}<tspan dy=\"-3.5\" font-size=\"7\">{}</tspan>",
-            escape(base),
-            escape(power)
-        ),
-        _ => escape(content),
-    };
-    let _ = writeln!(
-        out,
-        "<text x=\"{}\" y=\"{}\"{space}{attributes}>{content}</text>",
-        at(x),
-        at(y)
-    );
-}
-
-/// A coordinate in hundredths, without superfluous digits.
-fn at(value: f64) -> String {
-    let hundredths = (value.clamp(-1e5, 1e5) * 100.0).round() as i64;
-    (hundredths as f64 / 100.0).to_string()
-}
-
-/// Text as XML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -436,20 +246,6 @@ mod tests {
         assert!(figure.contains("a &lt; b") && !figure.contains("a < b"));
         assert!(figure.contains("time (s)") && figure.contains("rate (b/s)"));
         assert!(!figure.contains("NaN"));
-    }
-
-    #[test]
-    fn a_line_breaks_where_a_value_is_missing() {
-        let findings = findings(&[&[
-            (0.0, 1.0),
-            (1.0, 2.0),
-            (2.0, f64::NAN),
-            (3.0, 1.0),
-            (4.0, 1.0),
-        ]]);
-        let place = |point: &Point, value: f64| (point.x, value);
-        assert_eq!(path(&findings.curves[0], false, &place), "M0 1L1 2M3 1L4 1");
-        assert_eq!(path(&findings.curves[0], true, &place), "M0 1H1V2M3 1H4V1");
     }
 
     #[test]

@@ -129,11 +129,13 @@ impl Tcp {
     }
 }
 
-/// What all flows of a run have in common.
+/// How the ends of a flow behave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stacks {
     /// Of every data packet, on the wire.
     pub(crate) packet: Size,
+    /// Of those of a TCP beside it: TFRC-SP takes the rate of one.
+    pub(crate) tcp_packet: Size,
     pub(crate) tcp: Tcp,
     pub(crate) tfrc: Tfrc,
 }
@@ -175,6 +177,7 @@ impl Flows {
     pub(crate) fn stacks(&self) -> Stacks {
         Stacks {
             packet: self.packet,
+            tcp_packet: self.packet,
             tcp: self.tcp,
             tfrc: self.tfrc,
         }
@@ -208,6 +211,7 @@ pub(crate) enum Speaks {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) speaks: Speaks,
+    pub(crate) stacks: Stacks,
     /// Its data goes against that of the others.
     pub(crate) reverse: bool,
     /// Round-trip time with empty queues.
@@ -227,6 +231,7 @@ impl Flows {
             });
             Member {
                 speaks: Speaks::Long(*protocol, self.feedback),
+                stacks: self.stacks(),
                 reverse: false,
                 rtt,
                 start: Instant::ZERO + start,
@@ -238,7 +243,16 @@ impl Flows {
 }
 
 impl Member {
-    pub(super) fn ends(self, stacks: &Stacks, random: Random) -> Result<[Traffic; 2], RunError> {
+    /// The ticks at which its host lets packets leave, if not at any time.
+    pub(super) fn timer(self) -> Option<Time> {
+        match self.speaks {
+            Speaks::Long(Protocol::Tfrc, _) => self.stacks.tfrc.timer,
+            Speaks::Long(..) | Speaks::Web(_) => None,
+        }
+    }
+
+    pub(super) fn ends(self, random: Random) -> Result<[Traffic; 2], RunError> {
+        let stacks = &self.stacks;
         match self.speaks {
             Speaks::Long(protocol, feedback) => {
                 let times = [self.start, self.stop];

@@ -9,12 +9,14 @@ use evenkeel_sim::{
 };
 use serde::Deserialize;
 use tfrc::time::Instant;
+use tfrc::units::Bytes;
 use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::broken;
 use super::flows::{Stacks, TCP_HEADER};
 use super::udp::Udp;
 use crate::scenario::{Impossible, RunError, require};
+use crate::units::Time;
 
 /// What a long flow speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -81,7 +83,7 @@ impl Protocol {
                     start,
                     stop: Some(stop),
                     packet_size: packet,
-                    tfrc: stacks.tfrc.sender(),
+                    tfrc: stacks.tfrc.sender(stacks.tcp_packet.0 - TCP_HEADER),
                     ecn: stacks.tfrc.ecn,
                 };
                 let estimator = stacks.tfrc.receiver();
@@ -155,6 +157,10 @@ pub struct Tfrc {
     pub reordering: bool,
     /// Says that its packets may be marked, and counts a mark as a loss (RFC 5348 §3).
     pub ecn: bool,
+    /// TFRC-SP: the rate of a TCP with the scenario's packets, less what headers take (RFC 4828).
+    pub small_packets: bool,
+    /// Its host lets packets leave at the ticks of this timer alone, all that are due at once.
+    pub timer: Option<Time>,
     /// Whole sessions that exchange RTP and RTCP, byte by byte, in place of the same senders and receivers
     /// without the bytes. Reports of another kind than TFRC's need them in any case.
     pub session: bool,
@@ -169,28 +175,48 @@ impl Default for Tfrc {
             rtt_weight: standard.rtt_weight,
             reordering: ReceiverConfig::default().reordering,
             ecn: false,
+            small_packets: false,
+            timer: None,
             session: false,
         }
     }
 }
 
 impl Tfrc {
-    pub(super) fn verify(&self) -> Result<(), Impossible> {
+    pub(crate) fn verify(&self) -> Result<(), Impossible> {
         let weight = (0.001..=1.0).contains(&self.rtt_weight);
-        require(weight, "rtt_weight", "from 0.001 to 1")
+        require(weight, "rtt_weight", "from 0.001 to 1")?;
+        let whole =
+            |timer: Time| !timer.0.is_zero() && timer.0.subsec_nanos().is_multiple_of(1_000_000);
+        require(self.timer.is_none_or(whole), "timer", "a multiple of 1ms")?;
+        let sized = !(self.small_packets && self.session);
+        require(
+            sized,
+            "small_packets",
+            "without session: sessions take one size of packets",
+        )
     }
 
-    fn sender(&self) -> SenderConfig {
+    /// `tcp_segment` is what TFRC-SP takes the rate of; else a packet's own size counts.
+    fn sender(&self, tcp_segment: Bytes) -> SenderConfig {
+        let usual = SenderConfig::default();
         SenderConfig {
+            segment_size: if self.small_packets {
+                tcp_segment
+            } else {
+                usual.segment_size
+            },
+            small_packets: self.small_packets,
             oscillation_reduction: self.spacing,
             rtt_weight: self.rtt_weight,
-            ..SenderConfig::default()
+            ..usual
         }
     }
 
     fn receiver(&self) -> ReceiverConfig {
         ReceiverConfig {
             reordering: self.reordering,
+            small_packets: self.small_packets,
             ..ReceiverConfig::default()
         }
     }

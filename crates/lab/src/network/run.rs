@@ -1,12 +1,12 @@
 //! One simulation of a bottleneck with flows: built, let run, and measured.
 
-use evenkeel_link::{Change, LinkConfig, Random};
+use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Random};
 use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
 use super::record::{Measured, Record};
-use super::{Bottleneck, Member, Stacks, Udp};
+use super::{Bottleneck, Member, Udp};
 use crate::metrics::BIN;
 use crate::scenario::{Job, RunError};
 
@@ -28,7 +28,6 @@ impl Run {
     /// A bottleneck with these flows. What happens in `[from, to)` is measured.
     pub(crate) fn new(
         bottleneck: &Bottleneck,
-        stacks: &Stacks,
         members: &[Member],
         [from, to]: [Instant; 2],
         seed: u64,
@@ -42,7 +41,7 @@ impl Run {
             let each = (member.rtt - 2 * shared) / 4;
             let plain = link(bottleneck.access_rate(), each);
             let late = LinkConfig {
-                jitter: bottleneck.sending_jitter(stacks.packet.0),
+                jitter: bottleneck.sending_jitter(member.stacks.packet.0),
                 ..plain
             };
             Access {
@@ -55,7 +54,7 @@ impl Run {
         let mut sim = Simulation::new(&shape.topology, seed);
         for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
             let random = Random::new(seed, WEB_STREAMS + index as u64);
-            let [sender, receiver] = member.ends(stacks, random)?;
+            let [sender, receiver] = member.ends(random)?;
             let (there, back) = if member.reverse {
                 (&place.reverse, &place.forward)
             } else {
@@ -64,6 +63,12 @@ impl Run {
             sim.add_flow(there, back, sender, receiver);
         }
         let [there, back] = shape.bottlenecks[0];
+        for (place, member) in shape.places.iter().zip(members) {
+            if let Some(timer) = member.timer() {
+                let ticks = ticks(timer.0, bottleneck.access_rate())?;
+                sim.set_trace(place.forward.links()[0], ticks);
+            }
+        }
         if let Some(trace) = &bottleneck.trace {
             sim.set_trace(there, trace.clone());
         }
@@ -154,6 +159,17 @@ impl Run {
     }
 }
 
+/// At each tick, as much may leave as at this rate since the last.
+fn ticks(timer: Duration, rate: Rate) -> Result<DeliveryTrace, RunError> {
+    let packets = (rate * timer).as_f64() / DeliveryTrace::OPPORTUNITY.as_f64();
+    let tick = format!("{}\n", timer.as_millis());
+    let text = tick.repeat(packets.clamp(1.0, MOST_AT_A_TICK).ceil() as usize);
+    DeliveryTrace::parse(&text).map_err(|error| broken(&error))
+}
+
+/// More than a socket takes at once.
+const MOST_AT_A_TICK: f64 = 10_000.0;
+
 pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
     RunError::Failed(error.to_string())
 }
@@ -194,7 +210,7 @@ pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
 mod tests {
     use super::*;
     use crate::metrics::{Throughput, utilisation};
-    use crate::network::{Feedback, Impairments, Protocol, Queue, Speaks, Tcp, Tfrc};
+    use crate::network::{Feedback, Impairments, Protocol, Queue, Speaks, Stacks, Tcp, Tfrc};
     use crate::units::Size;
     use std::sync::atomic::AtomicBool;
     use tfrc::units::Bytes;
@@ -219,20 +235,22 @@ mod tests {
             impairments: Impairments::default(),
             jitter,
         };
+        let stacks = Stacks {
+            packet: Size(Bytes::new(1_000)),
+            tcp_packet: Size(Bytes::new(1_000)),
+            tcp: Tcp::default(),
+            tfrc,
+        };
         let members = speaks.map(|speaks| Member {
             speaks,
+            stacks,
             reverse,
             rtt: Duration::from_millis(40),
             start: Instant::ZERO,
             stop: Instant::MAX,
         });
         let window = [secs(5), secs(15)];
-        let stacks = Stacks {
-            packet: Size(Bytes::new(1_000)),
-            tcp: Tcp::default(),
-            tfrc,
-        };
-        let run = Run::new(&bottleneck, &stacks, &members, window, 1).unwrap();
+        let run = Run::new(&bottleneck, &members, window, 1).unwrap();
         let stop = AtomicBool::new(false);
         let job = Job {
             cell: 0,

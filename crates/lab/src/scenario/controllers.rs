@@ -67,8 +67,7 @@ impl Scenario for Controllers {
         let pair = [Protocol::Tcp, controller.protocol];
         let members = self.flows.draw(&pair.repeat(self.pairs), job.seed);
         let bottleneck = Bottleneck::new(self.rate, self.queue);
-        let stacks = self.flows.stacks();
-        let run = Run::new(&bottleneck, &stacks, &members, window, job.seed)?;
+        let run = Run::new(&bottleneck, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
         Ok(self.sample(&controller.name, &measured))
     }

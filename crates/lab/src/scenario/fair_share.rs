@@ -70,8 +70,7 @@ impl Scenario for FairShare {
         let factor = case.rate.0 / self.queues_at.0;
         let bottleneck = Bottleneck::new(case.rate, case.queue.scaled(factor));
         let members = self.flows.draw(&protocols, job.seed);
-        let stacks = self.flows.stacks();
-        let run = Run::new(&bottleneck, &stacks, &members, window, job.seed)?;
+        let run = Run::new(&bottleneck, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
         Ok(self.sample(case, &measured, job.seed))
     }

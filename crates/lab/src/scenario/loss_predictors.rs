@@ -82,13 +82,7 @@ impl Scenario for LossPredictors {
         let until = Instant::ZERO + self.until.0;
         let members = self.flows.draw(&protocols, job.seed);
         let nothing = [Instant::ZERO; 2];
-        let run = Run::new(
-            &bottleneck,
-            &self.flows.stacks(),
-            &members,
-            nothing,
-            job.seed,
-        )?;
+        let run = Run::new(&bottleneck, &members, nothing, job.seed)?;
         let mut trial = Trial::new(self.predictors());
         run.watch(until, job, &mut trial)?;
         let condition = job.cell;

@@ -64,8 +64,7 @@ impl Scenario for OnOff {
         let window = self.measured.map(|time| Instant::ZERO + time.0);
         let bottleneck = Bottleneck::new(self.rate, self.queue);
         let members = self.flows.draw(&MONITORED, job.seed);
-        let stacks = self.flows.stacks();
-        let mut run = Run::new(&bottleneck, &stacks, &members, window, job.seed)?;
+        let mut run = Run::new(&bottleneck, &members, window, job.seed)?;
         for index in 0..sources {
             let mut random = Random::new(job.seed, SOURCE_STREAMS + u64::from(index));
             let [earliest, latest] = self.flows.start.map(Time::secs);

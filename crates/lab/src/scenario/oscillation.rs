@@ -62,24 +62,26 @@ impl Scenario for Oscillation {
         let packets = self.buffers[job.cell / SPACINGS.len()];
         let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
         let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
-        let flow = Member {
-            speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
-            reverse: false,
-            rtt: self.rtt.0,
-            start: Instant::ZERO,
-            stop: Instant::MAX,
-        };
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
         let stacks = Stacks {
             packet: self.packet,
             // None takes part.
+            tcp_packet: self.packet,
             tcp: Tcp::default(),
             tfrc: Tfrc {
                 spacing,
                 ..self.tfrc
             },
         };
-        let run = Run::new(&bottleneck, &stacks, &[flow], window, job.seed)?;
+        let flow = Member {
+            speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
+            stacks,
+            reverse: false,
+            rtt: self.rtt.0,
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+        };
+        let window = self.measured.map(|time| Instant::ZERO + time.0);
+        let run = Run::new(&bottleneck, &[flow], window, job.seed)?;
         let measured = run.measure(window, job)?;
         let sent = &measured.sent[0];
         let value = cov(&sent.rates(self.timescale.0));

@@ -102,7 +102,7 @@ impl Scenario for QueueDynamics {
         };
         let window = self.measured.map(|time| Instant::ZERO + time.0);
         let members = self.members(case, protocol, job.seed);
-        let run = Run::new(&bottleneck, &self.stacks(), &members, window, job.seed)?;
+        let run = Run::new(&bottleneck, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
 
         let size = self.packet.0.as_f64();
@@ -139,6 +139,7 @@ impl QueueDynamics {
     fn stacks(&self) -> Stacks {
         Stacks {
             packet: self.packet,
+            tcp_packet: self.packet,
             tcp: self.tcp,
             tfrc: self.tfrc,
         }
@@ -152,6 +153,7 @@ impl QueueDynamics {
             let rtt = least + (most - least) * random.unit();
             Member {
                 speaks: Speaks::Long(protocol, self.feedback),
+                stacks: self.stacks(),
                 reverse: false,
                 rtt: duration_from_secs(rtt),
                 start: Instant::ZERO + duration_from_secs(late * (index as f64 + random.unit())),
@@ -162,6 +164,7 @@ impl QueueDynamics {
         let short = short.into_iter().filter(|(share, _)| share.0 > 0.0);
         let short = short.map(|(share, reverse)| Member {
             speaks: Speaks::Web(case.rate.0 * share.0),
+            stacks: self.stacks(),
             reverse,
             rtt: self.rtt[0].0,
             start: Instant::ZERO,

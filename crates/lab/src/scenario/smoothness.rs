@@ -85,8 +85,7 @@ impl Scenario for Smoothness {
             .collect();
         let bottleneck = Bottleneck::new(self.rate, queue);
         let members = self.flows.draw(&protocols, job.seed);
-        let stacks = self.flows.stacks();
-        let run = Run::new(&bottleneck, &stacks, &members, window, job.seed)?;
+        let run = Run::new(&bottleneck, &members, window, job.seed)?;
         let measured = run.measure(window, job)?;
         Ok(self.sample(queue, &measured, job.seed))
     }

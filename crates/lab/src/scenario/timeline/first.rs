@@ -25,7 +25,7 @@ impl Timeline {
     pub(super) fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.peak_over else { return };
         let rates = self.within(sent, over.0).into_iter();
-        let packets = over.secs() / self.packet.0.get() as f64;
+        let packets = over.secs() / self.packet(&self.group[0]).0.as_f64();
         let most = rates.fold(f64::NAN, f64::max) * packets;
         sample.metric(format!("peak_pkts_{}", case.name), most);
     }

@@ -87,6 +87,8 @@ struct Group {
     /// In the legend, and in names of metrics.
     name: String,
     protocol: Protocol,
+    /// Of every data packet, on the wire, if not as of the others.
+    packet: Option<Size>,
     /// What receivers of TFRC report; p and X_recv unless given.
     #[serde(default)]
     feedback: Feedback,
@@ -110,6 +112,8 @@ struct Case {
     /// What the path does besides, along the data.
     #[serde(default)]
     path: Impairments,
+    /// The TFRC flows, in place of the scenario's.
+    tfrc: Option<Tfrc>,
     /// How many flows of each group, in place of their own counts.
     counts: Option<Vec<usize>>,
 }
@@ -150,6 +154,8 @@ impl Scenario for Timeline {
             let sound = self.verify_case(index, case);
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
+        let flows = self.case.iter().map(|case| self.counts(case).iter().sum());
+        require_recordable("shown", self.shown, flows.max().unwrap_or_default())?;
         let is_group = |name: &String| self.group.iter().any(|group| group.name == *name);
         let known = self
             .compare
@@ -193,10 +199,11 @@ impl Scenario for Timeline {
 
     fn real(&self) -> Option<&dyn Real> {
         let has = |group: &Group| {
-            matches!(
+            let speaks = matches!(
                 group.protocol,
                 Protocol::Tcp | Protocol::Tfrc | Protocol::Udp(_)
-            )
+            );
+            speaks && group.packet.is_none()
         };
         let can = |case: &Case| case.rate.trace().is_none() && !case.path.is_scripted();
         // A test bed has no other flows, and its link is no other than it was told at first.
@@ -229,7 +236,7 @@ impl Scenario for Timeline {
         };
         let window = self.shown.map(|time| Instant::ZERO + time.0);
         let members = self.members(case, job.seed);
-        let mut run = Run::new(&bottleneck, &self.stacks(), &members, window, job.seed)?;
+        let mut run = Run::new(&bottleneck, &members, window, job.seed)?;
         if let Some(change) = self.rate_change {
             run.change_rate(Instant::ZERO + change.at.0, change.rate.0, job)?;
         }
@@ -270,16 +277,24 @@ impl Timeline {
         }
     }
 
+    fn packet(&self, group: &Group) -> Size {
+        group.packet.unwrap_or(self.packet)
+    }
+
+    /// How flows behave unless their group or case says otherwise.
     fn stacks(&self) -> Stacks {
         Stacks {
             packet: self.packet,
+            tcp_packet: self.packet,
             tcp: self.tcp,
             tfrc: self.tfrc,
         }
     }
 
     fn verify_case(&self, index: usize, case: &Case) -> Result<(), Impossible> {
-        case.queue.verify(self.packet)?;
+        case.tfrc.map_or(Ok(()), |tfrc| tfrc.verify())?;
+        let largest = self.group.iter().map(|group| self.packet(group)).max();
+        case.queue.verify(largest.unwrap_or(self.packet))?;
         case.path.verify()?;
         require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
         let counts = case.counts.as_ref();
@@ -290,9 +305,8 @@ impl Timeline {
             .iter()
             .try_fold(0, |all: usize, n| all.checked_add(*n));
         let key = case.counts.as_ref().map_or("count", |_| "counts");
-        let sound = counts[0] > 0 && all.is_some_and(|all| all <= MOST_FLOWS);
-        require(sound, key, "at least 1 in the first group, 5000 in all")?;
-        require_recordable("shown", self.shown, counts.iter().sum())?;
+        let sound = all.is_some_and(|all| (1..=MOST_FLOWS).contains(&all));
+        require(sound, key, "from 1 to 5000 in all")?;
         let mut before = self.case[..index].iter();
         let named = before.all(|other| other.name != case.name);
         require(named, "name", "another in each case")
@@ -300,6 +314,12 @@ impl Timeline {
 
     fn verify_group(&self, index: usize, group: &Group) -> Result<(), Impossible> {
         group.protocol.verify()?;
+        let packet = self.packet(group);
+        let stacks = Stacks {
+            packet,
+            ..self.stacks()
+        };
+        stacks.verify()?;
         require(group.count <= MOST_FLOWS, "count", "at most 5000")?;
         let runs = group.stop.is_none_or(|stop| stop > group.start);
         require(runs, "stop", "after start")?;
@@ -322,6 +342,11 @@ impl Timeline {
                 let late = duration_from_secs(self.start_spread.secs() * random.unit());
                 members.push(Member {
                     speaks: Speaks::Long(group.protocol, group.feedback),
+                    stacks: Stacks {
+                        packet: self.packet(group),
+                        tfrc: case.tfrc.unwrap_or(self.tfrc),
+                        ..self.stacks()
+                    },
                     reverse: false,
                     rtt: case.rtt.0,
                     start: Instant::ZERO + group.start.0 + late,
@@ -336,151 +361,4 @@ impl Timeline {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::{BIN, Throughput};
-    use tfrc::time::Duration;
-    use tfrc::units::Bytes;
-
-    pub(super) fn scenario() -> Timeline {
-        toml::from_str(
-            r#"packet = "1000B"
-               tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }
-               start_spread = "1s"
-               jitter = 1.0
-               shown = ["0s", "20s"]
-               measured = ["10s", "20s"]
-               drawn = "1s"
-               ratio_timescales = ["1s"]
-               settle = { after = "10s", over = "2s", low = 0.8, high = 1.2 }
-               group = [
-                 { name = "TFRC", protocol = "tfrc", count = 1, start = "0s" },
-                 { name = "TCP", protocol = "tcp", count = 3, start = "5s", stop = "9s" },
-               ]
-               case = [
-                 { name = "a", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } } },
-                 { name = "b", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } }, counts = [2, 0] },
-               ]"#,
-        )
-        .unwrap()
-    }
-
-    /// 2000 bytes a second until then, and 1000 from then on.
-    pub(super) fn halved_at(seconds: u64) -> Throughput {
-        let mut flow = Throughput::new(Instant::ZERO, Instant::from_secs(20), BIN);
-        for second in 0..20 {
-            let bytes = if second < seconds { 2_000 } else { 1_000 };
-            flow.add(Instant::from_secs(second), Bytes::new(bytes));
-        }
-        flow
-    }
-
-    /// One TFRC flow of packets of 1000 bytes for ten seconds on a case of this.
-    fn run(case: &str, tfrc: &str) -> Findings {
-        let text = format!(
-            r#"packet = "1000B"
-               tcp = {{ variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }}
-               tfrc = {{ {tfrc} }}
-               start_spread = "0s"
-               jitter = 0.0
-               shown = ["0s", "10s"]
-               measured = ["0s", "10s"]
-               drawn = "1s"
-               ratio_timescales = []
-               also = ["queue", "loss-event-rate"]
-               group = [{{ name = "TFRC", protocol = "tfrc", count = 1, start = "0s" }}]
-               case = [{{ name = "a", rtt = "50ms", {case} }}]"#
-        );
-        let mut scenario: Timeline = toml::from_str(&text).unwrap();
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        scenario.load(&folder).unwrap();
-        assert_eq!(scenario.verify(), Ok(()));
-        let stop = std::sync::atomic::AtomicBool::new(false);
-        let (cell, seed, stop) = (0, 1, &stop);
-        Findings::join(&[vec![scenario.run(Job { cell, seed, stop }).unwrap()]])
-    }
-
-    const WIDE: &str = r#"rate = "80Mb/s", queue = { drop-tail = { packets = 9999 } }"#;
-
-    #[test]
-    fn what_the_path_is_to_lose_it_loses() {
-        let lost = |path: &str| {
-            let findings = run(&format!("{WIDE}, path = {{ {path} }}"), "");
-            findings.value("loss_rate_a")
-        };
-        assert!((lost("loss.periodic = 50") - 0.02).abs() < 0.001);
-        assert!((lost("loss.bernoulli = '2%'") - 0.02).abs() < 0.01);
-        let bursts = lost(
-            "loss.gilbert-elliott = { to_bad = '1%', to_good = '25%', good_loss = '0%', bad_loss = '100%' }",
-        );
-        assert!((0.01..0.08).contains(&bursts), "{bursts}");
-        // Two packets of some thousands, and the event that they are.
-        let script = run(&format!("{WIDE}, path = {{ loss.packets = [40, 41] }}"), "");
-        let lost = script.value("loss_rate_a");
-        assert!(lost > 0.0 && lost < 0.002, "{lost}");
-        assert!(script.value("p_mean_a") > 0.0);
-    }
-
-    #[test]
-    fn packets_that_fall_behind_are_losses_to_who_does_not_wait_for_them() {
-        let late = format!("{WIDE}, path = {{ reordering = {{ share = '2%', by = '40ms' }} }}");
-        let p = |tfrc: &str| run(&late, tfrc).value("p_mean_a");
-        let (waits, does_not) = (p("reordering = true"), p("reordering = false"));
-        assert!(waits < does_not / 2.0, "{waits} against {does_not}");
-    }
-
-    #[test]
-    fn what_arrives_twice_or_late_without_reordering_costs_nothing() {
-        for path in ["duplication = '5%'", "jitter.normal = '2ms'"] {
-            let findings = run(&format!("{WIDE}, path = {{ {path} }}"), "");
-            // No more than one that fills its queue once.
-            assert!(findings.value("p_mean_a") < 1e-6, "{path}");
-        }
-        let twice = run(&format!("{WIDE}, path = {{ duplication = '50%' }}"), "");
-        let once = run(WIDE, "");
-        let ratio = twice.value("throughput_kbps_tfrc_a") / once.value("throughput_kbps_tfrc_a");
-        assert!(ratio > 1.2, "{ratio}");
-    }
-
-    #[test]
-    fn a_queue_that_marks_does_not_drop_what_may_be_marked() {
-        let red =
-            "red = { packets = 100, min = 5, max = 15, max_p = 0.1, gentle = true, ecn = true }";
-        let case = format!("rate = '2Mb/s', queue = {{ {red} }}");
-        let (marked, dropped) = (run(&case, "ecn = true"), run(&case, "ecn = false"));
-        let rates = |findings: &Findings| ["mark_rate_a", "drop_rate_a"].map(|m| findings.value(m));
-        let ([marks, _], [none, drops]) = (rates(&marked), rates(&dropped));
-        assert!(marks > 0.0 && drops > 0.0, "{marks} {drops}");
-        assert_eq!(none, 0.0);
-        assert!(rates(&marked)[1] < drops);
-    }
-
-    #[test]
-    fn a_trace_sets_the_pace_on_average() {
-        let case = "rate = { trace = 'steps.trace' }, queue = { drop-tail = { packets = 50 } }";
-        let findings = run(case, "");
-        let rate = findings.value("throughput_kbps_tfrc_a");
-        // 1 Mb/s and 3 Mb/s by turns, two seconds each.
-        assert!((1_000.0..2_050.0).contains(&rate), "{rate} kb/s");
-        assert!(findings.value("queue_p95_ms_a") > 0.0);
-    }
-
-    #[test]
-    fn a_case_may_have_other_numbers_of_flows() {
-        let scenario = scenario();
-        assert!(scenario.verify().is_ok());
-        let [a, b] = [0, 1].map(|case| scenario.members(&scenario.case[case], 1));
-        assert_eq!((a.len(), b.len()), (4, 2));
-        let spread = Duration::from_secs(1);
-        assert!(
-            a[1..]
-                .iter()
-                .all(|tcp| tcp.start - Instant::from_secs(5) < spread)
-        );
-        assert!(a[1..].iter().all(|tcp| tcp.stop == Instant::from_secs(9)));
-        assert!(
-            b.iter()
-                .all(|tfrc| matches!(tfrc.speaks, Speaks::Long(Protocol::Tfrc, _)))
-        );
-    }
-}
+mod tests;

@@ -55,8 +55,8 @@ impl Timeline {
             self.of_group(&mut sample, case, group, flows, (fair, members));
         }
         self.compared(&mut sample, case, &groups);
-        if let Some((_, flows)) = groups.first() {
-            self.settling(&mut sample, case, flows[0], fair);
+        if let Some(flow) = measured.received.first() {
+            self.settling(&mut sample, case, flow, fair);
         }
         if let Some(sent) = measured.sent.first() {
             self.peak(&mut sample, case, sent);

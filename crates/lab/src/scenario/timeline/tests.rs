@@ -1,0 +1,147 @@
+//! Parameters, and what a whole run makes of a path.
+
+use super::*;
+use crate::metrics::{BIN, Throughput};
+use tfrc::time::Duration;
+use tfrc::units::Bytes;
+
+pub(super) fn scenario() -> Timeline {
+    toml::from_str(
+        r#"packet = "1000B"
+           tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }
+           start_spread = "1s"
+           jitter = 1.0
+           shown = ["0s", "20s"]
+           measured = ["10s", "20s"]
+           drawn = "1s"
+           ratio_timescales = ["1s"]
+           settle = { after = "10s", over = "2s", low = 0.8, high = 1.2 }
+           group = [
+             { name = "TFRC", protocol = "tfrc", count = 1, start = "0s" },
+             { name = "TCP", protocol = "tcp", count = 3, start = "5s", stop = "9s" },
+           ]
+           case = [
+             { name = "a", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } } },
+             { name = "b", rtt = "20ms", rate = "1Mb/s", queue = { drop-tail = { packets = 9 } }, counts = [2, 0] },
+           ]"#,
+    )
+    .unwrap()
+}
+
+/// 2000 bytes a second until then, and 1000 from then on.
+pub(super) fn halved_at(seconds: u64) -> Throughput {
+    let mut flow = Throughput::new(Instant::ZERO, Instant::from_secs(20), BIN);
+    for second in 0..20 {
+        let bytes = if second < seconds { 2_000 } else { 1_000 };
+        flow.add(Instant::from_secs(second), Bytes::new(bytes));
+    }
+    flow
+}
+
+/// One TFRC flow of packets of 1000 bytes for ten seconds on a case of this.
+fn run(case: &str, tfrc: &str) -> Findings {
+    let text = format!(
+        r#"packet = "1000B"
+           tcp = {{ variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }}
+           tfrc = {{ {tfrc} }}
+           start_spread = "0s"
+           jitter = 0.0
+           shown = ["0s", "10s"]
+           measured = ["0s", "10s"]
+           drawn = "1s"
+           ratio_timescales = []
+           also = ["queue", "loss-event-rate"]
+           group = [{{ name = "TFRC", protocol = "tfrc", count = 1, start = "0s" }}]
+           case = [{{ name = "a", rtt = "50ms", {case} }}]"#
+    );
+    let mut scenario: Timeline = toml::from_str(&text).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    scenario.load(&folder).unwrap();
+    assert_eq!(scenario.verify(), Ok(()));
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let (cell, seed, stop) = (0, 1, &stop);
+    Findings::join(&[vec![scenario.run(Job { cell, seed, stop }).unwrap()]])
+}
+
+const WIDE: &str = r#"rate = "80Mb/s", queue = { drop-tail = { packets = 9999 } }"#;
+
+#[test]
+fn what_the_path_is_to_lose_it_loses() {
+    let lost = |path: &str| {
+        let findings = run(&format!("{WIDE}, path = {{ {path} }}"), "");
+        findings.value("loss_rate_a")
+    };
+    assert!((lost("loss.periodic = 50") - 0.02).abs() < 0.001);
+    assert!((lost("loss.bernoulli = '2%'") - 0.02).abs() < 0.01);
+    let bursts = lost(
+        "loss.gilbert-elliott = { to_bad = '1%', to_good = '25%', good_loss = '0%', bad_loss = '100%' }",
+    );
+    assert!((0.01..0.08).contains(&bursts), "{bursts}");
+    // Two packets of some thousands, and the event that they are.
+    let script = run(&format!("{WIDE}, path = {{ loss.packets = [40, 41] }}"), "");
+    let lost = script.value("loss_rate_a");
+    assert!(lost > 0.0 && lost < 0.002, "{lost}");
+    assert!(script.value("p_mean_a") > 0.0);
+}
+
+#[test]
+fn packets_that_fall_behind_are_losses_to_who_does_not_wait_for_them() {
+    let late = format!("{WIDE}, path = {{ reordering = {{ share = '2%', by = '40ms' }} }}");
+    let p = |tfrc: &str| run(&late, tfrc).value("p_mean_a");
+    let (waits, does_not) = (p("reordering = true"), p("reordering = false"));
+    assert!(waits < does_not / 2.0, "{waits} against {does_not}");
+}
+
+#[test]
+fn what_arrives_twice_or_late_without_reordering_costs_nothing() {
+    for path in ["duplication = '5%'", "jitter.normal = '2ms'"] {
+        let findings = run(&format!("{WIDE}, path = {{ {path} }}"), "");
+        // No more than one that fills its queue once.
+        assert!(findings.value("p_mean_a") < 1e-6, "{path}");
+    }
+    let twice = run(&format!("{WIDE}, path = {{ duplication = '50%' }}"), "");
+    let once = run(WIDE, "");
+    let ratio = twice.value("throughput_kbps_tfrc_a") / once.value("throughput_kbps_tfrc_a");
+    assert!(ratio > 1.2, "{ratio}");
+}
+
+#[test]
+fn a_queue_that_marks_does_not_drop_what_may_be_marked() {
+    let red = "red = { packets = 100, min = 5, max = 15, max_p = 0.1, gentle = true, ecn = true }";
+    let case = format!("rate = '2Mb/s', queue = {{ {red} }}");
+    let (marked, dropped) = (run(&case, "ecn = true"), run(&case, "ecn = false"));
+    let rates = |findings: &Findings| ["mark_rate_a", "drop_rate_a"].map(|m| findings.value(m));
+    let ([marks, _], [none, drops]) = (rates(&marked), rates(&dropped));
+    assert!(marks > 0.0 && drops > 0.0, "{marks} {drops}");
+    assert_eq!(none, 0.0);
+    assert!(rates(&marked)[1] < drops);
+}
+
+#[test]
+fn a_trace_sets_the_pace_on_average() {
+    let case = "rate = { trace = 'steps.trace' }, queue = { drop-tail = { packets = 50 } }";
+    let findings = run(case, "");
+    let rate = findings.value("throughput_kbps_tfrc_a");
+    // 1 Mb/s and 3 Mb/s by turns, two seconds each.
+    assert!((1_000.0..2_050.0).contains(&rate), "{rate} kb/s");
+    assert!(findings.value("queue_p95_ms_a") > 0.0);
+}
+
+#[test]
+fn a_case_may_have_other_numbers_of_flows() {
+    let scenario = scenario();
+    assert!(scenario.verify().is_ok());
+    let [a, b] = [0, 1].map(|case| scenario.members(&scenario.case[case], 1));
+    assert_eq!((a.len(), b.len()), (4, 2));
+    let spread = Duration::from_secs(1);
+    assert!(
+        a[1..]
+            .iter()
+            .all(|tcp| tcp.start - Instant::from_secs(5) < spread)
+    );
+    assert!(a[1..].iter().all(|tcp| tcp.stop == Instant::from_secs(9)));
+    assert!(
+        b.iter()
+            .all(|tfrc| matches!(tfrc.speaks, Speaks::Long(Protocol::Tfrc, _)))
+    );
+}
