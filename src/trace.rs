@@ -58,6 +58,7 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
             json!({ "address": address.to_string(), "ssrc": ssrc }),
         ),
         SessionEvent::PeerLeft => ("peer_left", json!({})),
+        SessionEvent::MarksLost => ("marks_lost", json!({})),
         SessionEvent::ReceiverLied => ("receiver_lied", json!({})),
         SessionEvent::GaveUp => ("gave_up", json!({})),
         SessionEvent::Returned => ("returned", json!({})),

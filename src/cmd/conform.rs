@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use evenkeel_conform::check::packets_of;
 use evenkeel_conform::interposer::Side;
-use evenkeel_conform::{Check, Run, all};
+use evenkeel_conform::{Check, Run, Setup, all};
 
 use crate::cli::ConformArgs;
 use crate::conform::{self, Parties};
@@ -63,6 +63,10 @@ fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
     let checks: Vec<_> = all()
         .into_iter()
         .filter(|check| check.rfc.contains(&rfc))
+        .filter(|check| {
+            let mut runs = check.runs.iter();
+            runs.all(|run| run.setup.feedback == args.feedback)
+        })
         .filter(|check| match (&args.sender, &args.receiver) {
             (Some(_), None) => check.subject == Side::Sender,
             (None, Some(_)) => check.subject == Side::Receiver,
@@ -86,7 +90,12 @@ fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
 
 /// True if a sender that we cannot set up may take part in a run.
 fn fits(args: &ConformArgs, run: &Run) -> bool {
-    run.setup == packets_of(args.packet_size)
+    let feedback = args.feedback;
+    run.setup
+        == Setup {
+            feedback,
+            ..packets_of(args.packet_size)
+        }
 }
 
 fn list(checks: &[&Check]) -> Result<(), Failure> {

@@ -29,7 +29,9 @@ pub(crate) fn serve(
         (ConformRole::Sender, ..) => {
             return Err(Failure::usage("--role sender needs --peer and --run"));
         }
-        (ConformRole::Receiver, ..) => Implementation::receiver(now, rfc.receiver(), seed),
+        (ConformRole::Receiver, ..) => {
+            Implementation::receiver(now, args.feedback, rfc.receiver(), seed)
+        }
     };
     let handle = Driver::spawn(clock, socket, implementation).map_err(Failure::runtime)?;
     setup::say(handle.local_address())?;
@@ -47,8 +49,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn receiver(rfc: Rfc) -> Result<Self, Failure> {
-        Self::spawn(&["--role", "receiver", "--rfc", rfc.number()])
+    pub(super) fn receiver(rfc: Rfc, run: &Run) -> Result<Self, Failure> {
+        let who = ["--role", "receiver", "--rfc", rfc.number()];
+        let what = ["--feedback", run.setup.feedback.name()];
+        Self::spawn(&[&who[..], &what[..]].concat())
     }
 
     pub(super) fn sender(rfc: Rfc, run: &Run, peer: SocketAddr) -> Result<Self, Failure> {

@@ -3,6 +3,7 @@
 use std::borrow::Borrow;
 use std::time::Duration;
 
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Instant;
 use tfrc::{ReceiverConfig, SenderConfig, Standard};
 
@@ -71,6 +72,8 @@ pub struct Setup {
     pub pause: Option<Pause>,
     /// Bytes that every second packet is short of `packet_size`.
     pub shortfall: u16,
+    /// What the receiver reports, and so where p is computed.
+    pub feedback: FeedbackMode,
 }
 
 /// A time in which the application has one packet to send every so often, and none in between. Before and
@@ -92,6 +95,7 @@ pub const fn packets_of(packet_size: u16) -> Setup {
         clock_ahead: Duration::ZERO,
         pause: None,
         shortfall: 0,
+        feedback: FeedbackMode::Tfrc,
     }
 }
 
@@ -232,7 +236,8 @@ pub fn says(value: impl Into<String>, expected: impl Into<String>, pass: bool) -
 /// One numbered check.
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
-    /// Its number: `B.` or `E.`, the section, a hyphen and the number in its list.
+    /// Its number: `B.` or `E.`, the section, a hyphen and the number in its list; for sender-based mode `S.`
+    /// and the format in place of the section.
     pub id: &'static str,
     /// Which of the two implementations it is about.
     pub subject: Side,

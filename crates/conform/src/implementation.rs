@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::rtp::media_time;
-use evenkeel_rtp::session::{Config, MediaInfo, ReceiveConfig, SendConfig, Session};
+use evenkeel_rtp::session::{Config, FeedbackMode, MediaInfo, ReceiveConfig, SendConfig, Session};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
@@ -100,17 +100,21 @@ impl Implementation {
         send.packet_size = Bytes::new(setup.packet_size.into());
         send.give_up = GIVE_UP;
         send.tfrc = tfrc;
+        send.feedback = setup.feedback;
+        // A run is short, and what it counts must not depend on which numbers are left out.
+        send.verify = setup.feedback == FeedbackMode::Tfrc;
         config.send = Some(send);
         let source = Source::new(now, setup.pause, setup.shortfall);
         Self::new(now, config, setup.clock_ahead, source)
     }
 
     /// A receiver that answers whoever sends to it.
-    pub fn receiver(now: Instant, tfrc: ReceiverConfig, seed: u64) -> Self {
+    pub fn receiver(now: Instant, feedback: FeedbackMode, tfrc: ReceiverConfig, seed: u64) -> Self {
         let mut config = Config::new("receiver", seed);
         config.bandwidth = BANDWIDTH;
         let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
         receive.tfrc = tfrc;
+        receive.feedback = feedback;
         config.receive = Some(receive);
         Self::new(now, config, Duration::ZERO, Source::new(now, None, 0))
     }

@@ -9,7 +9,7 @@ use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
-use crate::log::{Log, MAX_RECORDS, Record};
+use crate::log::{Log, MAX_RECORDS, Record, Told};
 use crate::packet::{self, Packet};
 
 /// One of the two implementations.
@@ -42,6 +42,8 @@ pub enum Fate {
     /// the data packet left of it, and with t_delay mended for what is late even so. Other datagrams
     /// are passed on at once.
     Held(Duration),
+    /// It is passed on after the first of these times, and once more after the second beyond that.
+    Twice(Duration, Duration),
 }
 
 impl Fate {
@@ -69,12 +71,14 @@ pub type Script = Box<dyn FnMut(Passing<'_>) -> Fate + Send>;
 const MAX_WAITING: usize = 1 << 15;
 
 /// A datagram that waits to be passed on.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
     to: Side,
     packet: Packet,
     /// Where its record is, if it has one.
     record: Option<usize>,
+    /// The same of a report of arrivals.
+    told: Option<usize>,
     held: Option<Duration>,
     ecn: Ecn,
     bytes: Vec<u8>,
@@ -137,6 +141,7 @@ impl Interposer {
                 to: side.other(),
                 packet: Packet::Other,
                 record: None,
+                told: None,
                 held: None,
                 ecn: Ecn::NotEct,
                 bytes,
@@ -214,6 +219,19 @@ impl Interposer {
         }
     }
 
+    fn record_told(&mut self, at: Instant, seen: &Packet, datagram: &[u8]) -> Option<usize> {
+        let index = self.log.told.len();
+        if *seen != Packet::Arrivals || index == MAX_RECORDS {
+            return None;
+        }
+        self.log.told.push(Told {
+            at,
+            delivered: None,
+            reported: packet::reported(datagram)?,
+        });
+        Some(index)
+    }
+
     /// When a datagram that came at `now` is passed on, and the round-trip time it is held for.
     fn due(
         &self,
@@ -224,6 +242,7 @@ impl Interposer {
         match (fate, packet) {
             (Fate::Drop, _) => None,
             (Fate::After(delay), _) => Some((now + delay, None)),
+            (Fate::Twice(delay, _), _) => Some((now + delay, None)),
             (Fate::Held(rtt), Packet::Report(report)) => {
                 // What the forward path took: the report waited t_delay, and has just come.
                 let age = self.age(now, report.timestamp);
@@ -266,6 +285,7 @@ impl Endpoint for Interposer {
             log: &self.log,
         });
         let record = self.record(at, &seen, &passed);
+        let told = self.record_told(at, &seen, datagram.payload);
         let Some((due, held)) = self.due(arrival, fate, &passed) else {
             return;
         };
@@ -274,7 +294,7 @@ impl Endpoint for Interposer {
         }
         let ecn = match &passed {
             Packet::Data(data) => data.ecn,
-            Packet::Report(_) | Packet::Other => datagram.ecn,
+            Packet::Report(_) | Packet::Arrivals | Packet::Other => datagram.ecn,
         };
         let bytes = datagram.payload.to_vec();
         self.count += 1;
@@ -282,10 +302,20 @@ impl Endpoint for Interposer {
             to: from.other(),
             packet: passed,
             record,
+            told,
             held,
             ecn,
             bytes,
         };
+        if let Fate::Twice(_, later) = fate {
+            let again = Waiting {
+                told: None,
+                record: None,
+                ..waiting.clone()
+            };
+            self.waiting.insert((due + later, self.count), again);
+            self.count += 1;
+        }
         self.waiting.insert((due, self.count), waiting);
     }
 
@@ -313,6 +343,9 @@ impl Endpoint for Interposer {
             };
             room.copy_from_slice(&out.bytes);
             let delivered = Some(self.since_start(now));
+            if let Some(told) = out.told {
+                self.log.told[told].delivered = delivered;
+            }
             match (out.record, out.packet) {
                 (Some(index), Packet::Data(_)) => self.log.data[index].delivered = delivered,
                 (Some(index), Packet::Report(passed)) => {

@@ -22,7 +22,8 @@
 //!    [`Log::sending_rate`] measures X from departures, [`Log::rtt_after`] reads R. In virtual time
 //!    values are exact to the microsecond of the wire; [`Evidence::pick`] states the tolerance for real
 //!    time beside it.
-//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours. [`all`] gives every check,
+//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours,
+//!    `sender_based` for reports of arrivals. [`all`] gives every check,
 //!    and each is a test named by its number in `tests/`, which fails if one is left out.
 //!
 //! ```
@@ -43,6 +44,7 @@ pub mod interposer;
 pub mod log;
 pub mod packet;
 pub mod scripts;
+pub mod sender_based;
 mod simulate;
 
 pub use check::{Check, Clock, Evidence, Outcome, Pause, Rfc, Run, Setup, Value};
@@ -53,5 +55,10 @@ pub use simulate::{INTERPOSER, simulate, simulate_with};
 
 /// Every check.
 pub fn all() -> Vec<&'static Check> {
-    [appendix_b::checks(), extended::checks()].concat()
+    [
+        appendix_b::checks(),
+        extended::checks(),
+        sender_based::checks(),
+    ]
+    .concat()
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::packet::{Data, Report};
+use crate::packet::{Data, Report, Reported};
 
 /// Data packets kept of one run, and as many reports: more than any run here sends. What comes later is
 /// passed on and not recorded.
@@ -30,6 +30,19 @@ pub struct Log {
     pub data: Vec<Record<Data>>,
     /// Reports, from the receiver.
     pub reports: Vec<Record<Report>>,
+    /// Reports of arrivals, from the receiver.
+    pub told: Vec<Told>,
+}
+
+/// A report of arrivals.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// When it came.
+    pub at: Instant,
+    /// When it was passed on; `None` if it was dropped, or the run ended first.
+    pub delivered: Option<Instant>,
+    /// What it says: of each packet from `first` on whether it came.
+    pub reported: Reported,
 }
 
 impl Log {

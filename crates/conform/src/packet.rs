@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::{Bye, Packet as Rtcp, Packets, ReceiverReport, TfrcFeedback, sdes};
+use evenkeel_rtp::rtcp::sack::{self, Sack};
+use evenkeel_rtp::rtcp::twcc::{self, Twcc};
+use evenkeel_rtp::rtcp::{Bye, Packet as Rtcp, Packets, ReceiverReport, TfrcFeedback, ccfb, sdes};
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 use tfrc::Ecn;
+use tfrc::report::Fate;
+use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
 /// A data packet's fields that matter to TFRC. Those that may be changed are written back.
@@ -52,8 +56,21 @@ pub enum Packet {
     Data(Data),
     /// RTCP with TFRC feedback in it.
     Report(Report),
+    /// RTCP with a report of arrivals in it: [`reported`] reads it.
+    Arrivals,
     /// RTCP without, or anything else.
     Other,
+}
+
+/// A report of arrivals, whichever its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// The number of the first packet.
+    pub first: u16,
+    /// When it was made, on the receiver's clock; `None` if it does not say.
+    pub made_at: Option<Instant>,
+    /// What it says of each packet.
+    pub fates: Vec<Fate>,
 }
 
 /// Reads a datagram. The wire format is the one that `evenkeel-rtp` describes by default.
@@ -69,6 +86,7 @@ pub fn read(datagram: &[u8], ecn: Ecn) -> Packet {
                     p: feedback.p(),
                 })
             })
+            .or_else(|| reported(datagram).map(|_| Packet::Arrivals))
     } else {
         read_data(datagram, ecn).map(Packet::Data)
     };
@@ -107,8 +125,47 @@ pub fn write(packet: &Packet, datagram: &mut [u8]) {
                 }
             }
         }
-        Packet::Other => {}
+        Packet::Arrivals | Packet::Other => {}
     }
+}
+
+/// The report of arrivals in a datagram, if there is one.
+pub fn reported(datagram: &[u8]) -> Option<Reported> {
+    let mut packets = Packets::parse(datagram).ok()?.flatten();
+    packets.find_map(|packet| match packet {
+        Rtcp::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
+            let block = ccfb::parse(&feedback, feedback.media_ssrc).ok()??;
+            Some(Reported {
+                first: block.first,
+                made_at: Some(block.header().made_at),
+                fates: block.fates().collect(),
+            })
+        }
+        Rtcp::Feedback(feedback) if feedback.format == twcc::FORMAT => {
+            let twcc = Twcc::parse(feedback.fci).ok()?;
+            Some(Reported {
+                first: twcc.first,
+                made_at: None,
+                fates: twcc.fates().collect(),
+            })
+        }
+        Rtcp::Application(app) if app.name == sack::NAME => {
+            let sack = Sack::parse(&app).ok()?;
+            let fate = |came| match came {
+                true => Fate::Arrived {
+                    at: None,
+                    ecn: Ecn::NotEct,
+                },
+                false => Fate::Missing,
+            };
+            Some(Reported {
+                first: sack.vector.first,
+                made_at: None,
+                fates: sack.received().map(fate).collect(),
+            })
+        }
+        _ => None,
+    })
 }
 
 /// The synchronisation source that a datagram names as its own.

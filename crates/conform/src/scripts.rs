@@ -20,7 +20,7 @@ pub fn set(report: &mut Report, receive_rate: Rate, p: f64) {
 pub fn report_in<'a>(passing: &'a mut Passing<'_>) -> Option<&'a mut Report> {
     match &mut passing.packet {
         Packet::Report(report) => Some(report),
-        Packet::Data(_) | Packet::Other => None,
+        Packet::Data(_) | Packet::Arrivals | Packet::Other => None,
     }
 }
 

@@ -33,7 +33,7 @@ pub fn simulate(run: &Run, rfc: Rfc) -> Log {
     simulate_with(
         run,
         &mut Implementation::sender(start, INTERPOSER, &run.setup, rfc.sender(), SEED),
-        &mut Implementation::receiver(start, rfc.receiver(), SEED),
+        &mut Implementation::receiver(start, run.setup.feedback, rfc.receiver(), SEED),
     )
 }
 

@@ -219,7 +219,9 @@ static DROP_AGAIN: Run = Run {
 fn on_data(fate: fn(usize) -> Fate) -> Script {
     Box::new(move |mut passing: Passing<'_>| match passing.packet {
         Packet::Data(_) => fate(passing.log.data.len()),
-        Packet::Report(_) | Packet::Other => steer(&mut passing, ROUND_TRIP, RATE, 0.0),
+        Packet::Report(_) | Packet::Arrivals | Packet::Other => {
+            steer(&mut passing, ROUND_TRIP, RATE, 0.0)
+        }
     })
 }
 

@@ -232,7 +232,7 @@ fn from_zero(first_seq: u16, first_timestamp: u32) -> Script {
                 report.timestamp = report.timestamp.wrapping_add(timestamp);
                 set(report, Rate::from_bytes_per_sec(200e3), 0.0);
             }
-            Packet::Other => {}
+            Packet::Arrivals | Packet::Other => {}
         }
         Fate::After(ms(10))
     })

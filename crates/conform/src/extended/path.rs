@@ -32,7 +32,9 @@ pub(super) const fn run(name: &'static str, packets: u64, script: fn() -> Script
 pub(super) fn on_data(mut fate: impl FnMut(usize, &mut Data) -> Fate + Send + 'static) -> Script {
     Box::new(move |mut passing: Passing<'_>| match passing.packet {
         Packet::Data(data) => fate(passing.log.data.len(), data),
-        Packet::Report(_) | Packet::Other => steer(&mut passing, ROUND_TRIP, RATE, 0.0),
+        Packet::Report(_) | Packet::Arrivals | Packet::Other => {
+            steer(&mut passing, ROUND_TRIP, RATE, 0.0)
+        }
     })
 }
 

@@ -385,7 +385,7 @@ static CLOCK_JUMP: Run = run("clock-jump", 80, || {
             }
             steer(&mut passing, ROUND_TRIP, RATE, 0.0)
         }
-        Packet::Other => Fate::NOW,
+        Packet::Arrivals | Packet::Other => Fate::NOW,
     })
 });
 

@@ -4,4 +4,5 @@
 mod mutant;
 mod mutants;
 mod mutants_extended;
+mod mutants_sender_based;
 mod numbers;

@@ -114,7 +114,7 @@ impl Endpoint for Mutant {
             packet::write(&packet, &mut bytes);
             let ecn = match packet {
                 Packet::Data(data) => data.ecn,
-                Packet::Report(_) | Packet::Other => datagram.ecn,
+                Packet::Report(_) | Packet::Arrivals | Packet::Other => datagram.ecn,
             };
             let now = self.theirs(now);
             let (arrival, payload) = (now, &bytes[..]);

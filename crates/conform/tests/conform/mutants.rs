@@ -6,6 +6,7 @@ use evenkeel_conform::check::ms;
 use evenkeel_conform::{
     Check, Clock, INTERPOSER, Implementation, Rfc, Setup, all, appendix_b, simulate_with,
 };
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{LossEventRate, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
@@ -15,7 +16,7 @@ use crate::mutant::{Mutant, each_data, each_report, nothing};
 /// A faulty sender, or a faulty receiver.
 pub(crate) enum Faulty {
     Sender(fn(&Setup) -> Mutant),
-    Receiver(fn() -> Mutant),
+    Receiver(fn(FeedbackMode) -> Mutant),
 }
 
 pub(crate) struct Fault {
@@ -30,7 +31,13 @@ pub(crate) fn sender(setup: &Setup, config: SenderConfig) -> Implementation {
 }
 
 pub(crate) fn receiver(config: ReceiverConfig) -> Implementation {
-    Implementation::receiver(Instant::ZERO, config, 1)
+    Implementation::receiver(Instant::ZERO, FeedbackMode::Tfrc, config, 1)
+}
+
+/// One that reports in this format.
+pub(crate) fn reporter(feedback: FeedbackMode) -> Mutant {
+    let config = Rfc::Rfc5348.receiver();
+    Mutant::new(Implementation::receiver(Instant::ZERO, feedback, config, 1))
 }
 
 pub(crate) fn honest_sender(setup: &Setup) -> Mutant {
@@ -167,19 +174,19 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that is late and does not say so",
-        who: Faulty::Receiver(|| honest_receiver().outgoing(Box::new(|_| Some(ms(5))))),
+        who: Faulty::Receiver(|_| honest_receiver().outgoing(Box::new(|_| Some(ms(5))))),
         noticed_by: &[2, 3, 16, 47, 51, 53, 56],
     },
     Fault {
         what: "a receiver that claims a delay",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| report.delay += ms(3)))
         }),
         noticed_by: &[3, 15, 16, 17],
     },
     Fault {
         what: "a receiver that claims a rate at the first packet, and half of it later",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| {
                 let half = report.receive_rate * 0.5;
                 report.receive_rate = half.max(Rate::from_bytes_per_sec(1_000.0));
@@ -189,7 +196,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that echoes another packet",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| {
                 report.timestamp = report.timestamp.wrapping_sub(10_000);
             }))
@@ -198,31 +205,31 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that always reports a loss",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::new(0.01)))
         }),
         noticed_by: &[6, 12, 34, 46, 48, 49, 50, 52, 54],
     },
     Fault {
         what: "a receiver that never reports a loss",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::ZERO))
         }),
         noticed_by: &[46, 47, 48, 50, 51, 52, 53, 54, 55, 56, 57],
     },
     Fault {
         what: "a receiver that says nothing",
-        who: Faulty::Receiver(|| honest_receiver().outgoing(nothing())),
+        who: Faulty::Receiver(|_| honest_receiver().outgoing(nothing())),
         noticed_by: &[2, 4, 5, 6, 7, 15, 40, 41, 44, 45],
     },
     Fault {
         what: "a receiver that reports without data",
-        who: Faulty::Receiver(|| honest_receiver().repeats_after(ms(120))),
+        who: Faulty::Receiver(|_| honest_receiver().repeats_after(ms(120))),
         noticed_by: &[44, 45],
     },
     Fault {
         what: "a receiver that takes each loss for an event, and reports too often",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().incoming(each_data(|data| {
                 data.rtt_micros = data.rtt_micros.min(5_000);
             }))
@@ -231,7 +238,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that waits for late packets",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             Mutant::new(receiver(ReceiverConfig {
                 reordering: true,
                 ..Rfc::Rfc5348.receiver()
@@ -243,8 +250,14 @@ const FAULTS: &[Fault] = &[
 
 pub(crate) fn passes(check: &Check, fault: &Fault) -> bool {
     let logs = check.runs.iter().map(|run| match fault.who {
-        Faulty::Sender(make) => simulate_with(run, &mut make(&run.setup), &mut honest_receiver()),
-        Faulty::Receiver(make) => simulate_with(run, &mut honest_sender(&run.setup), &mut make()),
+        Faulty::Sender(make) => {
+            let mut receiver = reporter(run.setup.feedback);
+            simulate_with(run, &mut make(&run.setup), &mut receiver)
+        }
+        Faulty::Receiver(make) => {
+            let mut receiver = make(run.setup.feedback);
+            simulate_with(run, &mut honest_sender(&run.setup), &mut receiver)
+        }
     });
     let logs: Vec<_> = logs.collect();
     check.judge(&logs, Clock::Virtual, Rfc::Rfc5348).pass
@@ -278,7 +291,7 @@ fn each_check_of_appendix_b_is_failed_by_some_fault() {
 fn without_a_fault_the_wrapper_changes_nothing() {
     let honest = Fault {
         what: "nothing",
-        who: Faulty::Receiver(honest_receiver),
+        who: Faulty::Receiver(|_| honest_receiver()),
         noticed_by: &[],
     };
     for check in all().iter().filter(|check| check.id.starts_with("B.4.1")) {

@@ -20,12 +20,12 @@ fn mishears(change: fn(&mut Data)) -> Mutant {
 const FAULTS: &[Fault] = &[
     Fault {
         what: "a receiver that does not see marks",
-        who: Faulty::Receiver(|| mishears(|data| data.ecn = Ecn::NotEct)),
+        who: Faulty::Receiver(|_| mishears(|data| data.ecn = Ecn::NotEct)),
         noticed_by: &[1, 2, 3, 4, 6, 8, 18, 23, 24, 25, 38, 39, 41, 42, 43],
     },
     Fault {
         what: "a receiver that takes ECT(1) for a mark",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             mishears(|data| {
                 if data.ecn == Ecn::Ect1 {
                     data.ecn = Ecn::Ce;
@@ -36,24 +36,24 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that is late",
-        who: Faulty::Receiver(|| honest_receiver().outgoing(Box::new(|_| Some(ms(5))))),
+        who: Faulty::Receiver(|_| honest_receiver().outgoing(Box::new(|_| Some(ms(5))))),
         noticed_by: &[1, 4, 19, 22, 36, 45, 84],
     },
     Fault {
         what: "a receiver that begins a loss event at every loss",
-        who: Faulty::Receiver(|| mishears(|data| data.rtt_micros = data.rtt_micros.min(5_000))),
+        who: Faulty::Receiver(|_| mishears(|data| data.rtt_micros = data.rtt_micros.min(5_000))),
         noticed_by: &[5, 6, 7, 13, 14, 16, 21, 31, 34, 37, 44, 46, 47],
     },
     Fault {
         what: "a receiver that takes R for twice as much",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             mishears(|data| data.rtt_micros = (2 * data.rtt_micros).min((1 << 24) - 1))
         }),
         noticed_by: &[12, 17, 26, 32, 43],
     },
     Fault {
         what: "a receiver that does not discount",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             Mutant::new(receiver(ReceiverConfig {
                 discounting: false,
                 ..Rfc::Rfc5348.receiver()
@@ -63,7 +63,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that follows RFC 3448",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             Mutant::new(receiver(ReceiverConfig {
                 standard: Standard::Rfc3448,
                 ..Rfc::Rfc5348.receiver()
@@ -73,14 +73,14 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that always reports a loss",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::new(0.01)))
         }),
         noticed_by: &[9, 10, 11, 20, 85, 86],
     },
     Fault {
         what: "a receiver that never takes a loss back",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report({
                 let mut largest = LossEventRate::ZERO;
                 move |report| {
@@ -95,7 +95,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that claims a third more",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| {
                 report.receive_rate = report.receive_rate * 1.34;
             }))
@@ -104,7 +104,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that says a third more of p",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| {
                 report.p = LossEventRate::new(report.p.get() * 1.34);
             }))
@@ -113,7 +113,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver of which every other report is missing",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             let mut reports = 0;
             honest_receiver().outgoing(Box::new(move |packet| {
                 reports += u32::from(matches!(packet, Packet::Report(_)));
@@ -124,12 +124,12 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that reports without data",
-        who: Faulty::Receiver(|| honest_receiver().repeats_after(ms(120))),
+        who: Faulty::Receiver(|_| honest_receiver().repeats_after(ms(120))),
         noticed_by: &[34],
     },
     Fault {
         what: "a receiver that echoes another packet",
-        who: Faulty::Receiver(|| {
+        who: Faulty::Receiver(|_| {
             honest_receiver().outgoing(each_report(|report| {
                 report.timestamp = report.timestamp.wrapping_sub(10_000);
             }))

@@ -5,7 +5,9 @@ use evenkeel_conform::{Check, Clock, Log, all, simulate};
 /// `b_3_1_16` is the test of `B.3.1-16`.
 fn id(name: &str) -> String {
     let (section, number) = name.rsplit_once('_').unwrap();
-    format!("{}-{number}", section.to_uppercase().replace('_', "."))
+    let mut section = section.replace('_', ".");
+    section[..1].make_ascii_uppercase();
+    format!("{section}-{number}")
 }
 
 fn find(name: &str) -> &'static Check {
@@ -73,6 +75,10 @@ checks! {
     e_4_4_70 e_4_4_71 e_4_4_72 e_4_4_73 e_4_4_74 e_4_4_75 e_4_4_76 e_4_4_77 e_4_4_78 e_4_3_79
     e_4_5_80 e_4_6_81 e_4_6_82 e_4_6_83
     e_6_3_84 e_6_3_85 e_3_2_1_86
+
+    s_ccfb_1 s_ccfb_2 s_ccfb_3 s_ccfb_4 s_ccfb_5 s_ccfb_6 s_ccfb_7 s_ccfb_8 s_ccfb_9 s_ccfb_10 s_ccfb_11 s_ccfb_12 s_ccfb_13 s_ccfb_14 s_ccfb_15 s_ccfb_16
+    s_twcc_1 s_twcc_2 s_twcc_3 s_twcc_4 s_twcc_5 s_twcc_6 s_twcc_7 s_twcc_8 s_twcc_9 s_twcc_10 s_twcc_11 s_twcc_12 s_twcc_13 s_twcc_14
+    s_sack_1 s_sack_2 s_sack_3 s_sack_4 s_sack_5 s_sack_6 s_sack_7 s_sack_8 s_sack_9 s_sack_10 s_sack_11 s_sack_12 s_sack_13
 }
 
 /// The numbers of a list, each with its section.
@@ -104,6 +110,20 @@ fn the_second_list_is_numbered_through_and_quotes_its_sections() {
             rest.is_some_and(|rest| !rest.starts_with('.')),
             "{}",
             check.id
+        );
+    }
+}
+
+#[test]
+fn the_list_of_each_format_is_numbered_through() {
+    for (format, count) in [("ccfb", 16), ("twcc", 14), ("sack", 13)] {
+        let section = format!("S.{format}");
+        let checks = evenkeel_conform::sender_based::checks();
+        let of_format = checks.iter().filter(|check| check.id.starts_with(&section));
+        let of_format: Vec<_> = of_format.copied().collect();
+        assert_eq!(
+            numbers(&of_format, &section),
+            (1..=count).collect::<Vec<u32>>()
         );
     }
 }

@@ -16,6 +16,7 @@ mod persistent_congestion;
 mod queue_dynamics;
 mod require;
 mod rmcat;
+mod selfish;
 mod smoothness;
 mod stepped_loss;
 mod timeline;
@@ -70,6 +71,8 @@ pub enum Kind {
     QueueDynamics(queue_dynamics::QueueDynamics),
     /// Calls on a bottleneck, as RFC 8867 has them.
     Rmcat(rmcat::Rmcat),
+    /// Receivers that lie, in each format, to senders that check and to senders that do not.
+    Selfish(selfish::Selfish),
     /// How fast the rate can grow, by formula.
     IncreaseBound(analysis::IncreaseBound),
     /// What a growing queue does to the rate, by formula.
@@ -162,6 +165,7 @@ impl Kind {
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
+            Self::Selfish(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
         }

@@ -42,6 +42,9 @@ pub enum EventKind {
     /// The peer twice reported packets that were never sent as received. Its reports count as none from now
     /// on: the rate falls until media stops.
     ReceiverLied,
+    /// Three packets that left with a congestion mark of our own came without: the peer or the path hides
+    /// marks. Packets leave as not ECN-capable from now on, so that congestion shows as loss.
+    MarksLost,
     /// No feedback for the configured time: media stops.
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.

@@ -1,6 +1,5 @@
 //! Media: the checks on what comes in, and the writing of what goes out.
 
-use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use super::inbound::{Inbound, Packet};
@@ -78,7 +77,7 @@ impl Session {
         let headers = header.emit(&elements[..outbound.elements()], buf)?;
         let len = headers + payload.len();
         buf.get_mut(headers..len)?.copy_from_slice(payload);
-        outbound.handle_sent(now, len, payload.len(), info.marker);
+        let ecn = outbound.handle_sent(now, len, payload.len(), info.marker);
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += len as u64;
         self.peer.handle_sent(len);
@@ -86,12 +85,7 @@ impl Session {
         Some(Transmit {
             destination,
             len,
-            // TFRC is no scalable control, so never ECT(1) (RFC 9331 §4).
-            ecn: if self.config.ecn {
-                Ecn::Ect0
-            } else {
-                Ecn::NotEct
-            },
+            ecn,
         })
     }
 

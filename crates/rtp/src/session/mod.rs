@@ -168,7 +168,7 @@ impl Session {
         let outbound = config
             .send
             .take()
-            .map(|send| Outbound::new(now, send, &mut random));
+            .map(|send| Outbound::new(now, send, config.ecn, &mut random));
         // A receiver report with a block, the name, feedback.
         let first_size = 32 + sdes::cname_len(&config.cname) + TfrcFeedback::PACKET_LEN;
         Self {

@@ -5,7 +5,7 @@ use tfrc::report::Departures;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Feedback, Sender};
+use tfrc::{Ecn, Feedback, Sender};
 
 use super::Path;
 use super::config::SendConfig;
@@ -60,6 +60,9 @@ pub(super) struct Outbound {
     waiting_since: Option<Instant>,
     gave_up: bool,
     gaps: Gaps,
+    /// When a packet leaves with a mark of ours.
+    test_marks: Gaps,
+    uses_ecn: bool,
     /// It reported what was never sent.
     has_lied: bool,
     /// A report of our own kind came since the start, or since the receiver changed.
@@ -74,7 +77,9 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    pub(super) fn new(now: Instant, config: SendConfig, random: &mut Random) -> Self {
+    pub(super) fn new(now: Instant, config: SendConfig, ecn: bool, random: &mut Random) -> Self {
+        // Who cannot tell of marks must get none.
+        let reads_marks = matches!(config.feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb);
         let control = match config.fixed_rate {
             Some(rate) => Control::Plain(plain_pacer(rate), RateSource::Fixed),
             None => Control::Tfrc(new_sender(now, &config)),
@@ -93,6 +98,8 @@ impl Outbound {
             waiting_since: None,
             gave_up: false,
             gaps: Gaps::new(random.fork("gaps")),
+            test_marks: Gaps::new(random.fork("marks")),
+            uses_ecn: ecn && reads_marks,
             has_lied: false,
             has_feedback: false,
             has_rtcp: false,
@@ -169,14 +176,15 @@ impl Outbound {
         }
     }
 
-    /// The packet of that header left.
+    /// The packet of that header leaves; with which ECN field. TFRC is no scalable control, so never with
+    /// ECT(1) (RFC 9331 §4).
     pub(super) fn handle_sent(
         &mut self,
         now: Instant,
         size: usize,
         payload: usize,
         ends_frame: bool,
-    ) {
+    ) -> Ecn {
         if self.first_departure.is_none() {
             self.first_departure = Some(now);
             // TFRC begins with the first packet, not with the session (RFC 5348 §4.2).
@@ -192,6 +200,7 @@ impl Outbound {
         self.last_departure = Some(now);
         self.waiting_since.get_or_insert(now);
         self.pace(now, size);
+        let ecn = self.ecn();
         if let Some(departures) = &mut self.departures
             && self.config.verify
             // Elsewhere losses are counted by numbers alone.
@@ -202,6 +211,21 @@ impl Outbound {
             self.sequence = self.sequence.wrapping_add(1);
             // It takes the time of a packet, so that it looks like one that is lost.
             self.pace(now, size);
+        }
+        ecn
+    }
+
+    /// Now and then a mark of our own, where reports tell of single packets.
+    fn ecn(&mut self) -> Ecn {
+        if !self.uses_ecn {
+            return Ecn::NotEct;
+        }
+        match &mut self.departures {
+            Some(departures) if self.config.verify && self.test_marks.is_next(true) => {
+                departures.handle_test_mark();
+                Ecn::Ce
+            }
+            _ => Ecn::Ect0,
         }
     }
 
@@ -278,6 +302,9 @@ impl Outbound {
         if departures.has_caught_a_lie() {
             self.has_lied = true;
             return Err(Ignored::Distrusted);
+        }
+        if departures.loses_marks() {
+            self.uses_ecn = false;
         }
         let Some(feedback) = feedback else {
             let is_stale = departures.refused() != refused;
@@ -469,6 +496,11 @@ impl Outbound {
                 })
             });
         }
+    }
+
+    /// True while packets leave as ECN-capable.
+    pub(super) fn uses_ecn(&self) -> bool {
+        self.uses_ecn
     }
 
     /// True once the receiver was caught lying.

@@ -50,15 +50,19 @@ impl Session {
             return Ok(());
         }
         let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
-        let had_lied = outbound.has_caught_a_lie();
+        let (had_lied, used_ecn) = (outbound.has_caught_a_lie(), outbound.uses_ecn());
         let trace = outbound.handle_arrivals(now, arrived, |departures| {
             for report in reports {
                 note_arrivals(&report, (author, ssrc), arrived, departures)?;
             }
             Ok(departures.conclude(arrived))
         });
-        if outbound.has_caught_a_lie() && !had_lied {
+        let (has_lied, uses_ecn) = (outbound.has_caught_a_lie(), outbound.uses_ecn());
+        if has_lied && !had_lied {
             self.emit(EventKind::ReceiverLied);
+        }
+        if used_ecn && !uses_ecn {
+            self.emit(EventKind::MarksLost);
         }
         self.note_feedback(trace?);
         Ok(())

@@ -42,6 +42,8 @@ pub(super) struct Sent {
     /// R when it left, microseconds; zero before one was known.
     rtt_micros: u32,
     size: u16,
+    /// We marked it ourselves.
+    is_test: bool,
 }
 
 impl Sent {
@@ -50,6 +52,7 @@ impl Sent {
         state: State::Done,
         rtt_micros: 0,
         size: 0,
+        is_test: false,
     };
 }
 
@@ -125,6 +128,8 @@ pub struct Departures<const N: usize> {
     pub(super) vector: Option<Vector>,
     /// Reports that told of what never left, and what had been told so when the last one ended.
     lies: u32,
+    /// Marks of our own that packets had lost when they came.
+    erased_marks: u32,
     seen_through: u64,
     is_trusting: bool,
 }
@@ -164,6 +169,7 @@ impl<const N: usize> Departures<N> {
             resolution: Duration::ZERO,
             vector: None,
             lies: 0,
+            erased_marks: 0,
             seen_through: 0,
             is_trusting: false,
         }
@@ -191,7 +197,14 @@ impl<const N: usize> Departures<N> {
             state: State::Unreported,
             rtt_micros: self.rtt_micros,
             size: u16::try_from(size.get()).unwrap_or(u16::MAX),
+            is_test: false,
         });
+    }
+
+    /// The last packet left with a congestion mark of our own: an honest receiver reports it, and it counts
+    /// as none.
+    pub fn handle_test_mark(&mut self) {
+        self.slot(self.next.saturating_sub(1)).is_test = true;
     }
 
     /// Leaves the next number out: no packet will ever have it.
@@ -292,6 +305,12 @@ impl<const N: usize> Departures<N> {
         self.lies >= 2 && !self.is_trusting
     }
 
+    /// True once three packets came without the mark of our own with which they had left: the receiver hides
+    /// marks, or the path takes them away. Either way none that comes back can be relied on.
+    pub const fn loses_marks(&self) -> bool {
+        self.erased_marks >= 3 && !self.is_trusting
+    }
+
     /// Packets that had their turn and that no report ever spoke of.
     pub const fn never_reported(&self) -> u64 {
         self.never_reported
@@ -326,7 +345,6 @@ impl<const N: usize> Departures<N> {
     #[inline]
     pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let sent = &mut self.sent[seq as usize % N];
-        let at = at.max(self.clock.earliest(sent.at));
         match sent.state {
             State::Arrived { .. } | State::Done => {}
             State::LeftOut => {
@@ -335,10 +353,12 @@ impl<const N: usize> Departures<N> {
             }
             _ if latest <= sent.at => self.refused.too_early += 1,
             State::Unreported | State::Missing => {
+                let at = at.max(self.clock.earliest(sent.at));
                 sent.state = State::Arrived { at, ecn };
                 self.reported = self.reported.max(seq + 1);
             }
             State::Lost { skipped } => {
+                let at = at.max(self.clock.earliest(sent.at));
                 sent.state = State::Done;
                 let number = seq - skipped;
                 self.push(Known {
@@ -366,10 +386,10 @@ impl<const N: usize> Departures<N> {
         self.turn = seq + 1;
         let sent = &mut self.sent[seq as usize % N];
         let state = sent.state;
-        let follows_hole = core::mem::replace(&mut self.in_hole, state == State::Unreported);
         match state {
             State::Arrived { at, ecn } => {
                 sent.state = State::Done;
+                self.in_hole = false;
                 let number = seq - skipped;
                 self.push(Known {
                     at,
@@ -378,18 +398,21 @@ impl<const N: usize> Departures<N> {
                     ecn,
                 });
             }
-            State::Missing => sent.state = State::Lost { skipped },
+            State::Missing => {
+                sent.state = State::Lost { skipped };
+                self.in_hole = false;
+            }
             State::Unreported => {
-                sent.state = if follows_hole || self.is_trusting {
+                sent.state = if self.in_hole || self.is_trusting {
                     self.skipped += 1;
                     State::Done
                 } else {
                     State::Lost { skipped }
                 };
+                self.in_hole = true;
                 self.never_reported += 1;
             }
             State::LeftOut | State::Lost { .. } | State::Done => {
-                self.in_hole = follows_hole;
                 self.skipped += 1;
             }
         }
@@ -476,13 +499,18 @@ impl<const N: usize> Departures<N> {
                 let rtt = Duration::from_micros(sent.rtt_micros.into());
                 self.told_rtt = (sent.rtt_micros, (sent.rtt_micros > 0).then_some(rtt));
             }
+            let mut ecn = known.ecn;
+            if sent.is_test {
+                self.erased_marks += u32::from(!ecn.is_marked());
+                ecn = Ecn::Ect0;
+            }
             self.receiver.handle_data(&Arrival {
                 seq: known.number,
                 at: self.arrived,
                 timestamp: 0,
                 rtt: self.told_rtt.1,
                 size: Bytes::new(sent.size.into()),
-                ecn: known.ecn,
+                ecn,
             });
         }
         let any = self.batch_len > 0;

@@ -322,6 +322,31 @@ fn a_receiver_that_never_reports_a_loss_is_caught_by_the_second_number_left_out(
 }
 
 #[test]
+fn a_mark_of_our_own_is_no_loss_event_and_three_that_are_not_told_end_ecn() {
+    for (told, lost) in [(Ecn::Ce, false), (Ecn::Ect0, true)] {
+        let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+        for seq in FIRST..FIRST + 30 {
+            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+            if seq % 10 == 5 {
+                departures.handle_test_mark();
+            }
+        }
+        let header = Header {
+            first: FIRST as u16,
+            made_at: sent_at(FIRST + 30) + ZERO,
+            resolution: Duration::ZERO,
+        };
+        let fates = (FIRST..FIRST + 30).map(|seq| Fate::Arrived {
+            at: Some(sent_at(seq) + ZERO),
+            ecn: if seq % 10 == 5 { told } else { Ecn::Ect0 },
+        });
+        departures.handle_report(sent_at(FIRST + 30) + RTT, &header, fates);
+        assert_eq!(departures.loses_marks(), lost);
+        assert_eq!(departures.counters().loss_events, 0);
+    }
+}
+
+#[test]
 fn one_report_alone_catches_nobody() {
     let mut departures = sender(10);
     let header = Header {

@@ -1,0 +1,401 @@
+//! A receiver that lies: it keeps what an honest one keeps, and changes what it reports.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use evenkeel_link::Random;
+use evenkeel_rtp::ext::RttSendTs;
+use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtcp::{TfrcFeedback, ccfb, sack, twcc};
+use evenkeel_rtp::rtp::RtpPacket;
+use evenkeel_rtp::session::{Config, ReceiveConfig};
+use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
+use serde::Deserialize;
+use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span};
+use tfrc::seq::Extender;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, LossEventRate};
+use tfrc::{Arrival, Ecn, Receiver};
+
+/// What it lies about, and what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Lie {
+    /// None: what gains are counted from.
+    Honest,
+    /// p is zero; or all that was lost came.
+    HideLosses,
+    /// p is halved; or half of what was lost came.
+    HideHalf,
+    /// X_recv is three times what it is; or packets came within a third of the time, by a clock that
+    /// runs slow.
+    RaiseReceiveRate,
+    /// Fifty packets came that are still to be sent.
+    ClaimUnsent,
+    /// What was sent within half a round trip came already.
+    ClaimEarly,
+    /// Reports waited for half a round trip longer than they did.
+    LengthenDelay,
+    /// Nothing is said of lost packets: reports pass over them.
+    PassOver,
+    /// A report that tells of a loss is not sent, nor are the two after it.
+    Withhold,
+    /// Each report is sent three times, and once more a second later.
+    Replay,
+    /// No packet was marked.
+    EraseMarks,
+}
+
+impl Lie {
+    /// As experiments and metrics name it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Honest => "honest",
+            Self::HideLosses => "hide_losses",
+            Self::HideHalf => "hide_half",
+            Self::RaiseReceiveRate => "raise_receive_rate",
+            Self::ClaimUnsent => "claim_unsent",
+            Self::ClaimEarly => "claim_early",
+            Self::LengthenDelay => "lengthen_delay",
+            Self::PassOver => "pass_over",
+            Self::Withhold => "withhold",
+            Self::Replay => "replay",
+            Self::EraseMarks => "erase_marks",
+        }
+    }
+
+    /// Can it be told in this format?
+    pub(super) fn fits(self, feedback: FeedbackMode) -> bool {
+        match self {
+            // p and X_recv name no packets.
+            Self::ClaimUnsent | Self::ClaimEarly | Self::PassOver => feedback != FeedbackMode::Tfrc,
+            // Without a time at which it was made a report has waited for nothing.
+            Self::LengthenDelay => feedback != FeedbackMode::Twcc,
+            // The others know no marks.
+            Self::EraseMarks => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb),
+            _ => true,
+        }
+    }
+}
+
+/// What an honest receiver keeps.
+#[derive(Debug)]
+enum Reception {
+    Tfrc(Box<Receiver>),
+    Arrivals(Box<Arrivals<512>>),
+    Metered(Box<MeteredArrivals<1_024>>),
+}
+
+/// The receiver.
+#[derive(Debug)]
+pub(super) struct Liar {
+    lie: Lie,
+    feedback: FeedbackMode,
+    reception: Reception,
+    extender: Extender,
+    source: u32,
+    /// The share of packets that the path marks, or drops if they are not ECN-capable, and what draws them:
+    /// the last hop of it is here.
+    marks: (f64, Random),
+    random: Random,
+    made: u8,
+    withheld: u32,
+    outgoing: VecDeque<Vec<u8>>,
+    /// Reports that are sent once more, and when.
+    again: VecDeque<(Instant, Vec<u8>)>,
+}
+
+const SSRC: u32 = 7;
+/// The most packets that a report speaks of.
+const LIMIT: usize = 350;
+const REPLAYED_AFTER: Duration = Duration::from_secs(1);
+
+impl Liar {
+    pub(super) fn new(lie: Lie, feedback: FeedbackMode, marks: f64, seed: u64) -> Self {
+        let reception = match feedback {
+            FeedbackMode::Tfrc => {
+                let config = ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc;
+                Reception::Tfrc(Box::new(Receiver::new(config)))
+            }
+            FeedbackMode::Ccfb | FeedbackMode::Twcc => {
+                Reception::Arrivals(Box::new(Arrivals::new(LIMIT)))
+            }
+            FeedbackMode::Sack => Reception::Metered(Box::new(MeteredArrivals::new(LIMIT))),
+        };
+        Self {
+            lie,
+            feedback,
+            reception,
+            extender: Extender::new(),
+            source: 0,
+            marks: (marks, Random::new(seed, 1)),
+            random: Random::new(seed, 2),
+            made: 0,
+            withheld: 0,
+            outgoing: VecDeque::new(),
+            again: VecDeque::new(),
+        }
+    }
+
+    /// What a packet says, if it is media.
+    fn read(&mut self, now: Instant, packet: &Packet<Body>) -> Option<Arrival> {
+        let Body::Bytes(bytes) = &packet.body else {
+            return None;
+        };
+        let rtp = RtpPacket::parse(bytes).ok()?;
+        let header = rtp.header();
+        let mut elements = rtp.elements().flatten();
+        let timing = elements.find(|element| element.id == Config::EXTENSION_ID)?;
+        let timing = RttSendTs::parse(timing.data).ok()?;
+        self.source = header.ssrc;
+        let is_congested = self.marks.1.unit() < self.marks.0;
+        if is_congested && packet.ecn == Ecn::NotEct {
+            return None;
+        }
+        Some(Arrival {
+            seq: self.extender.extend(header.sequence)?,
+            at: now,
+            timestamp: timing.send_time,
+            rtt: timing.rtt(),
+            size: packet.size - LOWER_LAYERS,
+            ecn: if is_congested { Ecn::Ce } else { packet.ecn },
+        })
+    }
+
+    fn due(&self) -> Option<Instant> {
+        match &self.reception {
+            Reception::Tfrc(receiver) => receiver.poll_timeout(),
+            Reception::Arrivals(arrivals) if self.feedback == FeedbackMode::Twcc => {
+                arrivals.poll_timeout_at_arrival()
+            }
+            Reception::Arrivals(arrivals) => arrivals.poll_timeout(),
+            Reception::Metered(metered) => metered.arrivals().poll_timeout(),
+        }
+    }
+
+    /// The report that is due, if it is, as datagrams.
+    fn report(&mut self, now: Instant) -> Option<()> {
+        if self.due()? > now {
+            return None;
+        }
+        let mut buf = [0; 1_200];
+        match &mut self.reception {
+            Reception::Tfrc(receiver) => {
+                let before = receiver.receive_rate();
+                let report = receiver.poll_report(now)?;
+                let rtt = receiver.round_trip_time().unwrap_or_default();
+                let tells_loss =
+                    report.loss_event_rate > LossEventRate::ZERO && report.receive_rate < before;
+                let (mut rate, mut p, mut delay) =
+                    (report.receive_rate, report.loss_event_rate, report.delay);
+                match self.lie {
+                    Lie::HideLosses | Lie::EraseMarks => p = LossEventRate::ZERO,
+                    Lie::HideHalf => p = LossEventRate::new(p.get() / 2.0),
+                    Lie::RaiseReceiveRate => rate = rate * 3.0,
+                    Lie::LengthenDelay => delay += rtt / 2,
+                    _ => {}
+                }
+                let feedback = TfrcFeedback::new(report.timestamp, delay, rate, p);
+                let len = feedback.emit(Config::FEEDBACK_FORMAT, SSRC, self.source, &mut buf)?;
+                self.send(now, &buf[..len], tells_loss);
+            }
+            Reception::Arrivals(arrivals) => {
+                let span = arrivals.poll_report(now)?;
+                let rtt = arrivals.round_trip_time().unwrap_or_default();
+                let told = fates(arrivals, span);
+                self.tell(
+                    now,
+                    span.first,
+                    told,
+                    rtt,
+                    &mut |liar, first, told, made_at, buf| {
+                        liar.write_arrivals(first, told, made_at, buf)
+                    },
+                );
+            }
+            Reception::Metered(metered) => {
+                let (span, mut vector) = metered.poll_report(now)?;
+                let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
+                let told = fates(metered.arrivals(), span);
+                match self.lie {
+                    Lie::RaiseReceiveRate => vector.receive_rate = vector.receive_rate * 3.0,
+                    Lie::LengthenDelay => vector.delay += rtt / 2,
+                    _ => {}
+                }
+                let ssrcs = (SSRC, self.source);
+                self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {
+                    vector.first = first as u16;
+                    sack::emit(ssrcs, &vector, told.iter().map(Option::is_some), buf)
+                });
+            }
+        }
+        Some(())
+    }
+
+    /// Sends what it makes of what came, from packet `first` on.
+    fn tell(
+        &mut self,
+        now: Instant,
+        mut first: u64,
+        mut told: Vec<Told>,
+        rtt: Duration,
+        write: &mut Writing<'_>,
+    ) {
+        let mut made_at = now;
+        let has_loss = told.contains(&None);
+        match self.lie {
+            Lie::HideLosses => self.hide(&mut told, 1.0),
+            Lie::HideHalf => self.hide(&mut told, 0.5),
+            Lie::ClaimUnsent => told.extend([Some((now, Ecn::NotEct)); 50]),
+            Lie::ClaimEarly => {
+                let half = now - rtt / 2;
+                let recent = told.iter().flatten().filter(|(at, _)| *at >= half).count();
+                self.hide(&mut told, 1.0);
+                told.extend(vec![Some((now, Ecn::NotEct)); recent]);
+            }
+            Lie::RaiseReceiveRate => {
+                made_at = slow(now);
+                told.iter_mut()
+                    .flatten()
+                    .for_each(|(at, _)| *at = slow(*at));
+            }
+            Lie::LengthenDelay => {
+                told.iter_mut()
+                    .flatten()
+                    .for_each(|(at, _)| *at = *at - rtt / 2);
+            }
+            Lie::EraseMarks => {
+                told.iter_mut()
+                    .flatten()
+                    .for_each(|(_, ecn)| *ecn = Ecn::Ect0);
+            }
+            _ => {}
+        }
+        let mut buf = [0; 1_200];
+        if self.lie == Lie::PassOver {
+            let parts: Vec<Vec<Told>> = told.split(Option::is_none).map(<[_]>::to_vec).collect();
+            for part in parts {
+                if let Some(len) =
+                    write(self, first, &part, made_at, &mut buf).filter(|_| !part.is_empty())
+                {
+                    self.send(now, &buf[..len], false);
+                }
+                first += part.len() as u64 + 1;
+            }
+        } else if let Some(len) = write(self, first, &told, made_at, &mut buf) {
+            self.send(now, &buf[..len], has_loss);
+        }
+    }
+
+    /// A share of what is missing came with the packet before it.
+    fn hide(&mut self, told: &mut [Told], share: f64) {
+        let mut last = told.iter().flatten().next().copied();
+        for packet in told {
+            if packet.is_none() && self.random.unit() < share {
+                *packet = last;
+            }
+            last = packet.or(last);
+        }
+    }
+
+    fn write_arrivals(
+        &mut self,
+        first: u64,
+        told: &[Told],
+        made_at: Instant,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        let (ssrcs, zero) = ((SSRC, self.source), NtpTime::from_bits(0));
+        if self.feedback == FeedbackMode::Twcc {
+            self.made = self.made.wrapping_add(1);
+            let packets = told.iter().map(|packet| packet.map(|(at, _)| at));
+            twcc::emit(ssrcs, first as u16, packets, self.made, buf)
+        } else {
+            let packets = told
+                .iter()
+                .map(|packet| packet.map(|(at, ecn)| (zero.at(at), ecn)));
+            ccfb::emit(ssrcs, first as u16, packets, zero.at(made_at), buf)
+        }
+    }
+
+    fn send(&mut self, now: Instant, report: &[u8], tells_loss: bool) {
+        match self.lie {
+            Lie::Withhold if self.withheld > 0 => self.withheld -= 1,
+            Lie::Withhold if tells_loss => self.withheld = 2,
+            Lie::Replay => {
+                self.outgoing
+                    .extend([report.to_vec(), report.to_vec(), report.to_vec()]);
+                self.again
+                    .push_back((now + REPLAYED_AFTER, report.to_vec()));
+            }
+            _ => self.outgoing.push_back(report.to_vec()),
+        }
+    }
+}
+
+/// What is told of a packet: when it came and with which mark, if it did.
+type Told = Option<(Instant, Ecn)>;
+/// Writes what is told of packets from a number on, in a report that is made then.
+type Writing<'a> = dyn FnMut(&mut Liar, u64, &[Told], Instant, &mut [u8]) -> Option<usize> + 'a;
+
+fn fates<const N: usize>(arrivals: &Arrivals<N>, span: Span) -> Vec<Told> {
+    let fate = |seq| match arrivals.fate(seq) {
+        Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
+        Fate::Missing => None,
+    };
+    (span.first..span.first + span.count as u64)
+        .map(fate)
+        .collect()
+}
+
+/// A clock at a third of its speed.
+fn slow(at: Instant) -> Instant {
+    Instant::from_nanos(at.as_nanos() / 3)
+}
+
+impl Agent for Liar {
+    type Body = Body;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+        let Some(arrival) = self.read(now, &packet) else {
+            return;
+        };
+        match &mut self.reception {
+            Reception::Tfrc(receiver) => {
+                receiver.handle_data(&arrival);
+            }
+            Reception::Arrivals(arrivals) => {
+                arrivals.handle_data(&arrival);
+            }
+            Reception::Metered(metered) => {
+                metered.handle_data(&arrival);
+            }
+        }
+    }
+
+    fn handle_timeout(&mut self, _now: Instant) {}
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Packet<Body>> {
+        if self.again.front().is_some_and(|(at, _)| *at <= now) {
+            self.outgoing
+                .extend(self.again.pop_front().map(|(_, report)| report));
+        }
+        if self.outgoing.is_empty() {
+            self.report(now);
+        }
+        let report = self.outgoing.pop_front()?;
+        Some(Packet {
+            size: Bytes::from(report.len()) + LOWER_LAYERS,
+            ecn: Ecn::NotEct,
+            body: Body::Bytes(report.into()),
+        })
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        if !self.outgoing.is_empty() {
+            return Some(Instant::ZERO);
+        }
+        let again = self.again.front().map(|(at, _)| *at);
+        [self.due(), again].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,28 @@
+//! Ten thousand honest receivers on as many bad paths: how many are called liars. None must be.
+//!
+//! `cargo run --release -p tfrc --example honest_receivers [RUNS]`
+
+#[path = "../tests/honest/run.rs"]
+mod run;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let runs = std::env::args().nth(1);
+    let Ok(runs) = runs.map_or(Ok(10_000), |runs| runs.parse::<u64>()) else {
+        eprintln!("RUNS must be a number of runs, such as 10000");
+        return ExitCode::from(2);
+    };
+    let (mut accused, mut came, mut counted) = (0u64, 0, 0);
+    for seed in 0..runs {
+        let verdict = run::run(seed);
+        if verdict.caught || verdict.never_sent > 0 {
+            println!("seed {seed} is accused");
+            accused += 1;
+        }
+        came += verdict.came;
+        counted += verdict.counted;
+    }
+    println!("{runs} runs, {came} packets came, {counted} counted, {accused} receivers accused");
+    ExitCode::from(u8::from(accused > 0))
+}

@@ -1,0 +1,28 @@
+//! No honest receiver is called a liar, whatever its path does to packets and reports: loss, reordering by
+//! up to two round trips, copies, a clock of its own. `cargo run --release -p tfrc --example honest_receivers`
+//! does ten thousand runs.
+
+mod run;
+
+use run::run;
+
+#[test]
+fn no_honest_receiver_is_accused() {
+    for seed in 0..200 {
+        let verdict = run(seed);
+        assert!(!verdict.caught, "seed {seed}");
+        assert_eq!(verdict.never_sent, 0, "seed {seed}");
+        assert!(verdict.counted <= verdict.came, "seed {seed}");
+    }
+}
+
+#[test]
+fn most_of_what_came_is_counted() {
+    let verdicts: Vec<_> = (0..20).map(run).collect();
+    let came: u64 = verdicts.iter().map(|verdict| verdict.came).sum();
+    let counted: u64 = verdicts.iter().map(|verdict| verdict.counted).sum();
+    assert!(
+        came > 10_000 && counted * 10 > came * 8,
+        "{counted} of {came}"
+    );
+}
