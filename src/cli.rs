@@ -10,6 +10,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_conform::Rfc;
 use evenkeel_media::codec::{Codec, UnknownCodec};
+use evenkeel_media::policy::Rules;
 use evenkeel_media::source::FrameRate;
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
@@ -87,6 +88,9 @@ pub(crate) struct PictureArgs {
     /// How pictures are coded: `list` tells what each codec can do
     #[arg(long, value_name = "CODEC", default_value = "mjpeg")]
     pub(crate) codec: CodecChoice,
+    /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
+    #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
+    pub(crate) policy: Rules,
     /// Seed of every random choice of this run [default: 1; `call` and `send` then draw what names
     /// them on the network anew each time]
     #[arg(long, value_name = "N")]

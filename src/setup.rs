@@ -232,9 +232,12 @@ pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
     Ok(Stream { codec, payload })
 }
 
-/// The deadline policy for a source.
-pub(crate) fn policy(format: &Format) -> PolicyConfig {
-    PolicyConfig::new(format.frame_rate.interval())
+/// The sending buffer's policy for a source.
+pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
+    PolicyConfig {
+        rules: picture.policy,
+        ..PolicyConfig::new(format.frame_rate.interval())
+    }
 }
 
 /// The description of a stream, for receivers that are not ours too.

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session,
         socket,
-        policy: setup::policy(&format),
+        policy: setup::policy(&args.picture, &format),
         stream,
         source: Some(source),
         sink: Some(setup::no_sink()),

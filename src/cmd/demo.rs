@@ -89,7 +89,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session: session("a", role_a, relay.address_a()),
         socket: socket_a,
-        policy: setup::policy(&format),
+        policy: setup::policy(&args.picture, &format),
         stream,
         source: Some(source),
         sink: both.then(setup::no_sink),
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session: session("b", role_b, relay.address_b()),
         socket: socket_b,
-        policy: setup::policy(&format),
+        policy: setup::policy(&args.picture, &format),
         stream,
         source: if both {
             Some(setup::second_source(&args.picture)?)

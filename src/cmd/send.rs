@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session,
         socket,
-        policy: setup::policy(&format),
+        policy: setup::policy(&args.picture, &format),
         stream,
         source: Some(source),
         sink: None,

@@ -24,6 +24,10 @@
 //! silent (§7.2.2). This one says so and stretches the deadline to what the path needs; it returns
 //! to γ by itself once γ has been feasible, with room to spare, for a second.
 
+mod thesis;
+
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use evenkeel_rtp::session::Path;
@@ -43,7 +47,54 @@ pub struct PolicyConfig {
     pub playout: Duration,
     /// The time from one capture to the next.
     pub frame_interval: Duration,
+    /// By which rules frames are made and sent.
+    pub rules: Rules,
 }
+
+/// The rules of the sending buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rules {
+    /// Ours.
+    #[default]
+    Evenkeel,
+    /// Equations 6.3 and 6.4 of the thesis and nothing else, to compare with.
+    Thesis,
+}
+
+impl Rules {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Evenkeel, Self::Thesis];
+
+    /// The name that the program knows them by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Evenkeel => "evenkeel",
+            Self::Thesis => "thesis",
+        }
+    }
+}
+
+impl FromStr for Rules {
+    type Err = UnknownRules;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRules> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|rules| rules.name() == name).ok_or(UnknownRules)
+    }
+}
+
+/// No policy has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownRules;
+
+impl fmt::Display for UnknownRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [ours, theirs] = Rules::ALL.map(Rules::name);
+        write!(f, "a policy is `{ours}` or `{theirs}`")
+    }
+}
+
+impl std::error::Error for UnknownRules {}
 
 impl PolicyConfig {
     /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).
@@ -58,6 +109,7 @@ impl PolicyConfig {
             deadline: Self::DEADLINE,
             playout: Self::PLAYOUT,
             frame_interval,
+            rules: Rules::Evenkeel,
         }
     }
 }
@@ -107,6 +159,8 @@ pub struct Policy {
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
     expansion: f64,
+    /// Bytes on the wire for a coded byte, in full packets.
+    headers: f64,
     /// By how much frames leave faster than at X: the pacer's credit for time without data.
     credit: Duration,
     /// What the encoder could not go below of late, on the wire.
@@ -132,6 +186,7 @@ impl Policy {
             received: Rate::ZERO,
             preparation: Duration::ZERO,
             expansion,
+            headers: expansion,
             credit: Duration::ZERO,
             floor: Bytes::ZERO,
             stretched: None,
@@ -191,7 +246,15 @@ impl Policy {
     /// The rate beyond which X would be of no use. It is to be set before a frame's target is asked for:
     /// lowered while a frame waits, it would make that one late.
     pub fn ceiling(&self) -> Rate {
-        self.ceiling.rate()
+        match self.config.rules {
+            Rules::Evenkeel => self.ceiling.rate(),
+            Rules::Thesis => Rate::INFINITY,
+        }
+    }
+
+    /// May a frame be sent that cannot be in time, so that there is a picture?
+    pub(crate) fn prefers_late_to_none(&self) -> bool {
+        self.config.rules == Rules::Evenkeel
     }
 
     /// The deadline that frames are coded for: γ, or longer while the path cannot meet that.
@@ -217,6 +280,18 @@ impl Policy {
     /// The target of a picture captured at `now`, with `queued` bytes (θ) before it, or `None` if
     /// what is queued keeps the sender busy until there is a fresher picture.
     pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
+        if self.config.rules == Rules::Thesis {
+            // What the thesis does not count would make every frame late: its headers, and the time that
+            // the encoder takes.
+            let ahead = queued + path.allowed_rate * self.preparation;
+            let wire = thesis::largest_frame(&self.config, path, ahead);
+            return Some(FrameTarget {
+                size: Bytes::new((wire.as_f64() / self.headers) as u64),
+                rate: path.allowed_rate,
+                deadline: self.config.deadline,
+                stretched: false,
+            });
+        }
         let rate = self.fall.rate(path.allowed_rate);
         let interval = rate * self.config.frame_interval;
         let least = self.least(interval);
@@ -246,7 +321,11 @@ impl Policy {
     /// Equation 6.4: whether a frame of `size` bytes on the wire that begins now can be displayed in
     /// time.
     pub fn is_in_time(&self, now: Instant, captured: Instant, size: Bytes, path: &Path) -> bool {
-        self.delay_if_sent(now, captured, size, path) < self.deadline() + self.config.playout / 2
+        let delay = self.delay_if_sent(now, captured, size, path);
+        match self.config.rules {
+            Rules::Evenkeel => delay < self.deadline() + self.config.playout / 2,
+            Rules::Thesis => thesis::is_in_time(&self.config, path, delay),
+        }
     }
 
     /// From capture to display if the frame begins now: the left side of equation 6.4.
@@ -257,6 +336,10 @@ impl Policy {
         size: Bytes,
         path: &Path,
     ) -> Duration {
+        if self.config.rules == Rules::Thesis {
+            let age = now.saturating_since(captured);
+            return thesis::delay_if_sent(&self.config, path, age, size);
+        }
         // The last packet's own time on the wire is in L/X already.
         let half = path.rtt.unwrap_or_default().saturating_sub(self.wire(path)) / 2;
         (now.saturating_since(captured))

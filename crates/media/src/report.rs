@@ -194,6 +194,17 @@ impl CallReport {
         self.last = Some((at, *state));
     }
 
+    /// Of the frames that were shown, those within this delay.
+    pub fn shown_within(&self, delay: Duration) -> u64 {
+        self.delay_ms.up_to(delay.as_secs_f64() * 1e3)
+    }
+
+    /// The longest time up to `until` without a new picture.
+    pub fn longest_gap(&self, until: Instant) -> Duration {
+        let since = self.previous_shown.unwrap_or(self.start);
+        self.longest_gap.max(until.saturating_since(since))
+    }
+
     /// The figures up to now.
     pub fn summary(&self) -> Summary {
         let x_mean = self.allowed.mean();
@@ -204,9 +215,7 @@ impl CallReport {
         let sent = self.rate_of(|state| state.sent);
         let received = self.rate_of(|state| state.received);
         let gap = match (self.previous_shown, self.last) {
-            (Some(shown), Some((end, _))) => {
-                Some(self.longest_gap.max(end.saturating_since(shown)))
-            }
+            (Some(_), Some((end, _))) => Some(self.longest_gap(end)),
             _ => None,
         };
         Summary {
@@ -310,6 +319,12 @@ impl Histogram {
         self.count += 1;
     }
 
+    /// How many were at most this, to a bin.
+    fn up_to(&self, value: f64) -> u64 {
+        let bins = self.bins.iter().take((value / self.width) as usize);
+        bins.map(|count| u64::from(*count)).sum()
+    }
+
     /// By nearest rank, to the middle of a bin.
     fn percentile(&self, percent: f64) -> Option<f64> {
         let rank = (percent / 100.0 * self.count as f64).ceil().max(1.0) as u64;
@@ -376,6 +391,17 @@ mod tests {
         assert_eq!(summary.throughput, Some(Rate::from_bits_per_sec(1.98e6)));
         assert_eq!(summary.packet_loss_pct, Some(1.0));
         assert!((summary.loss_event_rate.unwrap() - 0.01).abs() < 1e-12);
+    }
+
+    #[test]
+    fn frames_within_a_delay_are_counted_and_silence_is_a_gap() {
+        let mut report = CallReport::new(at(1_000));
+        assert_eq!(report.longest_gap(at(1_500)), Duration::from_millis(500));
+        for (ms, delay) in [(1_100, 149), (1_200, 149), (1_300, 151)] {
+            report.handle_shown(&shown(ms, delay, 30.0));
+        }
+        assert_eq!(report.shown_within(Duration::from_millis(150)), 2);
+        assert_eq!(report.longest_gap(at(1_350)), Duration::from_millis(100));
     }
 
     #[test]

@@ -187,7 +187,8 @@ impl SendingBuffer {
             }
             let freshest = self.waiting.is_empty();
             let fresh = frame.age(now) < policy.deadline().saturating_add(WORTHLESS_AFTER);
-            let urgent = policy.is_path_too_slow() || self.is_starving(now, policy);
+            let urgent = policy.prefers_late_to_none()
+                && (policy.is_path_too_slow() || self.is_starving(now, policy));
             if freshest && fresh && urgent {
                 if path.rtt.is_some() {
                     let needed = policy.delay_if_sent(now, frame.captured(), size, path);

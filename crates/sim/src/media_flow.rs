@@ -5,12 +5,18 @@ use crate::agent::{Agent, Packet};
 use crate::camera::{Camera, Pictures, Shooting};
 use crate::tfrc_flow::LOWER_LAYERS;
 use crate::traffic::Body;
-use evenkeel_media::call::Call;
-use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::call::{Call, CallEvent};
+use evenkeel_media::codec::mjpeg::Decoder;
+use evenkeel_media::event::EventKind;
+use evenkeel_media::frame::{CodedPicture, Picture};
+use evenkeel_media::policy::{PolicyConfig, Rules};
+use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
+use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
 use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, SendConfig};
+use std::fmt;
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
@@ -26,6 +32,8 @@ pub struct MediaEnd {
     call: Call,
     /// For a sender.
     camera: Option<Camera>,
+    /// For a receiver that looks at what it shows.
+    viewer: Option<Viewer>,
     peer: SocketAddr,
     start: Instant,
     now: Instant,
@@ -36,14 +44,36 @@ pub struct MediaEnd {
 impl MediaEnd {
     /// The end that sends: it captures what `shooting` says. With `ecn` its media says so.
     pub fn sender(pictures: Pictures, shooting: Shooting, ecn: bool, seed: u64) -> Self {
-        let policy = PolicyConfig::new(pictures.format().frame_rate.interval());
+        Self::sender_by(
+            Rules::default(),
+            shooting.start,
+            pictures,
+            shooting,
+            ecn,
+            seed,
+        )
+    }
+
+    /// The same with a policy of these rules. Its report is of what happens from `warm` on.
+    pub fn sender_by(
+        rules: Rules,
+        warm: Instant,
+        pictures: Pictures,
+        shooting: Shooting,
+        ecn: bool,
+        seed: u64,
+    ) -> Self {
+        let policy = PolicyConfig {
+            rules,
+            ..PolicyConfig::new(pictures.format().frame_rate.interval())
+        };
         let config = Config {
             send: Some(SendConfig::new(JPEG)),
             ecn,
             ..Config::new("sender@sim", seed)
         };
         let camera = Camera::new(pictures, shooting);
-        Self::new(config, policy, Some(camera), shooting.start, shooting.start)
+        Self::new(config, policy, Some(camera), shooting.start, warm)
     }
 
     /// The end that receives, from `start` on. Its report is of what happens from `warm` on.
@@ -55,6 +85,19 @@ impl MediaEnd {
         // A receiver has no frames to make.
         let policy = PolicyConfig::new(Duration::from_millis(40));
         Self::new(config, policy, None, start, warm)
+    }
+
+    /// Decodes what it shows and compares it with the pictures that the sender captured from `start`
+    /// on: the same as those of its source, in the same order.
+    pub fn looks_at(mut self, originals: Box<dyn Source + Send>, start: Instant) -> Self {
+        self.viewer = Some(Viewer {
+            originals,
+            start,
+            read: 0,
+            original: None,
+            decoder: Decoder::new(),
+        });
+        self
     }
 
     fn new(
@@ -76,6 +119,7 @@ impl MediaEnd {
         Self {
             call: Call::new(start, config, policy, Payload::Jpeg),
             camera,
+            viewer: None,
             peer,
             start,
             now: start,
@@ -113,13 +157,64 @@ impl MediaEnd {
             self.report.handle_shown(&ShownFrame {
                 at,
                 delay: captured.map(|captured| at.saturating_since(captured)),
-                psnr: None,
+                psnr: self
+                    .viewer
+                    .as_mut()
+                    .and_then(|viewer| viewer.psnr(&frame.picture, captured?)),
                 corrupt: !frame.picture.is_whole(),
             });
         }
         while let Some(event) = self.call.poll_event() {
+            if let CallEvent::Media(media) = &event
+                && let EventKind::Queued {
+                    target: Some(target),
+                    size,
+                    ..
+                } = media.kind
+                && target > Bytes::ZERO
+            {
+                let error = size.as_f64() / target.as_f64() - 1.0;
+                self.report.handle_coded(media.at, error.abs());
+            }
             self.report.handle_event(&event);
         }
+    }
+}
+
+/// Who compares what is shown with what was captured.
+struct Viewer {
+    originals: Box<dyn Source + Send>,
+    /// When the first was captured.
+    start: Instant,
+    /// How many have been read.
+    read: u64,
+    /// The last of them.
+    original: Option<Picture>,
+    decoder: Decoder,
+}
+
+impl fmt::Debug for Viewer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Viewer")
+            .field("read", &self.read)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Viewer {
+    fn psnr(&mut self, shown: &CodedPicture, captured: Instant) -> Option<f64> {
+        let CodedPicture::Jpeg(image) = shown else {
+            return None;
+        };
+        let decoded = self.decoder.decode(image).ok()?;
+        let interval = self.originals.format().frame_rate.interval().as_secs_f64();
+        let since = captured.saturating_since(self.start).as_secs_f64();
+        let index = (since / interval).round() as u64;
+        while self.read <= index {
+            self.original = self.originals.next().ok()?;
+            self.read += 1;
+        }
+        luma_psnr(self.original.as_ref()?, &decoded.picture)
     }
 }
 

@@ -20,6 +20,7 @@ mod selfish;
 mod smoothness;
 mod stepped_loss;
 mod timeline;
+mod video_call;
 mod video_on_demand;
 
 use std::fmt;
@@ -65,6 +66,8 @@ pub enum Kind {
     Timeline(timeline::Timeline),
     /// Streams of video by TFRC and by UDP, beside each other and beside TCP.
     VideoOnDemand(video_on_demand::VideoOnDemand),
+    /// One call over one link, by one policy of the sending buffer or more.
+    VideoCall(video_call::VideoCall),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.
@@ -161,6 +164,7 @@ impl Kind {
             Self::Controllers(scenario) => scenario,
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
+            Self::VideoCall(scenario) => scenario,
             Self::VideoOnDemand(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,

@@ -156,6 +156,59 @@ fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
     assert_eq!(target.deadline, Duration::from_millis(560));
 }
 
+fn thesis(interval: Duration) -> Policy {
+    let config = PolicyConfig {
+        rules: Rules::Thesis,
+        ..*policy(interval).config()
+    };
+    Policy::new(config, Bytes::ZERO, 1.0)
+}
+
+/// (150 − 30 − 10) ms · 375 kB/s: three intervals of X, of which the next one waits behind.
+#[test]
+fn the_thesis_makes_frames_as_large_as_the_deadline_lets_them_be() {
+    let mut policy = thesis(INTERVAL);
+    let path = path(3_000.0, 60);
+    let size = |policy: &mut Policy, queued| {
+        policy
+            .target(at(0), &path, Bytes::new(queued))
+            .unwrap()
+            .size
+    };
+    assert_eq!(size(&mut policy, 0), Bytes::new(41_250));
+    assert_eq!(size(&mut policy, 41_000), Bytes::new(250));
+    assert_eq!(size(&mut policy, 50_000), Bytes::ZERO);
+}
+
+/// “The smallest fall of X breaks the timing constraints” (thesis §7.3).
+#[test]
+fn the_thesis_drops_what_it_made_when_x_falls() {
+    let mut policy = thesis(INTERVAL);
+    let size = policy
+        .target(at(0), &path(3_000.0, 60), Bytes::ZERO)
+        .unwrap()
+        .size;
+    let less = Bytes::new(size.get() - 500);
+    assert!(policy.is_in_time(at(0), at(0), less, &path(3_000.0, 60)));
+    assert!(!policy.is_in_time(at(0), at(0), less, &path(2_900.0, 60)));
+}
+
+#[test]
+fn the_thesis_sends_nothing_over_a_path_that_is_too_long() {
+    let policy = thesis(INTERVAL);
+    assert!(!policy.is_in_time(at(0), at(0), Bytes::new(100), &path(3_000.0, 290)));
+    assert!(!policy.prefers_late_to_none());
+}
+
+#[test]
+fn policies_are_known_by_their_names() {
+    for rules in Rules::ALL {
+        assert_eq!(rules.name().parse(), Ok(rules));
+    }
+    let unknown: Result<Rules, _> = "ours".parse();
+    assert_eq!(unknown, Err(UnknownRules));
+}
+
 proptest! {
     #[test]
     fn targets_are_never_more_than_an_interval_unless_nothing_less_is_worth_it(

@@ -1,0 +1,46 @@
+//! The sending-buffer policy of the thesis, taken at its word (§6.3.2): for comparison.
+//!
+//! Every frame is coded to the largest size that the deadline leaves, and begins only if it will be in
+//! time; X, R and θ are those of the moment. What the thesis leaves open is t_pbuf, “a constant value”,
+//! and what L counts: here all bytes that TFRC counts, or no frame would ever be in time.
+
+use std::time::Duration;
+
+use evenkeel_rtp::session::Path;
+use tfrc::units::Bytes;
+
+use super::PolicyConfig;
+
+/// The size to code to: `L < (γ − R/2 − t_pbuf)·X − θ` (equation 6.3). Nothing where no size is small
+/// enough: the encoder then makes the smallest frame that it can, for every frame is coded and queued.
+pub(super) fn largest_frame(config: &PolicyConfig, path: &Path, queued: Bytes) -> Bytes {
+    let left = config
+        .deadline
+        .saturating_sub(network(path))
+        .saturating_sub(config.playout);
+    path.allowed_rate * left - queued
+}
+
+/// From capture to display of a frame of `size` bytes that begins now: the left side of the transmission
+/// condition, `(now − t_capture) + R/2 + L/X + t_pbuf < γ` (equation 6.4).
+pub(super) fn delay_if_sent(
+    config: &PolicyConfig,
+    path: &Path,
+    age: Duration,
+    size: Bytes,
+) -> Duration {
+    age.saturating_add(network(path))
+        .saturating_add(size / path.allowed_rate)
+        .saturating_add(config.playout)
+}
+
+/// Is that in time? Before the first round-trip time X is a formality (RFC 5348 §4.2): by it nothing
+/// would ever be sent.
+pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, delay: Duration) -> bool {
+    path.rtt.is_none() || delay < config.deadline
+}
+
+/// t_net, “calculated as a half of the last known RTT”.
+fn network(path: &Path) -> Duration {
+    path.rtt.unwrap_or_default() / 2
+}
