@@ -6,6 +6,7 @@ use std::str::FromStr;
 use evenkeel_link::{LinkConfig, QueueLimit, Random};
 use evenkeel_media::policy::Rules;
 use evenkeel_media::report::Summary;
+use evenkeel_media::sender::SendingSide;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
 use evenkeel_sim::{
     Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic,
@@ -232,7 +233,7 @@ impl World {
                 queued: end
                     .call()
                     .sender()
-                    .map_or(Bytes::ZERO, |s| s.queued())
+                    .map_or(Bytes::ZERO, SendingSide::queued)
                     .as_f64(),
             });
         }
