@@ -77,6 +77,10 @@ impl Flow {
             send.packet_size = Bytes::new(terms.length.into());
             send.tfrc = terms.sender();
             send.feedback = terms.feedback;
+            // A number that is left out to test the receiver would count as a packet lost.
+            send.verify = false;
+            // Plain UDP for comparison overruns the path, if it is told to.
+            send.circuit_breakers = false;
             send.fixed_rate = terms.rate.filter(|_| terms.mode == Mode::Fixed);
             config.send = Some(send);
         }

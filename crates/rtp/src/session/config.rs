@@ -148,6 +148,9 @@ pub struct SendConfig {
     /// and at a fixed low rate if it sends no RTCP at all. Off by default: RFC 5348 then halves X, down to
     /// a packet in 64 seconds.
     pub fallback: bool,
+    /// Holds media without feedback to the circuit breakers of RFC 8083, those of a fixed rate included. Off
+    /// is for measurements on a path of one's own alone.
+    pub circuit_breakers: bool,
     /// Without feedback, or the reports that stand in for it, for this long, media stops.
     pub give_up: Duration,
 }
@@ -165,6 +168,7 @@ impl SendConfig {
             verify: true,
             fixed_rate: None,
             fallback: false,
+            circuit_breakers: true,
             give_up: Duration::from_secs(30),
         }
     }

@@ -354,7 +354,9 @@ impl Outbound {
                 self.waiting_since = None;
             }
         }
-        self.check_breakers();
+        if self.config.circuit_breakers {
+            self.check_breakers();
+        }
     }
 
     /// Cuts the rate at the first breach by congestion (RFC 8083 §4.3); what else breaches ends the media.
@@ -411,8 +413,10 @@ impl Outbound {
             Control::Tfrc(_) if self.config.fallback && !self.has_rtcp => {
                 self.started.map(|started| started + fallback::BLIND_AFTER)
             }
-            Control::Plain(..) => fallback::report_expiry(&self.reception),
-            Control::Tfrc(_) => None,
+            Control::Plain(..) if self.config.circuit_breakers => {
+                fallback::report_expiry(&self.reception)
+            }
+            Control::Plain(..) | Control::Tfrc(_) => None,
         }
     }
 
