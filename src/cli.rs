@@ -1,6 +1,7 @@
 //! The command line: what may be said, its defaults, and its help.
 
 mod perf;
+mod vod;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -21,6 +22,7 @@ use crate::tcp::MAX_FLOWS;
 use crate::units;
 
 pub(crate) use perf::{PerfArgs, PerfClientArgs, PerfCommand, PerfOutputArgs, PerfServerArgs};
+pub(crate) use vod::{VodArgs, VodCommand, VodPlayArgs, VodRunArgs, VodServeArgs};
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
 #[derive(Debug, Parser)]
@@ -57,6 +59,8 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// Generate traffic and measure it, as iperf3 does: TFRC flows between two machines
     Perf(PerfArgs),
+    /// Send a title on demand, or play one: MPEG-TS at its own pace, bounded by TFRC
+    Vod(VodArgs),
 }
 
 impl Command {

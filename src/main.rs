@@ -82,5 +82,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Testbed(args) => cmd::testbed::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
         Command::Perf(args) => cmd::perf::run(&args.command),
+        Command::Vod(args) => cmd::vod::run(&args),
     }
 }

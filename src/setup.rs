@@ -374,6 +374,15 @@ fn quoted(word: &str) -> String {
     }
 }
 
+/// A free port of the peer's family.
+pub(crate) fn any_port_towards(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() {
+        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+    } else {
+        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+    }
+}
+
 /// Prints a line; an error if nobody reads standard output any more.
 pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{line}")

@@ -10,3 +10,4 @@ pub(crate) mod perf;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod testbed;
+pub(crate) mod vod;

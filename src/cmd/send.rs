@@ -1,7 +1,6 @@
 //! `evenkeel send`: one way, to `evenkeel recv` or to any RTP receiver.
 
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &format)?;
     let outputs = setup::outputs(&args.run)?;
-    let socket = Socket::bind(args.bind.unwrap_or_else(|| any_port_towards(peer)))
+    let socket = Socket::bind(args.bind.unwrap_or_else(|| setup::any_port_towards(peer)))
         .map_err(Failure::usage)?;
 
     let seed = setup::network_seed(args.picture.seed);
@@ -64,13 +63,4 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         seed: args.picture.seed(),
     };
     Monitor::new(watch, vec![("send", party)], None).run()
-}
-
-/// A free port of the peer's family.
-fn any_port_towards(peer: SocketAddr) -> SocketAddr {
-    if peer.is_ipv4() {
-        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
-    } else {
-        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
-    }
 }

@@ -11,3 +11,4 @@ mod perf;
 mod perf_faults;
 mod support;
 mod testbed;
+mod vod;

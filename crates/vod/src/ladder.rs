@@ -1,0 +1,188 @@
+//! Which rendition to send: down before the player's buffer runs empty, up when the path has carried more for
+//! long enough.
+
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
+
+/// A server may be so far behind: half of what a player usually buffers.
+const MAX_LAG: Duration = Duration::from_secs(1);
+/// A change waits for the next entry, half of this on average; so far ahead the lag is foreseen.
+const AHEAD: f64 = 2.0;
+/// A rendition is gone down to if it leaves this much of the allowed rate to catch up with.
+const DOWN_TO: f64 = 0.9;
+/// The next one is gone up to if the allowed rate is so many times as high: what a sender with less to send is
+/// allowed may be what the path carried long ago.
+const UP_FROM: f64 = 1.2;
+/// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly so much says
+/// that the path may carry the next one, and only trying tells.
+const ALL_THAT_SHOWS: f64 = 1.8;
+/// For so long before anything went wrong.
+const CALM: Duration = Duration::from_secs(2);
+/// For so long after it; and twice as long after each time again, up to the longest, until a climb has held for
+/// as long as that.
+const CALM_AFTER_FALL: Duration = Duration::from_secs(10);
+const LONGEST_CALM: Duration = Duration::from_secs(160);
+
+/// The choice among renditions, from the allowed rate and from how late the server is.
+#[derive(Clone, Debug)]
+pub struct Ladder {
+    rates: Vec<Rate>,
+    wanted: usize,
+    /// Since when the allowed rate has had room for the next higher one.
+    room_since: Option<Instant>,
+    /// For how long there must have been.
+    calm: Duration,
+    climbed: Instant,
+}
+
+impl Ladder {
+    /// A choice among these rates, the lowest first, which begins with that one.
+    pub fn new(rates: &[Rate]) -> Self {
+        Self {
+            rates: rates.to_vec(),
+            wanted: 0,
+            room_since: None,
+            calm: CALM,
+            climbed: Instant::ZERO,
+        }
+    }
+
+    /// The rendition to send, by its place among the rates.
+    ///
+    /// `allowed` is the rate that TFRC allows, of which headers are no part; `lag` for how long the next
+    /// datagram has been due.
+    pub fn choose(&mut self, now: Instant, allowed: Rate, lag: Duration) -> usize {
+        let Some(&present) = self.rates.get(self.wanted) else {
+            return 0;
+        };
+        let grows = AHEAD * (present / allowed - 1.0).max(0.0);
+        if lag.as_secs_f64() + grows > MAX_LAG.as_secs_f64()
+            && present.bytes_per_sec() > allowed.bytes_per_sec()
+        {
+            let lower = self.highest_within(allowed * DOWN_TO).min(self.wanted);
+            if lower < self.wanted {
+                let held = now.saturating_since(self.climbed) >= LONGEST_CALM;
+                let longer = if held { CALM_AFTER_FALL } else { 2 * self.calm };
+                self.calm = longer.clamp(CALM_AFTER_FALL, LONGEST_CALM);
+            }
+            self.wanted = lower;
+            self.room_since = None;
+            return self.wanted;
+        }
+        let next = (self.wanted + 1).min(self.rates.len() - 1);
+        let is_carried = allowed / self.rates[next] >= UP_FROM;
+        let has_room = is_carried || allowed / present >= ALL_THAT_SHOWS;
+        if !has_room || next == self.wanted || lag > MAX_LAG / 2 {
+            self.room_since = None;
+            return self.wanted;
+        }
+        let since = *self.room_since.get_or_insert(now);
+        if now.saturating_since(since) >= self.calm {
+            self.wanted = next;
+            self.climbed = now;
+            self.room_since = None;
+        }
+        self.wanted
+    }
+
+    fn highest_within(&self, rate: Rate) -> usize {
+        let fits = |of: &Rate| of.bytes_per_sec() <= rate.bytes_per_sec();
+        self.rates.iter().rposition(fits).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kbps(rate: f64) -> Rate {
+        Rate::from_bits_per_sec(1e3 * rate)
+    }
+
+    fn ladder() -> Ladder {
+        Ladder::new(&[kbps(500.0), kbps(1_000.0), kbps(2_000.0)])
+    }
+
+    /// What is chosen at the end of so many seconds of the same.
+    fn after(
+        ladder: &mut Ladder,
+        now: &mut Instant,
+        seconds: u64,
+        allowed: f64,
+        lag_ms: u64,
+    ) -> usize {
+        let mut chosen = 0;
+        for _ in 0..10 * seconds {
+            *now += Duration::from_millis(100);
+            chosen = ladder.choose(*now, kbps(allowed), Duration::from_millis(lag_ms));
+        }
+        chosen
+    }
+
+    #[test]
+    fn it_climbs_when_there_is_room_for_two_seconds() {
+        let (mut ladder, mut now) = (ladder(), Instant::ZERO);
+        after(&mut ladder, &mut now, 3, 1_210.0, 0);
+        assert_eq!(after(&mut ladder, &mut now, 60, 1_790.0, 0), 1);
+        assert_eq!(after(&mut ladder, &mut now, 2, 9_000.0, 0), 1);
+        assert_eq!(after(&mut ladder, &mut now, 1, 9_000.0, 0), 2);
+    }
+
+    #[test]
+    fn it_tries_the_next_one_where_more_room_than_this_cannot_show() {
+        let (mut ladder, mut now) = (ladder(), Instant::ZERO);
+        assert_eq!(after(&mut ladder, &mut now, 60, 890.0, 0), 0);
+        assert_eq!(after(&mut ladder, &mut now, 3, 910.0, 0), 1);
+        assert_eq!(after(&mut ladder, &mut now, 3, 1_990.0, 0), 2);
+    }
+
+    #[test]
+    fn it_falls_as_soon_as_the_lag_is_foreseen_and_climbs_late_after_that() {
+        let (mut ladder, mut now) = (ladder(), Instant::ZERO);
+        after(&mut ladder, &mut now, 5, 3_000.0, 0);
+        // 2 Mb/s over 1.5 Mb/s for two seconds are .67 s: not yet.
+        assert_eq!(after(&mut ladder, &mut now, 1, 1_500.0, 300), 2);
+        assert_eq!(after(&mut ladder, &mut now, 1, 1_500.0, 400), 1);
+        assert_eq!(after(&mut ladder, &mut now, 10, 3_000.0, 0), 1);
+        assert_eq!(after(&mut ladder, &mut now, 1, 3_000.0, 0), 2);
+        // Half the rate at once, before anything is late.
+        assert_eq!(after(&mut ladder, &mut now, 1, 600.0, 0), 0);
+    }
+
+    #[test]
+    fn a_lag_that_is_being_caught_up_with_changes_nothing() {
+        let (mut ladder, mut now) = (ladder(), Instant::ZERO);
+        after(&mut ladder, &mut now, 3, 1_300.0, 0);
+        assert_eq!(after(&mut ladder, &mut now, 60, 1_100.0, 5_000), 1);
+        assert_eq!(after(&mut ladder, &mut now, 60, 9_000.0, 600), 1);
+    }
+
+    #[test]
+    fn each_climb_that_fails_makes_it_wait_twice_as_long() {
+        let (mut ladder, mut now) = (ladder(), Instant::ZERO);
+        let mut waited = Vec::new();
+        for _ in 0..7 {
+            let began = now;
+            while after(&mut ladder, &mut now, 1, 1_300.0, 0) == 0 {}
+            waited.push((now - began).as_secs());
+            after(&mut ladder, &mut now, 1, 500.0, 0);
+        }
+        assert_eq!(waited, [3, 11, 21, 41, 81, 161, 161]);
+        after(&mut ladder, &mut now, 400, 1_300.0, 0);
+        after(&mut ladder, &mut now, 1, 500.0, 0);
+        assert_eq!(after(&mut ladder, &mut now, 11, 1_300.0, 0), 1);
+    }
+
+    #[test]
+    fn one_rendition_leaves_no_choice() {
+        let mut ladder = Ladder::new(&[kbps(500.0)]);
+        assert_eq!(
+            after(&mut ladder, &mut Instant::ZERO.clone(), 20, 9_000.0, 0),
+            0
+        );
+        assert_eq!(
+            after(&mut ladder, &mut Instant::ZERO.clone(), 20, 10.0, 9_000),
+            0
+        );
+    }
+}

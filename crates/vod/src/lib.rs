@@ -1,0 +1,41 @@
+//! Video on demand: a [`Server`] that sends MPEG-TS over RTP (RFC 2250) at its own pace, bounded by TFRC, and
+//! a [`Player`] that buffers, plays, and counts what a viewer would see of the network.
+//!
+//! Both are [endpoints](evenkeel_rtp::endpoint). A datagram carries seven TS packets; its RTP timestamp says
+//! when it was ready, so what it waited for behind TFRC can be told from what the network added.
+//!
+//! ```text
+//! Rendition ─┐                                             ┌─ start-up buffer, stalls
+//! Rendition ─┼► Title ─► Server ─ RTP ─► network ─► Player ┼─ loss, delay of each packet
+//! Rendition ─┘    ▲        │ X, lag                        └► MPEG-TS in order, on time
+//!                 └ Ladder ┘
+//! ```
+//!
+//! - A [`Rendition`] reads a stream and says by its clock references when each TS packet is due.
+//! - A [`Title`] is several of them with the same pictures; it changes from one to another where a picture
+//!   depends on no other.
+//! - A [`Ladder`] says when to change.
+#![forbid(unsafe_code)]
+
+mod ladder;
+mod player;
+mod rendition;
+mod server;
+mod title;
+mod ts;
+
+pub use ladder::Ladder;
+pub use player::{Player, PlayerConfig, PlayerFigures, PlayerState};
+pub use rendition::{Rendition, RenditionError};
+pub use server::{Server, ServerConfig, ServerFigures};
+pub use title::{Content, Datagram, Title, TitleError};
+pub use ts::TS_LEN;
+
+/// TS packets in a datagram: as many as fit into an Ethernet packet (RFC 2250 §2).
+pub const TS_PER_DATAGRAM: usize = 7;
+/// The payload of a datagram: 1,316 bytes.
+pub const PAYLOAD_LEN: usize = TS_PER_DATAGRAM * TS_LEN;
+/// MPEG-TS (RFC 3551 §6).
+pub const PAYLOAD_TYPE: u8 = 33;
+/// Its clock (RFC 2250 §2).
+pub const CLOCK_RATE: u32 = 90_000;

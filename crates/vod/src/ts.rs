@@ -1,0 +1,171 @@
+//! A packet of an MPEG transport stream, as far as a server must know it (ISO/IEC 13818-1 §2.4.3).
+
+use tfrc::time::Duration;
+
+/// Bytes of a TS packet.
+pub const TS_LEN: usize = 188;
+const SYNC: u8 = 0x47;
+/// Ticks of the system clock in a second.
+const CLOCK: u64 = 27_000_000;
+/// A clock reference counts 33 bits of 90 kHz and 300 ticks within.
+const CLOCK_WRAPS: u64 = (1 << 33) * 300;
+
+/// What stands in every packet's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TsHeader {
+    /// Which stream of the multiplex it belongs to, 13 bits.
+    pub(crate) pid: u16,
+    /// The packet begins what can be decoded without what went before.
+    pub(crate) is_random_access: bool,
+    /// The system clock at this packet.
+    pub(crate) clock: Option<SystemClock>,
+    has_payload: bool,
+}
+
+/// A program clock reference: 27 MHz, 26.5 hours until it wraps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SystemClock(u64);
+
+impl SystemClock {
+    /// How long after `earlier` this is, if by less than half of what the clock counts.
+    pub(crate) fn since(self, earlier: Self) -> Option<Duration> {
+        let ticks = (self.0 + CLOCK_WRAPS - earlier.0) % CLOCK_WRAPS;
+        (ticks < CLOCK_WRAPS / 2).then(|| Duration::from_nanos(ticks * 1_000 / (CLOCK / 1_000_000)))
+    }
+}
+
+impl TsHeader {
+    /// `None` for what is no TS packet.
+    pub(crate) fn parse(packet: &[u8; TS_LEN]) -> Option<Self> {
+        if packet[0] != SYNC {
+            return None;
+        }
+        let has_field = packet[3] & 0x20 != 0;
+        let field = if has_field {
+            // The length, then as many bytes; a longer one leaves the packet.
+            packet.get(5..5 + usize::from(packet[4]))?
+        } else {
+            &[]
+        };
+        let flags = field.first().copied().unwrap_or(0);
+        Some(Self {
+            pid: u16::from_be_bytes([packet[1] & 0x1f, packet[2]]),
+            is_random_access: flags & 0x40 != 0,
+            clock: field
+                .get(1..7)
+                .filter(|_| flags & 0x10 != 0)
+                .map(clock_reference),
+            has_payload: packet[3] & 0x10 != 0,
+        })
+    }
+
+    /// True if it begins a program association table, with which a decoder can start.
+    pub(crate) fn is_table(self) -> bool {
+        self.pid == 0
+    }
+
+    /// True if its counter is one higher than that of the packet before (§2.4.3.3).
+    pub(crate) fn counts(self) -> bool {
+        self.has_payload
+    }
+}
+
+/// 33 bits, six that are reserved, nine.
+fn clock_reference(bytes: &[u8]) -> SystemClock {
+    let bits = bytes
+        .iter()
+        .fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+    let (base, rest) = (bits >> 15, bits & 0x1ff);
+    SystemClock((base * 300 + rest) % CLOCK_WRAPS)
+}
+
+/// The four bits that count the packets of a stream.
+pub(crate) fn counter(packet: &[u8; TS_LEN]) -> u8 {
+    packet[3] & 0x0f
+}
+
+/// Writes the four bits that count.
+pub(crate) fn set_counter(packet: &mut [u8; TS_LEN], counter: u8) {
+    packet[3] = packet[3] & 0xf0 | counter & 0x0f;
+}
+
+/// True if a payload is whole TS packets: what a player can hand on.
+pub(crate) fn is_whole(payload: &[u8]) -> bool {
+    !payload.is_empty()
+        && payload.len().is_multiple_of(TS_LEN)
+        && payload.chunks(TS_LEN).all(|packet| packet[0] == SYNC)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A TS packet of a stream, with a clock reference in milliseconds if there is to be one.
+    pub(crate) fn packet(
+        pid: u16,
+        counter: u8,
+        clock_ms: Option<u64>,
+        random_access: bool,
+    ) -> [u8; TS_LEN] {
+        let mut packet = [0xff; TS_LEN];
+        let [high, low] = pid.to_be_bytes();
+        packet[..4].copy_from_slice(&[SYNC, high, low, 0x10 | counter]);
+        if clock_ms.is_some() || random_access {
+            packet[3] |= 0x20;
+            let clock = clock_ms.map(|ms| (ms * 90 % (1 << 33)) << 15);
+            packet[4] = if clock.is_some() { 7 } else { 1 };
+            packet[5] = (u8::from(random_access) << 6) | (u8::from(clock.is_some()) << 4);
+            if let Some(clock) = clock {
+                packet[6..12].copy_from_slice(&clock.to_be_bytes()[2..]);
+            }
+        }
+        packet
+    }
+
+    #[test]
+    fn a_header_is_read_as_the_standard_lays_it_out() {
+        let header = TsHeader::parse(&packet(0x123, 5, Some(40_000), true)).unwrap();
+        assert_eq!(header.pid, 0x123);
+        assert!(header.is_random_access && header.counts() && !header.is_table());
+        assert_eq!(header.clock, Some(SystemClock(40 * CLOCK)));
+        let plain = packet(0, 15, None, false);
+        let header = TsHeader::parse(&plain).unwrap();
+        assert!(header.is_table() && header.clock.is_none() && !header.is_random_access);
+        assert_eq!(counter(&plain), 15);
+        assert_eq!(TsHeader::parse(&[0; TS_LEN]), None);
+    }
+
+    #[test]
+    fn a_field_that_leaves_the_packet_is_refused() {
+        let mut wrong = packet(1, 0, Some(1), false);
+        wrong[4] = 183;
+        assert!(TsHeader::parse(&wrong).is_some());
+        wrong[4] = 184;
+        assert_eq!(TsHeader::parse(&wrong), None);
+    }
+
+    #[test]
+    fn the_clock_goes_on_when_it_wraps() {
+        let (last, next) = (SystemClock(CLOCK_WRAPS - 27), SystemClock(27));
+        assert_eq!(next.since(last), Some(Duration::from_micros(2)));
+        assert_eq!(last.since(next), None);
+    }
+
+    #[test]
+    fn only_whole_packets_are_whole() {
+        let two = [packet(1, 0, None, false), packet(1, 1, None, false)].concat();
+        assert!(is_whole(&two));
+        assert!(!is_whole(&two[..300]) && !is_whole(&[]) && !is_whole(&[0; TS_LEN]));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes: [u8; 32], rest: u8) {
+            let mut packet = [rest; TS_LEN];
+            packet[..32].copy_from_slice(&bytes);
+            packet[0] = SYNC;
+            let _ = TsHeader::parse(&packet);
+        }
+    }
+}

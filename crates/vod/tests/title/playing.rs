@@ -1,0 +1,147 @@
+//! What a viewer sees of a path that fits, of one that does not, and of one that changes.
+
+use std::time::Duration;
+
+use evenkeel_link::{LinkConfig, Loss, QueueLimit};
+use evenkeel_vod::PlayerState;
+use tfrc::units::Rate;
+
+use crate::world::{Even, World};
+
+const TITLE: Duration = Duration::from_secs(40);
+
+fn link(bits_per_sec: f64) -> LinkConfig {
+    LinkConfig {
+        rate: Rate::from_bits_per_sec(bits_per_sec),
+        delay: Duration::from_millis(30),
+        queue: QueueLimit::Packets(20),
+        ..LinkConfig::default()
+    }
+}
+
+#[test]
+fn a_title_that_fits_is_played_whole_on_time_and_without_a_stall() {
+    let mut world = World::new(Even::new(&[1e6], TITLE), false, link(2e6));
+    world.run_for(Duration::from_secs(30));
+    let path = world.server.path().expect("a sender's");
+    assert!(path.rtt.is_some());
+    world.run_for(Duration::from_secs(12));
+    let (server, player) = (world.server.figures(), world.player.figures());
+    assert!(server.is_done);
+    assert_eq!((player.stalls, player.lost, player.unplayed), (0, 0, 0));
+    assert_eq!(player.received, server.datagrams);
+    assert!(
+        server.lag_max < Duration::from_millis(500),
+        "{:?}",
+        server.lag_max
+    );
+    // The queue is empty: 30 ms of delay, and 5.5 ms on the wire.
+    let delay = player.delay_mean.expect("a sender report came");
+    assert!((0.035..0.08).contains(&delay.as_secs_f64()), "{delay:?}");
+    assert!(player.delay_max.expect("a sender report came") >= delay);
+    let startup = player.startup.expect("it played").as_secs_f64();
+    assert!((1.9..2.6).contains(&startup), "{startup}");
+    // In order, and as far apart as they were sent.
+    assert!(
+        world
+            .played
+            .windows(2)
+            .all(|pair| pair[1].1 == pair[0].1 + 1)
+    );
+    let (first, last) = (world.played[100], world.played[2_100]);
+    let apart = (last.0 - first.0).as_secs_f64();
+    assert!(
+        (apart - 2_000.0 * 1_316.0 * 8.0 / 1e6).abs() < 0.02,
+        "{apart}"
+    );
+}
+
+#[test]
+fn goodbye_ends_it_when_all_is_played() {
+    let mut world = World::new(Even::new(&[1e6], Duration::from_secs(5)), false, link(2e6));
+    world.run_for(Duration::from_secs(6));
+    world.server.close(world.now);
+    assert_eq!(world.player.figures().state, PlayerState::Playing);
+    world.run_for(Duration::from_secs(3));
+    assert_eq!(world.player.figures().state, PlayerState::Ended);
+    assert_eq!(world.played.len() as u64, world.server.figures().datagrams);
+}
+
+#[test]
+fn a_title_that_does_not_fit_stalls_under_tfrc_and_is_lost_without() {
+    let mut fair = World::new(Even::new(&[3e6], TITLE), false, link(2e6));
+    fair.run_for(TITLE);
+    let (server, player) = (fair.server.figures(), fair.player.figures());
+    assert!(
+        player.stalls >= 2 && player.stalled > Duration::from_secs(3),
+        "{player:?}"
+    );
+    assert!(player.loss_ratio() < 0.02, "{player:?}");
+    assert!(server.lag > Duration::from_secs(10), "{server:?}");
+
+    let mut greedy = World::new(Even::new(&[3e6], TITLE), true, link(2e6));
+    greedy.run_for(TITLE);
+    let player = greedy.player.figures();
+    assert_eq!(player.stalls, 0);
+    // A third and some of the headers.
+    assert!((0.33..0.40).contains(&player.loss_ratio()), "{player:?}");
+}
+
+#[test]
+fn with_renditions_it_steps_down_before_it_stalls_and_up_again() {
+    let mut world = World::new(
+        Even::new(&[0.5e6, 1e6, 1.8e6], Duration::from_secs(200)),
+        false,
+        link(4e6),
+    );
+    world.run_for(Duration::from_secs(40));
+    assert_eq!(world.server.figures().rendition, 2);
+    world.links[0].set_rate(world.now, Rate::from_bits_per_sec(1.3e6));
+    let before = world.player.figures().bytes;
+    world.run_for(Duration::from_secs(60));
+    // Between the lowest and the one that fits: now and then it tries the next higher one, in vain.
+    let rate = (world.player.figures().bytes - before) as f64 * 8.0 / 60.0;
+    assert!((0.7e6..1.1e6).contains(&rate), "{rate}");
+    world.links[0].set_rate(world.now, Rate::from_bits_per_sec(4e6));
+    world.run_for(Duration::from_secs(40));
+    assert_eq!(world.server.figures().rendition, 2);
+    assert_eq!(
+        world.player.figures().stalls,
+        0,
+        "{:?}",
+        world.player.figures()
+    );
+}
+
+#[test]
+fn what_is_lost_is_passed_over_and_counted() {
+    let lossy = LinkConfig {
+        loss: Loss::Bernoulli(0.02),
+        ..link(4e6)
+    };
+    let mut world = World::new(Even::new(&[1e6], TITLE), true, lossy);
+    world.run_for(TITLE + Duration::from_secs(3));
+    let player = world.player.figures();
+    assert!((0.01..0.03).contains(&player.loss_ratio()), "{player:?}");
+    assert_eq!(world.played.len() as u64, player.received);
+    assert_eq!((player.stalls, player.unplayed), (0, 0));
+}
+
+#[test]
+fn without_a_player_the_title_does_not_go_on() {
+    let mut world = World::new(
+        Even::new(&[1e6], TITLE),
+        false,
+        LinkConfig {
+            loss: Loss::Bernoulli(1.0),
+            ..link(2e6)
+        },
+    );
+    world.run_for(Duration::from_secs(20));
+    let server = world.server.figures();
+    assert!(
+        server.datagrams < 40 && server.position < Duration::from_secs(1),
+        "{server:?}"
+    );
+    assert_eq!(server.lag, Duration::ZERO);
+}

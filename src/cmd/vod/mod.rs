@@ -1,0 +1,57 @@
+//! `evenkeel vod`.
+
+mod frames;
+mod play;
+mod serve;
+
+use tfrc::time::{Duration, Instant};
+
+use crate::cli::{VodArgs, VodCommand, VodRunArgs};
+use crate::failure::Failure;
+use crate::stop::Stop;
+
+pub(crate) fn run(args: &VodArgs) -> Result<(), Failure> {
+    match &args.command {
+        VodCommand::Serve(args) => serve::run(args),
+        VodCommand::Play(args) => play::run(args),
+    }
+}
+
+/// How often an end is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often it prints a line.
+const LINE: Duration = Duration::from_secs(1);
+
+/// When a run looks, prints and ends.
+struct Rounds {
+    stop: Stop,
+    end: Option<Instant>,
+    next_line: Instant,
+}
+
+impl Rounds {
+    fn new(now: Instant, args: &VodRunArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            stop: Stop::on_interrupt().map_err(Failure::runtime)?,
+            end: args.seconds.map(|seconds| now + seconds),
+            next_line: now + LINE,
+        })
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.stop.is_asked() || self.end.is_some_and(|end| now >= end)
+    }
+
+    /// True once a second.
+    fn is_line_due(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.next_line;
+        if is_due {
+            self.next_line += LINE;
+        }
+        is_due
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}

@@ -1,0 +1,120 @@
+//! `evenkeel vod play`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_rtp::session::Config;
+use evenkeel_vod::{Player, PlayerConfig, PlayerFigures, PlayerState};
+use serde_json::json;
+
+use super::{LOOK, Rounds, ms};
+use crate::cli::VodPlayArgs;
+use crate::failure::Failure;
+use crate::setup;
+
+pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
+    let to_stdout = args.out.as_deref() == Some(Path::new("-"));
+    if to_stdout && args.run.json {
+        return Err(Failure::usage(
+            "--json and --out - both want standard output; give --out a FILE",
+        ));
+    }
+    let clock = Clock::start();
+    let mut out = open(args.out.as_deref())?;
+    let mut session = Config::new("vod", setup::network_seed(None));
+    session.wallclock = clock.ntp_of_zero();
+    let config = PlayerConfig {
+        session,
+        buffer: args.buffer,
+    };
+    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let player = Player::new(clock.now(), config);
+    let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
+
+    let mut rounds = Rounds::new(clock.now(), &args.run)?;
+    loop {
+        clock.sleep_until(clock.now() + LOOK);
+        let state = handle.call(|player: &mut Player, now| {
+            while player.poll_event().is_some() {}
+            let played: Vec<_> = std::iter::from_fn(|| player.poll_output(now)).collect();
+            (player.figures(), played)
+        });
+        let (figures, played) = state.map_err(Failure::runtime)?;
+        let written = played.iter().try_for_each(|packets| out.write_all(packets));
+        match written.and_then(|()| out.flush()) {
+            Ok(()) => {}
+            // Whoever looks has closed the window.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            Err(error) => return Err(Failure::runtime(format!("--out: {error}"))),
+        }
+        let now = clock.now();
+        if rounds.is_line_due(now) && !args.run.json {
+            // The title may have standard output.
+            eprintln!("{}", line(&figures));
+        }
+        if figures.state == PlayerState::Ended || rounds.is_over(now) {
+            break;
+        }
+    }
+    handle.call(Player::close).map_err(Failure::runtime)?;
+    let figures = handle.stop().map_err(Failure::runtime)?.figures();
+    if args.run.json {
+        setup::say(summary(&figures))
+    } else {
+        eprintln!(
+            "received {} datagrams, lost {:.2} %; {} stalls, {:.1} s in all",
+            figures.received,
+            100.0 * figures.loss_ratio(),
+            figures.stalls,
+            figures.stalled.as_secs_f64()
+        );
+        Ok(())
+    }
+}
+
+fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+    match path {
+        None => Ok(Box::new(io::sink())),
+        Some(path) if path == Path::new("-") => Ok(Box::new(io::stdout())),
+        Some(path) => File::create(path)
+            .map(|file| Box::new(io::BufWriter::new(file)) as Box<dyn Write>)
+            .map_err(|error| setup::cannot("write", path, &error)),
+    }
+}
+
+fn line(figures: &PlayerFigures) -> String {
+    let state = match figures.state {
+        PlayerState::Waiting => "waiting",
+        PlayerState::Buffering => "buffering",
+        PlayerState::Playing => "playing",
+        PlayerState::Stalled => "stalled",
+        PlayerState::Ended => "ended",
+    };
+    let delay = figures
+        .delay_mean
+        .map_or_else(String::new, |delay| format!("  delay {:4.0} ms", ms(delay)));
+    format!(
+        "{state:<9}  buffer {:4.1} s  stalls {:3}  lost {:5.2} %{delay}",
+        figures.buffered.as_secs_f64(),
+        figures.stalls,
+        100.0 * figures.loss_ratio()
+    )
+}
+
+fn summary(figures: &PlayerFigures) -> serde_json::Value {
+    json!({
+        "datagrams": figures.received,
+        "bytes": figures.bytes,
+        "lost": figures.lost,
+        "iplr": figures.loss_ratio(),
+        "iptd_mean_ms": figures.delay_mean.map(ms),
+        "iptd_max_ms": figures.delay_max.map(ms),
+        "unplayed": figures.unplayed,
+        "malformed": figures.malformed,
+        "startup_ms": figures.startup.map(ms),
+        "stalls": figures.stalls,
+        "stalled_s": figures.stalled.as_secs_f64(),
+    })
+}

@@ -1,0 +1,154 @@
+//! `evenkeel vod serve`.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_rtp::sdp::{Description, Profile};
+use evenkeel_rtp::session::{Config, EventKind};
+use evenkeel_sim::FrameTrace;
+use evenkeel_vod::{
+    CLOCK_RATE, Content, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures, Title,
+};
+use serde_json::json;
+use tfrc::units::Rate;
+
+use super::frames::Frames;
+use super::{LOOK, Rounds, ms};
+use crate::cli::VodServeArgs;
+use crate::failure::Failure;
+use crate::setup;
+
+pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
+    let clock = Clock::start();
+    let peer = setup::peer(&args.to)?;
+    let content = content(args)?;
+    let rates = content.rates().to_vec();
+    if args.udp && rates.len() > 1 {
+        return Err(Failure::usage(
+            "--udp sends one rendition at its own pace; give one FILE",
+        ));
+    }
+    if let Some(path) = &args.sdp {
+        fs::write(path, describe(peer, args.udp).to_string())
+            .map_err(|error| setup::cannot("write", path, &error))?;
+    }
+    let mut session = Config::new("vod", setup::network_seed(None));
+    session.peer = Some(peer);
+    session.wallclock = clock.ntp_of_zero();
+    let config = ServerConfig {
+        session,
+        is_uncontrolled: args.udp,
+    };
+    let socket = Socket::bind(args.bind.unwrap_or_else(|| setup::any_port_towards(peer)))
+        .map_err(Failure::usage)?;
+    let server = Server::new(clock.now(), config, content);
+    let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
+
+    let mut rounds = Rounds::new(clock.now(), &args.run)?;
+    let mut gave_up = false;
+    loop {
+        clock.sleep_until(clock.now() + LOOK);
+        let state = handle.call(|server: &mut Server, _| {
+            let events: Vec<_> = std::iter::from_fn(|| server.poll_event()).collect();
+            let error = server.take_error();
+            (server.figures(), server.path(), events, error)
+        });
+        let (figures, path, events, error) = state.map_err(Failure::runtime)?;
+        if let Some(error) = error {
+            return Err(Failure::runtime(error));
+        }
+        gave_up |= events.iter().any(|event| event.kind == EventKind::GaveUp);
+        let now = clock.now();
+        if rounds.is_line_due(now) && !args.run.json {
+            let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
+            setup::say(line(&figures, rates[figures.rendition], allowed))?;
+        }
+        if figures.is_done || gave_up || rounds.is_over(now) {
+            break;
+        }
+    }
+    handle.call(Server::close).map_err(Failure::runtime)?;
+    let figures = handle.stop().map_err(Failure::runtime)?.figures();
+    if gave_up {
+        return Err(Failure::runtime(format!(
+            "nothing came back from {peer} for 30 s; is a player there? (one that sends no reports needs --udp)"
+        )));
+    }
+    setup::say(if args.run.json {
+        summary(&figures, &rates).to_string()
+    } else {
+        format!(
+            "sent {} datagrams; waited for TFRC {:.0} ms on average, {:.0} ms at most; {} changes of rendition",
+            figures.datagrams,
+            ms(mean_lag(&figures)),
+            ms(figures.lag_max),
+            figures.changes
+        )
+    })
+}
+
+fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
+    if let Some(path) = &args.trace {
+        let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
+        let trace = FrameTrace::parse(&text)
+            .map_err(|error| Failure::usage(format!("--trace {}: {error}", path.display())))?;
+        return Ok(Box::new(Frames::new(trace)));
+    }
+    let open = |path: &Path| {
+        let file = File::open(path).map_err(|error| setup::cannot("read", path, &error))?;
+        Rendition::open(BufReader::new(file))
+            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+    };
+    let renditions: Result<Vec<_>, _> = args.files.iter().map(|path| open(path)).collect();
+    Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))
+}
+
+/// What a player of another make must know.
+fn describe(peer: SocketAddr, udp: bool) -> Description {
+    let origin = if peer.is_ipv4() {
+        Ipv4Addr::LOCALHOST.into()
+    } else {
+        Ipv6Addr::LOCALHOST.into()
+    };
+    let mut description = Description::new(origin, peer.ip(), peer.port(), PAYLOAD_TYPE);
+    description.encoding = "MP2T".into();
+    description.clock_rate = CLOCK_RATE;
+    if udp {
+        description.profile = Profile::Avp;
+    }
+    description
+}
+
+fn line(figures: &ServerFigures, rate: Rate, allowed: Option<Rate>) -> String {
+    let allowed = allowed.map_or_else(String::new, |allowed| {
+        format!("  X {:6.2} Mb/s", allowed.bits_per_sec() / 1e6)
+    });
+    format!(
+        "{:7.1} s  rendition {} of {:6.2} Mb/s{allowed}  waits {:5.0} ms",
+        figures.position.as_secs_f64(),
+        figures.rendition + 1,
+        rate.bits_per_sec() / 1e6,
+        ms(figures.lag)
+    )
+}
+
+fn summary(figures: &ServerFigures, rates: &[Rate]) -> serde_json::Value {
+    let rates: Vec<f64> = rates.iter().map(|rate| rate.bits_per_sec()).collect();
+    json!({
+        "datagrams": figures.datagrams,
+        "bytes": figures.bytes,
+        "position_s": figures.position.as_secs_f64(),
+        "is_done": figures.is_done,
+        "wait_mean_ms": ms(mean_lag(figures)),
+        "wait_max_ms": ms(figures.lag_max),
+        "rendition_changes": figures.changes,
+        "rendition_rates_bps": rates,
+    })
+}
+
+fn mean_lag(figures: &ServerFigures) -> tfrc::time::Duration {
+    figures.lag_total.div_f64(figures.datagrams.max(1) as f64)
+}

@@ -1,0 +1,152 @@
+//! Video on demand between two real processes, over the relay, with titles that ffmpeg makes and reads.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::{Running, Scratch, evenkeel, free_port, number, pause, wait_for_port};
+
+/// Renditions of ten seconds: a picture that depends on no other every second.
+fn renditions(scratch: &Scratch, rates: &[&str]) -> Vec<PathBuf> {
+    let make = |rate: &&str| {
+        let path = scratch.file(&format!("{rate}.ts"));
+        let status = Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error", "-f", "lavfi"])
+            .args(["-i", "testsrc2=size=320x240:rate=25:duration=10"])
+            .args([
+                "-c:v",
+                "libx264",
+                "-preset",
+                "ultrafast",
+                "-sc_threshold",
+                "0",
+            ])
+            .args(["-g", "25", "-keyint_min", "25"])
+            .args(["-b:v", rate, "-maxrate", rate, "-bufsize", rate])
+            .args(["-f", "mpegts"])
+            .arg(&path)
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "ffmpeg");
+        path
+    };
+    rates.iter().map(make).collect()
+}
+
+/// Frames that ffmpeg decodes of a stream.
+fn decoded(path: &Path) -> usize {
+    let output = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-i"])
+        .arg(path)
+        .args(["-map", "0:v", "-f", "framecrc", "-"])
+        .output()
+        .expect("run ffmpeg");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().filter(|line| !line.starts_with('#')).count()
+}
+
+/// What server and player print of a title sent over a relay with these options.
+fn run(files: &[PathBuf], link: &[&str], out: &Path, serve: &[&str]) -> (Value, Value) {
+    let (there, between) = (free_port(), free_port());
+    let (player_at, relay_at) = (format!("127.0.0.1:{there}"), format!("127.0.0.1:{between}"));
+    let player = Running::start(
+        evenkeel(&[
+            "vod",
+            "play",
+            &player_at,
+            "--json",
+            "--seconds",
+            "60",
+            "--out",
+        ])
+        .arg(out)
+        .stdout(std::fs::File::create(out.with_extension("json")).expect("a file")),
+    );
+    wait_for_port(there);
+    let relay = ["link", "relay", &relay_at, &player_at];
+    let _relay = Running::start(evenkeel(&relay).args(link).stdout(Stdio::null()));
+    wait_for_port(between);
+    let server = evenkeel(&["vod", "serve", "--json", "--to", &relay_at])
+        .args(serve)
+        .args(files)
+        .output()
+        .expect("run the server");
+    let said = String::from_utf8_lossy(&server.stderr).into_owned();
+    assert!(server.status.success(), "{said}");
+    let mut player = player;
+    assert!(player.wait(30).success());
+    let read = |text: &[u8]| serde_json::from_slice(text).expect("JSON");
+    let played = std::fs::read(out.with_extension("json")).expect("what the player printed");
+    (read(&server.stdout), read(&played))
+}
+
+#[test]
+fn a_title_that_fits_arrives_whole_and_a_decoder_reads_it() {
+    let scratch = Scratch::new("vod-whole");
+    let files = renditions(&scratch, &["500k"]);
+    let out = scratch.file("out.ts");
+    let (server, player) = run(&files, &["--rate", "4M", "--delay", "20ms"], &out, &[]);
+    println!("{server} {player}");
+    assert_eq!(number(&player, "lost"), 0.0);
+    let (sent, came) = (std::fs::read(&files[0]), std::fs::read(&out));
+    assert_eq!(
+        sent.expect("the title").len(),
+        came.expect("what came").len()
+    );
+    assert_eq!(decoded(&out), 250);
+}
+
+#[test]
+fn renditions_follow_the_path_and_a_decoder_reads_across_the_changes() {
+    let scratch = Scratch::new("vod-ladder");
+    let files = renditions(&scratch, &["300k", "600k", "3M"]);
+    let out = scratch.file("out.ts");
+    let (server, player) = run(&files, &["--rate", "1500k", "--delay", "20ms"], &out, &[]);
+    println!("{server} {player}");
+    assert!(number(&server, "rendition_changes") >= 1.0);
+    let frames = decoded(&out);
+    assert!((240..=260).contains(&frames), "{frames} frames of 250");
+}
+
+#[test]
+fn ffmpeg_plays_what_the_description_announces() {
+    let scratch = Scratch::new("vod-sdp");
+    let files = renditions(&scratch, &["500k"]);
+    let (sdp, out) = (scratch.file("title.sdp"), scratch.file("ffmpeg.ts"));
+    let port = free_port();
+    let to = format!("127.0.0.1:{port}");
+    let serve = ["vod", "serve", "--udp", "--to", &to, "--sdp"];
+    let describe = evenkeel(&serve)
+        .arg(&sdp)
+        .args(["--seconds", "0.1"])
+        .arg(&files[0])
+        .stdout(Stdio::null())
+        .status();
+    assert!(describe.is_ok_and(|status| status.success()));
+    let mut ffmpeg = Running::start(
+        Command::new("ffmpeg")
+            .args([
+                "-nostdin",
+                "-v",
+                "error",
+                "-protocol_whitelist",
+                "file,udp,rtp",
+                "-i",
+            ])
+            .arg(&sdp)
+            .args(["-c", "copy", "-y"])
+            .arg(&out),
+    );
+    wait_for_port(port);
+    let status = evenkeel(&["vod", "serve", "--udp", "--to", &to])
+        .arg(&files[0])
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    pause(Duration::from_secs(1));
+    ffmpeg.signal("INT");
+    ffmpeg.wait(10);
+    let frames = decoded(&out);
+    assert!(frames >= 230, "{frames} frames of 250");
+}
