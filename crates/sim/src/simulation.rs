@@ -70,11 +70,14 @@ pub trait Observer<A: Agent> {
 
 impl<A: Agent> Observer<A> for () {}
 
+/// Where a packet lies while it is under way; empty when it has arrived, for another one to come.
+type Parcel<B> = Box<Option<Packet<B>>>;
+
 /// A packet inside a link.
 #[derive(Clone, Debug)]
 pub struct Travelling<B> {
     /// Stays where it is until it has arrived: moving it at every hop would cost more.
-    packet: Box<Packet<B>>,
+    parcel: Parcel<B>,
     /// The agent that sent it.
     flow: u32,
     /// Where in [`Simulation::stops`] it goes from here.
@@ -83,11 +86,15 @@ pub struct Travelling<B> {
 
 impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
     fn ecn(&self) -> Ecn {
-        self.packet.ecn
+        (*self.parcel)
+            .as_ref()
+            .map_or(Ecn::NotEct, |packet| packet.ecn)
     }
 
     fn mark(&mut self) {
-        self.packet.ecn = Ecn::Ce;
+        if let Some(packet) = &mut *self.parcel {
+            packet.ecn = Ecn::Ce;
+        }
     }
 
     fn flow(&self) -> u64 {
@@ -140,6 +147,8 @@ pub struct Simulation<A: Agent> {
     stations: Vec<Station<A>>,
     /// All paths, one after the other, each ending at an agent.
     stops: Vec<Stop>,
+    /// The latest to be emptied is the next to be filled, as its memory is nearest.
+    empty: Vec<Parcel<A::Body>>,
     transmissions: u64,
     /// Agents woken since time last passed.
     standing_still: u32,
@@ -161,6 +170,7 @@ impl<A: Agent> Simulation<A> {
             hops: hops.collect(),
             stations: Vec::new(),
             stops: Vec::new(),
+            empty: Vec::new(),
             transmissions: 0,
             standing_still: 0,
         }
@@ -315,8 +325,10 @@ impl<A: Agent> Simulation<A> {
             let (flow, end) = owner(index);
             observer.sent(self.now, flow, end, &packet);
             let size = packet.size;
+            let mut parcel = self.empty.pop().unwrap_or_default();
+            *parcel = Some(packet);
             let travelling = Travelling {
-                packet: Box::new(packet),
+                parcel,
                 flow: index,
                 next,
             };
@@ -341,9 +353,12 @@ impl<A: Agent> Simulation<A> {
             }
             Stop::Agent(index) => {
                 let (flow, end) = owner(index);
-                observer.arrived(self.now, flow, end, &travelling.packet);
-                let agent = &mut self.stations[index as usize].agent;
-                agent.handle_packet(self.now, *travelling.packet);
+                if let Some(packet) = travelling.parcel.take() {
+                    observer.arrived(self.now, flow, end, &packet);
+                    let agent = &mut self.stations[index as usize].agent;
+                    agent.handle_packet(self.now, packet);
+                }
+                self.empty.push(travelling.parcel);
                 self.drain(index, observer);
             }
         }
