@@ -519,7 +519,7 @@ impl<const N: usize> Departures<N> {
     }
 
     /// How long the receiver can have waited since the last packet to arrive: no longer than we did before we
-    /// sent the first that it had not seen, or that one would have come. More would make R too short.
+    /// sent the first that it had not seen: else that one would have come. More would make R too short.
     pub(super) fn longest_delay(&self) -> Option<Duration> {
         if self.is_trusting {
             return None;
