@@ -258,6 +258,7 @@ pub(crate) fn describe(
     description.encoding = stream.codec.encoding().into();
     description.parameters = stream.payload.parameters();
     description.session_id = session.seed;
+    description.keyframe_requests = stream.codec == Codec::H264;
     description.extension_id = Some(session.extension_id);
     description.frame_rate = Some(format.frame_rate.per_second());
     if let Some(send) = &session.send {

@@ -61,6 +61,7 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
         SessionEvent::MarksLost => ("marks_lost", json!({})),
         SessionEvent::ReceiverLied => ("receiver_lied", json!({})),
         SessionEvent::GaveUp => ("gave_up", json!({})),
+        SessionEvent::KeyframeRequested => ("keyframe_requested", json!({})),
         SessionEvent::Returned => ("returned", json!({})),
         SessionEvent::RateSource(source) => ("rate_source", json!({ "source": source.name() })),
         SessionEvent::CircuitBreaker { breach, ceased } => (
@@ -183,6 +184,7 @@ pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
             "dropped",
             json!({ "frame": timestamp, "reason": reason.name() }),
         ),
+        MediaEvent::Keyframe => ("keyframe", json!({})),
         MediaEvent::Resynchronised => ("resynchronised", json!({})),
     }
 }

@@ -1,5 +1,5 @@
 //! Writes the seeds that our own writers make: `cargo run --example seeds`. The others were written by
-//! hand (`sdp`, `path`), copied from `experiments`, or found by the fuzzer (`found-*`: the longest of a minimal cover of its corpus).
+//! hand (`sdp`, `path`, `h264_payload`), copied from `experiments`, or found by the fuzzer (`found-*`: the longest of a minimal cover of its corpus).
 
 use std::path::Path;
 use std::time::Duration;

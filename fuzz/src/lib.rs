@@ -4,6 +4,7 @@
 
 pub mod experiment;
 pub mod files;
+pub mod h264_payload;
 pub mod jpeg_payload;
 pub mod path;
 pub mod perf;
@@ -23,9 +24,10 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("experiment", experiment::check),
     ("files", files::check),
+    ("h264_payload", h264_payload::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),
     ("perf", perf::check),

@@ -3,7 +3,7 @@
 use evenkeel_rtp::rtcp::sack::{self, Sack};
 use evenkeel_rtp::rtcp::twcc::Twcc;
 use evenkeel_rtp::rtcp::{
-    App, Bye, Feedback, Packet, Packets, ReportBlock, TfrcFeedback, ccfb, sdes,
+    App, Bye, Feedback, KeyframeRequest, Packet, Packets, ReportBlock, TfrcFeedback, ccfb, sdes,
 };
 
 /// Reads every packet of a datagram; what reads well must survive being written and read.
@@ -59,6 +59,13 @@ pub fn check(data: &[u8]) {
                     panic!("feedback reads as another packet");
                 };
                 assert_eq!(again, feedback);
+            }
+            Ok(Packet::PayloadFeedback(feedback)) => {
+                let found = KeyframeRequest::find(&feedback, feedback.media_ssrc);
+                if let Some(request) = found {
+                    let again = request.emit(feedback.sender_ssrc, feedback.media_ssrc, &mut buf);
+                    assert!(again.is_some());
+                }
             }
             Ok(Packet::Unknown(_)) | Err(_) => {}
         }

@@ -4,8 +4,10 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use evenkeel_media::codec::Codec;
 use evenkeel_media::codec::mjpeg::{Coefficients, Decoder, Scale, encode};
 use evenkeel_media::frame::Picture;
+use evenkeel_media::policy::FrameTarget;
 use evenkeel_media::rate_target::Encoder;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
 use tfrc::units::Bytes;
@@ -51,6 +53,29 @@ fn encode_to_a_size(bencher: Bencher<'_, '_>, (width, height): (usize, usize)) {
         let base = width * height / 16;
         let target = Bytes::from(base + base / 4 * (turn % 3));
         encoder.encode(&pictures[turn % pictures.len()], target)
+    });
+}
+
+/// An eighth of a bit a pixel, which moves as above: trial and picture.
+#[divan::bench(args = [(352, 288), (1280, 720)])]
+fn encode_h264_to_a_size(bencher: Bencher<'_, '_>, (width, height): (usize, usize)) {
+    let pictures = pictures(width, height);
+    let interval = std::time::Duration::from_millis(40);
+    let mut encoder = Codec::H264.encoder(interval);
+    let mut turn = 0;
+    bencher.counter(ItemsCount::new(1_u32)).bench_local(|| {
+        turn += 1;
+        let base = width * height / 64;
+        let size = Bytes::from(base + base / 4 * (turn % 3));
+        let target = FrameTarget {
+            size,
+            rate: size / interval,
+            deadline: 4 * interval,
+            stretched: false,
+            most: size,
+            keyframe: false,
+        };
+        encoder.encode(&pictures[turn % pictures.len()], &target)
     });
 }
 

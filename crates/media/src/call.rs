@@ -108,7 +108,11 @@ impl Call {
     /// The frame that is due for display, if one is.
     pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
         self.advance(now);
-        let frame = self.receiver.as_mut()?.poll_frame(self.now);
+        let receiver = self.receiver.as_mut()?;
+        let frame = receiver.poll_frame(self.now);
+        if receiver.wants_keyframe() {
+            self.session.request_keyframe(self.now);
+        }
         self.collect_events();
         frame
     }
@@ -154,6 +158,11 @@ impl Call {
                 EventKind::RateControl(Trace::Feedback { rtt_sample, .. }) => {
                     if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
                         sender.observe_feedback(event.at, rtt_sample, &path);
+                    }
+                }
+                EventKind::KeyframeRequested => {
+                    if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
+                        sender.request_keyframe(event.at, &path);
                     }
                 }
                 EventKind::PeerChanged { .. } => {

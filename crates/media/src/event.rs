@@ -89,6 +89,8 @@ pub enum EventKind {
         /// Why.
         reason: NotShown,
     },
+    /// The encoder was told to code a keyframe: one was asked for, or a coded frame was given up.
+    Keyframe,
     /// The media clock of the peer jumped, and playout began anew.
     Resynchronised,
 }
@@ -145,15 +147,18 @@ pub enum NotShown {
     NoTables,
     /// More frames were in flight than are kept.
     Overflow,
+    /// It, or a picture that it refers to, is damaged, and no keyframe has come since.
+    NoReference,
 }
 
 impl NotShown {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Superseded,
         Self::Empty,
         Self::NoTables,
         Self::Overflow,
+        Self::NoReference,
     ];
 
     /// The name by which logs and reports show it.
@@ -163,6 +168,7 @@ impl NotShown {
             Self::Empty => "empty",
             Self::NoTables => "no_tables",
             Self::Overflow => "overflow",
+            Self::NoReference => "no_reference",
         }
     }
 }

@@ -164,6 +164,43 @@ impl RawPicture {
     }
 }
 
+/// A picture of H.264 as RFC 6184 carries it: its NAL units.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessUnit {
+    /// NAL units in decoding order, without start codes; `None` where the network lost something.
+    pub units: Vec<Option<Vec<u8>>>,
+}
+
+impl AccessUnit {
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.units.iter().flatten().map(Vec::len).sum()
+    }
+
+    /// True if there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True when nothing is missing.
+    pub fn is_whole(&self) -> bool {
+        self.units.iter().all(Option::is_some)
+    }
+
+    /// True if it refers to no picture before it (a slice of type 5, H.264 table 7-1).
+    pub fn is_keyframe(&self) -> bool {
+        let mut units = self.units.iter().flatten();
+        units.any(|unit| unit.first().is_some_and(|header| header & 0x1f == 5))
+    }
+}
+
+/// What a decoder of H.264 needs to come from the picture it decoded last to the next one shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct H264Picture {
+    /// In decoding order: pictures that came too late to be shown, and the one that is shown.
+    pub access_units: Vec<AccessUnit>,
+}
+
 /// A picture as its codec writes it: what crosses the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CodedPicture {
@@ -171,6 +208,8 @@ pub enum CodedPicture {
     Jpeg(JpegImage),
     /// Uncompressed (RFC 4175).
     Raw(RawPicture),
+    /// H.264 (RFC 6184).
+    H264(H264Picture),
 }
 
 /// How much of a picture arrived, in the parts that its codec can lose one by one.
@@ -188,10 +227,17 @@ impl CodedPicture {
         match self {
             Self::Jpeg(image) => image.scan_size(),
             Self::Raw(picture) => Bytes::from(picture.data.len()),
+            Self::H264(picture) => Bytes::from(
+                picture
+                    .access_units
+                    .iter()
+                    .map(AccessUnit::len)
+                    .sum::<usize>(),
+            ),
         }
     }
 
-    /// Restart intervals of JPEG, lines of an uncompressed picture.
+    /// Restart intervals of JPEG, lines of an uncompressed picture, NAL units of H.264.
     pub fn parts(&self) -> Parts {
         match self {
             Self::Jpeg(image) => Parts {
@@ -202,6 +248,13 @@ impl CodedPicture {
                 missing: damaged_lines(picture),
                 of: picture.height.into(),
             },
+            Self::H264(picture) => {
+                let units = || picture.access_units.iter().flat_map(|access| &access.units);
+                Parts {
+                    missing: units().filter(|unit| unit.is_none()).count(),
+                    of: units().count(),
+                }
+            }
         }
     }
 
@@ -227,6 +280,14 @@ fn damaged_lines(picture: &RawPicture) -> usize {
 impl From<JpegImage> for CodedPicture {
     fn from(image: JpegImage) -> Self {
         Self::Jpeg(image)
+    }
+}
+
+impl From<AccessUnit> for CodedPicture {
+    fn from(access_unit: AccessUnit) -> Self {
+        Self::H264(H264Picture {
+            access_units: vec![access_unit],
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod call;
 mod ceiling;
+mod chain;
 pub mod codec;
 pub mod event;
 mod fall;

@@ -125,6 +125,11 @@ pub struct FrameTarget {
     pub deadline: Duration,
     /// True while the deadline is longer than the configured one.
     pub stretched: bool,
+    /// What would still arrive by the deadline if the frames after it made room: the end of what one
+    /// frame may have.
+    pub most: Bytes,
+    /// The picture must not refer to any before it: one of those is lost.
+    pub keyframe: bool,
 }
 
 /// A frame that was coded, for what it teaches.
@@ -285,11 +290,15 @@ impl Policy {
             // the encoder takes.
             let ahead = queued + path.allowed_rate * self.preparation;
             let wire = thesis::largest_frame(&self.config, path, ahead);
+            let size = Bytes::new((wire.as_f64() / self.headers) as u64);
             return Some(FrameTarget {
-                size: Bytes::new((wire.as_f64() / self.headers) as u64),
+                size,
                 rate: path.allowed_rate,
                 deadline: self.config.deadline,
                 stretched: false,
+                // It takes all that the deadline leaves.
+                most: size,
+                keyframe: false,
             });
         }
         let rate = self.fall.rate(path.allowed_rate);
@@ -315,6 +324,8 @@ impl Policy {
             rate: self.coded_size(carried) / self.config.frame_interval,
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
+            most: self.coded_size(in_time.max(wire)),
+            keyframe: false,
         })
     }
 

@@ -288,7 +288,7 @@ static SCALES: [f64; STEPS + 1] = {
 ///
 /// The library's is not the same on every machine; this is exact arithmetic: a square's logarithm is
 /// twice the number's.
-fn log2(value: f64) -> f64 {
+pub(crate) fn log2(value: f64) -> f64 {
     let mut mantissa = value.max(1.0);
     let mut logarithm = 0.0;
     while mantissa >= 2.0 {

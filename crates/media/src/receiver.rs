@@ -5,6 +5,7 @@ use std::time::Duration;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
+use crate::chain::Chain;
 use crate::event::{Event, EventKind, EventQueue, NotShown};
 use crate::frame::ReceivedFrame;
 use crate::playout::Playout;
@@ -15,6 +16,7 @@ use crate::reassemble::{InFlight, Payload, Pushed, Reassembler, Refused};
 pub struct ReceivingSide {
     reassembler: Reassembler,
     playout: Playout,
+    chain: Chain,
     refused: [u64; Refused::ALL.len()],
     events: EventQueue,
 }
@@ -25,6 +27,7 @@ impl ReceivingSide {
         Self {
             reassembler: Reassembler::new(payload),
             playout: Playout::new(clock_rate),
+            chain: Chain::default(),
             refused: [0; Refused::ALL.len()],
             events: EventQueue::default(),
         }
@@ -52,6 +55,7 @@ impl ReceivingSide {
             Pushed::Refused(reason) => self.refused[reason as usize] += 1,
         }
         if let Some(timestamp) = evicted {
+            self.chain.break_off();
             self.not_shown(now, timestamp, NotShown::Overflow);
         }
     }
@@ -68,8 +72,18 @@ impl ReceivingSide {
             let timestamp = frame.timestamp;
             let superseded = next.is_some_and(|next| next.complete && self.ready_at(&next) <= now);
             drop(frames);
-            match self.reassembler.take(timestamp, now)? {
-                _ if superseded => self.not_shown(now, timestamp, NotShown::Superseded),
+            let (complete, sequences) = (frame.complete, frame.sequences);
+            let taken = self.reassembler.take(timestamp, now)?;
+            let linked = taken.and_then(|frame| {
+                let picture = self.chain.link(frame.picture, sequences, complete);
+                let picture = picture.ok_or(NotShown::NoReference)?;
+                Ok(ReceivedFrame { picture, ..frame })
+            });
+            match linked {
+                Ok(frame) if superseded => {
+                    self.chain.keep(frame.picture);
+                    self.not_shown(now, timestamp, NotShown::Superseded);
+                }
                 Ok(frame) => {
                     let kind = EventKind::Shown {
                         timestamp: frame.timestamp,
@@ -78,7 +92,10 @@ impl ReceivingSide {
                     self.events.push(now, kind);
                     return Some(frame);
                 }
-                Err(reason) => self.not_shown(now, timestamp, reason),
+                Err(reason) => {
+                    self.chain.break_off();
+                    self.not_shown(now, timestamp, reason);
+                }
             }
         }
     }
@@ -87,6 +104,11 @@ impl ReceivingSide {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let frame = self.reassembler.frames().next()?;
         Some(self.ready_at(&frame))
+    }
+
+    /// True while nothing that comes can be shown but a keyframe.
+    pub fn wants_keyframe(&self) -> bool {
+        self.chain.wants_keyframe()
     }
 
     /// How long playout holds a frame that came as fast as any.
@@ -108,6 +130,7 @@ impl ReceivingSide {
     pub fn reset(&mut self, now: Instant) {
         self.reassembler.reset();
         self.playout.reset();
+        self.chain = Chain::default();
         self.events.push(now, EventKind::Resynchronised);
     }
 

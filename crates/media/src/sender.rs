@@ -45,6 +45,10 @@ pub struct SendingSide {
     packetizer: Packetizer,
     /// The target given last, until a frame answers it.
     target: Option<Bytes>,
+    /// A keyframe is owed: one was asked for, or a frame that others refer to was given up.
+    owes_keyframe: bool,
+    /// When the last one was asked of the encoder.
+    keyframe: Option<Instant>,
     /// Where a payload is put together.
     payload: Vec<u8>,
     events: EventQueue,
@@ -65,6 +69,8 @@ impl SendingSide {
             buffer: SendingBuffer::new(config.packet_overhead),
             packetizer: Packetizer::new(config.payload_capacity),
             target: None,
+            owes_keyframe: false,
+            keyframe: None,
             payload: Vec::with_capacity(config.payload_capacity),
             events: EventQueue::default(),
         }
@@ -79,6 +85,8 @@ impl SendingSide {
     pub fn reset(&mut self, now: Instant) {
         let before = self.policy.stretched();
         self.policy.forget_path();
+        // The new one has seen nothing yet.
+        self.owes_keyframe = true;
         self.note_deadline(now, before);
     }
 
@@ -87,10 +95,16 @@ impl SendingSide {
         self.buffer.expire(now, &mut self.events);
         let queued = self.buffer.queued();
         let before = self.policy.stretched();
-        let target = self.policy.target(now, path, queued);
+        let mut target = self.policy.target(now, path, queued);
         self.note_deadline(now, before);
-        match target {
+        self.owes_keyframe |= self.buffer.take_gap();
+        match &mut target {
             Some(target) => {
+                target.keyframe = std::mem::take(&mut self.owes_keyframe);
+                if target.keyframe {
+                    self.keyframe = Some(now);
+                    self.events.push(now, EventKind::Keyframe);
+                }
                 self.target = Some(target.size);
                 let (size, deadline) = (target.size, target.deadline);
                 let kind = EventKind::Target {
@@ -103,6 +117,16 @@ impl SendingSide {
             None => self.discard(now, None, Discard::Busy),
         }
         target
+    }
+
+    /// The peer asks for a keyframe. One that was coded less than a round trip ago is the answer: the peer
+    /// cannot have seen it when it asked.
+    pub fn request_keyframe(&mut self, now: Instant, path: &Path) {
+        let rtt = path.rtt.unwrap_or_default();
+        let is_answered = |at: Instant| now.saturating_since(at) < rtt;
+        if !self.keyframe.is_some_and(is_answered) {
+            self.owes_keyframe = true;
+        }
     }
 
     /// A coded frame for the sending buffer. An error leaves the buffer as it was.

@@ -25,6 +25,8 @@ pub struct SendingBuffer {
     last_begun: Option<Instant>,
     /// What TFRC counts of each packet besides its payload.
     packet_overhead: usize,
+    /// A frame was given up since [`take_gap`](Self::take_gap).
+    gap: bool,
 }
 
 #[derive(Debug)]
@@ -60,12 +62,19 @@ impl SendingBuffer {
             current: None,
             last_begun: None,
             packet_overhead,
+            gap: false,
         }
+    }
+
+    /// True if a coded frame was given up since the last call: what refers to it cannot be shown.
+    pub(crate) fn take_gap(&mut self) -> bool {
+        std::mem::take(&mut self.gap)
     }
 
     /// Adds a coded frame. Gives the frame that had to leave for it, if the buffer was full.
     pub fn push(&mut self, frame: PacketizedFrame) -> Option<PacketizedFrame> {
         let evicted = if self.waiting.len() == Self::MAX_WAITING {
+            self.gap = true;
             self.waiting.pop_front()
         } else {
             None
@@ -157,6 +166,7 @@ impl SendingBuffer {
     pub(crate) fn expire(&mut self, now: Instant, events: &mut EventQueue) {
         let worthless = |current: &mut Current| current.frame.age(now) > current.expires;
         if let Some(current) = self.current.take_if(worthless) {
+            self.gap = true;
             discard(now, &current.frame, Discard::Abandoned, events);
         }
     }
@@ -201,6 +211,7 @@ impl SendingBuffer {
             } else {
                 Discard::TooLate
             };
+            self.gap = true;
             discard(now, &frame, reason, events);
         }
     }

@@ -1,5 +1,6 @@
 //! Codecs: pictures to coded pictures and back, each behind two traits.
 
+pub mod h264;
 pub mod mjpeg;
 pub mod raw;
 mod thinning;
@@ -21,17 +22,20 @@ pub enum Codec {
     Mjpeg,
     /// Uncompressed 4:2:2 (RFC 4175): where the path carries less, whole frames are left out.
     Raw,
+    /// H.264 (RFC 6184): each frame from the one before it.
+    H264,
 }
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Mjpeg, Self::Raw];
+    pub const ALL: [Self; 3] = [Self::Mjpeg, Self::Raw, Self::H264];
 
     /// The name by which it is chosen.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mjpeg => "mjpeg",
             Self::Raw => "raw",
+            Self::H264 => "h264",
         }
     }
 
@@ -44,6 +48,9 @@ impl Codec {
             Self::Raw => {
                 "uncompressed 4:2:2, 8 bit, RFC 4175; leaves out whole frames, evenly; a lost packet costs its pixels"
             }
+            Self::H264 => {
+                "H.264 baseline, 4:2:0, RFC 6184; follows any frame size; a lost packet stops the picture until a keyframe comes"
+            }
         }
     }
 
@@ -52,14 +59,16 @@ impl Codec {
         match self {
             Self::Mjpeg => "JPEG",
             Self::Raw => "raw",
+            Self::H264 => "H264",
         }
     }
 
-    /// The payload type: the static one (RFC 3551 §6), or else the first dynamic one.
+    /// The payload type: the static one (RFC 3551 §6), or else a dynamic one.
     pub const fn payload_type(self) -> u8 {
         match self {
             Self::Mjpeg => 26,
             Self::Raw => 96,
+            Self::H264 => 97,
         }
     }
 
@@ -68,6 +77,7 @@ impl Codec {
         match self {
             Self::Mjpeg => Some(Payload::Jpeg),
             Self::Raw => Payload::raw(width, height),
+            Self::H264 => h264::is_possible(width, height).then_some(Payload::H264),
         }
     }
 
@@ -76,6 +86,7 @@ impl Codec {
         match self {
             Self::Mjpeg => (mjpeg::nearest_side(width), mjpeg::nearest_side(height)),
             Self::Raw => raw::nearest_size(width, height),
+            Self::H264 => h264::nearest_size(width, height),
         }
     }
 
@@ -84,6 +95,7 @@ impl Codec {
         match self {
             Self::Mjpeg => mjpeg::POSSIBLE_SIZES,
             Self::Raw => raw::POSSIBLE_SIZES,
+            Self::H264 => h264::POSSIBLE_SIZES,
         }
     }
 
@@ -92,6 +104,7 @@ impl Codec {
         match self {
             Self::Mjpeg => Box::new(rate_target::Encoder::new()),
             Self::Raw => Box::new(raw::Encoder::new(interval)),
+            Self::H264 => Box::new(h264::Encoder::default()),
         }
     }
 
@@ -100,6 +113,7 @@ impl Codec {
         match self {
             Self::Mjpeg => Box::new(mjpeg::Decoder::new()),
             Self::Raw => Box::new(raw::Decoder::default()),
+            Self::H264 => Box::new(h264::Decoder::default()),
         }
     }
 }
@@ -205,6 +219,8 @@ pub enum DecodeError {
     Jpeg(mjpeg::DecodeError),
     /// The samples are not as many as the size says.
     Raw,
+    /// Its units do not decode, or what they refer to is missing.
+    H264(evenkeel_h264::decoder::DecodeError),
     /// It is of another codec.
     OtherCodec,
 }
@@ -214,6 +230,7 @@ impl fmt::Display for DecodeError {
         match self {
             Self::Jpeg(error) => error.fmt(f),
             Self::Raw => f.write_str("an uncompressed picture has not the samples of its size"),
+            Self::H264(error) => error.fmt(f),
             Self::OtherCodec => f.write_str("a picture of another codec"),
         }
     }
@@ -231,7 +248,10 @@ mod tests {
             assert_eq!(codec.name().parse(), Ok(codec));
         }
         let error = "vp9".parse::<Codec>().unwrap_err();
-        assert_eq!(error.to_string(), "no such codec; there are mjpeg, raw");
+        assert_eq!(
+            error.to_string(),
+            "no such codec; there are mjpeg, raw, h264"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Coded frames as RTP payloads, one file a payload format.
 
+mod h264;
 mod jpeg;
 mod raw;
 pub mod tables;
@@ -11,6 +12,7 @@ use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use self::h264::H264Payloads;
 use self::jpeg::JpegPayloads;
 use self::raw::RawPayloads;
 use self::tables::TableIndex;
@@ -40,6 +42,11 @@ pub enum PacketizeError {
         /// Which.
         index: usize,
     },
+    /// There is no NAL unit, or one of them has no bytes.
+    MissingUnit {
+        /// Which.
+        index: usize,
+    },
     /// The scan exceeds the 2^24 bytes that a fragment offset reaches (§3.1.2).
     TooLarge,
     /// A packet is too small for the headers and a byte of data.
@@ -61,6 +68,7 @@ impl fmt::Display for PacketizeError {
             }
             Self::TooManyIntervals => write!(f, "more than {WHOLE_FRAME} restart intervals"),
             Self::MissingInterval { index } => write!(f, "restart interval {index} has no data"),
+            Self::MissingUnit { index } => write!(f, "NAL unit {index} has no bytes"),
             Self::TooLarge => write!(f, "the coded frame exceeds 16 MiB"),
             Self::Capacity => write!(f, "the packet size leaves no room for data"),
         }
@@ -97,6 +105,9 @@ impl Packetizer {
                 Payloads::Jpeg(JpegPayloads::plan(image, &mut self.tables, self.capacity)?)
             }
             CodedPicture::Raw(picture) => Payloads::Raw(RawPayloads::plan(picture, self.capacity)?),
+            CodedPicture::H264(picture) => {
+                Payloads::H264(H264Payloads::plan(picture, self.capacity)?)
+            }
         };
         let mut packetized = PacketizedFrame {
             captured: frame.captured,
@@ -124,6 +135,7 @@ pub struct PacketizedFrame {
 enum Payloads {
     Jpeg(JpegPayloads),
     Raw(RawPayloads),
+    H264(H264Payloads),
 }
 
 impl PacketizedFrame {
@@ -147,6 +159,7 @@ impl PacketizedFrame {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.size(),
             Payloads::Raw(raw) => raw.size(),
+            Payloads::H264(h264) => h264.size(),
         }
     }
 
@@ -160,6 +173,7 @@ impl PacketizedFrame {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.packets(),
             Payloads::Raw(raw) => raw.packets(),
+            Payloads::H264(h264) => h264.packets(),
         }
     }
 
@@ -168,6 +182,7 @@ impl PacketizedFrame {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.payload_len(index),
             Payloads::Raw(raw) => raw.payload_len(index),
+            Payloads::H264(h264) => h264.payload_len(index),
         }
     }
 
@@ -177,6 +192,7 @@ impl PacketizedFrame {
         match &self.payloads {
             Payloads::Jpeg(jpeg) => jpeg.write(index, buf),
             Payloads::Raw(raw) => raw.write(index, sequence, buf),
+            Payloads::H264(h264) => h264.write(index, buf),
         }
     }
 }

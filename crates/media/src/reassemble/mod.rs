@@ -2,6 +2,7 @@
 
 mod chunk;
 mod coverage;
+mod h264;
 mod jpeg;
 mod payload;
 mod raw;
@@ -10,11 +11,13 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use evenkeel_rtp::payload::h264::H264Payload;
 use evenkeel_rtp::payload::jpeg::{JpegHeader, Tables};
 use evenkeel_rtp::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
+use self::h264::H264Assembly;
 use self::jpeg::{JpegAssembly, quant_tables};
 pub use self::payload::{MAX_PIXELS, ParameterError, Payload};
 use self::raw::RawAssembly;
@@ -156,6 +159,7 @@ impl Reassembler {
             settled: frame.is_complete() || self.is_settled(timestamp, frame),
             ended: frame.marker.is_some(),
             last_arrival: frame.last_arrival,
+            sequences: frame.span(),
         })
     }
 
@@ -223,6 +227,8 @@ pub struct InFlight {
     pub ended: bool,
     /// When a packet of it arrived last.
     pub last_arrival: Instant,
+    /// The first and the last sequence number that came.
+    pub sequences: (u64, u64),
 }
 
 /// One frame being put together.
@@ -244,6 +250,7 @@ struct Assembly {
 enum Content {
     Jpeg(Box<JpegAssembly>),
     Raw(RawAssembly),
+    H264(H264Assembly),
 }
 
 /// What one packet holds.
@@ -256,6 +263,7 @@ enum Part<'a> {
         payload: RawPayload<'a>,
         size: (u16, u16),
     },
+    H264(&'a [u8]),
 }
 
 impl<'a> Part<'a> {
@@ -269,13 +277,17 @@ impl<'a> Part<'a> {
                 payload: RawPayload::parse(bytes).ok()?,
                 size: (width, height),
             },
+            Payload::H264 => {
+                H264Payload::parse(bytes).ok()?;
+                Self::H264(bytes)
+            }
         })
     }
 
     /// The bytes that storing it takes: none in a picture that has its place for all of them.
     fn stored(&self) -> usize {
         match self {
-            Self::Jpeg { data, .. } => data.len(),
+            Self::Jpeg { data, .. } | Self::H264(data) => data.len(),
             Self::Raw { .. } => 0,
         }
     }
@@ -286,6 +298,7 @@ impl Assembly {
         let content = match part {
             Part::Jpeg { header, .. } => Content::Jpeg(Box::new(JpegAssembly::new(header))),
             Part::Raw { size, .. } => Content::Raw(RawAssembly::new(size.0, size.1)),
+            Part::H264(_) => Content::H264(H264Assembly::default()),
         };
         Self {
             content,
@@ -326,6 +339,10 @@ impl Assembly {
                 image.push(header, data, packet, tables)
             }
             (Content::Raw(picture), Part::Raw { payload, .. }) => picture.push(payload),
+            (Content::H264(access_unit), Part::H264(payload)) => {
+                access_unit.push(payload, packet.sequence);
+                Ok(())
+            }
             // A stream has one payload format.
             _ => Err(Refused::Inconsistent),
         }
@@ -335,7 +352,20 @@ impl Assembly {
         match &self.content {
             Content::Jpeg(image) => image.is_complete(),
             Content::Raw(picture) => picture.is_complete(),
+            Content::H264(access_unit) => self.is_contiguous() && access_unit.is_closed(),
         }
+    }
+
+    /// True if the packet with the marker bit came, and no number before it is missing.
+    fn is_contiguous(&self) -> bool {
+        let (first, last) = self.span();
+        self.marker == Some(last) && last - first == self.sequences.len() as u64 - 1
+    }
+
+    /// The first and the last sequence number.
+    fn span(&self) -> (u64, u64) {
+        let ends = self.sequences.first().zip(self.sequences.last());
+        ends.map_or((0, 0), |(&first, &last)| (first, last))
     }
 
     /// The highest sequence number that seems to be missing from the frame.
@@ -363,6 +393,9 @@ impl Assembly {
         let picture = match self.content {
             Content::Jpeg(image) => CodedPicture::Jpeg(image.finish()?),
             Content::Raw(picture) => CodedPicture::Raw(picture.finish()?),
+            Content::H264(access_unit) => {
+                CodedPicture::from(access_unit.finish(self.marker.is_some())?)
+            }
         };
         Ok(ReceivedFrame {
             timestamp: self.wire_timestamp,

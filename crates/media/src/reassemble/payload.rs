@@ -23,6 +23,8 @@ pub enum Payload {
         /// Rows.
         height: u16,
     },
+    /// RFC 6184, packetisation mode 0 or 1.
+    H264,
 }
 
 impl Payload {
@@ -36,7 +38,7 @@ impl Payload {
         })
     }
 
-    /// The media type's parameters (RFC 4175 §6.1), if it has any.
+    /// The media type's parameters (RFC 4175 §6.1, RFC 6184 §8.1), if it has any.
     pub fn parameters(self) -> Option<String> {
         match self {
             Self::Jpeg => None,
@@ -44,6 +46,8 @@ impl Payload {
                 "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
                  colorimetry=BT709-2"
             )),
+            // Constrained baseline at level 4: what we send is no harder to decode up to 1080p30.
+            Self::H264 => Some("packetization-mode=1; profile-level-id=42e028".into()),
         }
     }
 
@@ -68,6 +72,11 @@ impl Payload {
                 }
                 Self::raw(number("width")?, number("height")?).ok_or(ParameterError("width"))
             }
+            // RFC 6184 §8.1: without the parameter it is mode 0.
+            Codec::H264 => match value(parameters, "packetization-mode") {
+                None | Some("0" | "1") => Ok(Self::H264),
+                Some(_) => Err(ParameterError("packetization-mode")),
+            },
         }
     }
 }
@@ -84,12 +93,15 @@ fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The parameter of an uncompressed stream that is missing or not what we can receive.
+/// The parameter of a stream that is missing or not what we can receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterError(pub &'static str);
 
 impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == "packetization-mode" {
+            return f.write_str("H.264: packetization-mode must be 0 or 1");
+        }
         write!(
             f,
             "uncompressed video: {} is missing or not ours; it must be sampling={SAMPLING}, \
@@ -112,10 +124,18 @@ mod tests {
         assert_eq!(Payload::described(Codec::Raw, &parameters), Ok(payload));
         assert_eq!(Payload::Jpeg.parameters(), None);
         assert_eq!(Payload::described(Codec::Mjpeg, ""), Ok(Payload::Jpeg));
+        let parameters = Payload::H264.parameters().unwrap();
+        assert_eq!(
+            Payload::described(Codec::H264, &parameters),
+            Ok(Payload::H264)
+        );
+        assert_eq!(Payload::described(Codec::H264, ""), Ok(Payload::H264));
     }
 
     #[test]
     fn a_parameter_that_is_not_ours_is_named() {
+        let interleaved = Payload::described(Codec::H264, "packetization-mode=2");
+        assert_eq!(interleaved, Err(ParameterError("packetization-mode")));
         let good = "Sampling=YCbCr-4:2:2;WIDTH=64;height=48 ; depth=8";
         assert_eq!(
             Payload::described(Codec::Raw, good).ok(),

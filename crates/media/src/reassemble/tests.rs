@@ -31,7 +31,7 @@ impl Packet {
 fn jpeg(frame: &ReceivedFrame) -> &JpegImage {
     match &frame.picture {
         CodedPicture::Jpeg(image) => image,
-        CodedPicture::Raw(_) => unreachable!("nothing else was sent"),
+        _ => unreachable!("nothing else was sent"),
     }
 }
 

@@ -27,6 +27,11 @@ fn control(datagram: &[u8]) -> Option<String> {
             Packet::Bye(_) => "BYE".into(),
             Packet::Feedback(feedback) => named(feedback),
             Packet::Application(app) => format!("APP {}", app.name.escape_ascii()),
+            Packet::PayloadFeedback(feedback) => match feedback.format {
+                1 => "picture loss indication".into(),
+                4 => "full intra request".into(),
+                format => format!("payload feedback of format {format}"),
+            },
             Packet::Unknown(raw) => format!("type {}", raw.packet_type),
         };
         let comma = if text.is_empty() { "RTCP: " } else { ", " };

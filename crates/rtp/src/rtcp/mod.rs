@@ -4,6 +4,7 @@ pub mod app;
 pub mod bye;
 pub mod ccfb;
 pub mod feedback;
+pub mod keyframe;
 pub mod receiver_report;
 pub mod sack;
 pub mod sdes;
@@ -15,6 +16,7 @@ use crate::wire::{ParseError, Writer};
 pub use app::App;
 pub use bye::Bye;
 pub use feedback::{Feedback, TfrcFeedback};
+pub use keyframe::KeyframeRequest;
 pub use receiver_report::{ReceiverReport, ReportBlock, ReportBlocks};
 pub use sdes::Sdes;
 pub use sender_report::SenderReport;
@@ -31,6 +33,9 @@ pub const GOODBYE: u8 = 203;
 pub const APPLICATION: u8 = 204;
 /// Packet type of transport-layer feedback, RTPFB (RFC 4585 §6.1).
 pub const TRANSPORT_FEEDBACK: u8 = 205;
+
+/// Packet type of payload-specific feedback, PSFB (RFC 4585 §6.1).
+pub const PAYLOAD_FEEDBACK: u8 = 206;
 
 /// The common header of an RTCP packet, and the packet's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +82,8 @@ pub enum Packet<'a> {
     Application(App<'a>),
     /// Transport-layer feedback, of whatever format.
     Feedback(Feedback<'a>),
+    /// Payload-specific feedback, of whatever format.
+    PayloadFeedback(Feedback<'a>),
     /// A type that we do not read; RFC 3550 §6.1 has it skipped.
     Unknown(RawPacket<'a>),
 }
@@ -188,6 +195,7 @@ fn typed(raw: RawPacket<'_>) -> Result<Packet<'_>, ParseError> {
         GOODBYE => Packet::Bye(Bye::parse(raw.count, raw.body)?),
         APPLICATION => Packet::Application(App::parse(raw.count, raw.body)?),
         TRANSPORT_FEEDBACK => Packet::Feedback(Feedback::parse(raw.count, raw.body)?),
+        PAYLOAD_FEEDBACK => Packet::PayloadFeedback(Feedback::parse(raw.count, raw.body)?),
         _ => Packet::Unknown(raw),
     })
 }
@@ -220,6 +228,7 @@ mod tests {
                 Packet::Bye(_) => GOODBYE,
                 Packet::Application(_) => APPLICATION,
                 Packet::Feedback(_) => TRANSPORT_FEEDBACK,
+                Packet::PayloadFeedback(_) => PAYLOAD_FEEDBACK,
                 Packet::Unknown(raw) => raw.packet_type,
             })
             .collect()
@@ -310,6 +319,9 @@ mod tests {
                         }),
                         Ok(Packet::Bye(bye)) => prop_assert!(bye.sources().count() <= 31),
                         Ok(Packet::Feedback(feedback)) => drop(TfrcFeedback::parse(feedback.fci)),
+                        Ok(Packet::PayloadFeedback(feedback)) => {
+                            KeyframeRequest::find(&feedback, 7);
+                        }
                         Ok(Packet::Application(_) | Packet::Unknown(_)) | Err(_) => {}
                     }
                 }

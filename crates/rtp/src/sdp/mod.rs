@@ -63,6 +63,8 @@ pub struct Description {
     pub transport_sequence_id: Option<u8>,
     /// What `rtcp-fb` names of the feedback that TFRC works with, the preferred first.
     pub feedback: Vec<FeedbackMode>,
+    /// Keyframes may be asked for by PLI and FIR (`rtcp-fb` with `nack pli`, `ccm fir`).
+    pub keyframe_requests: bool,
     /// RTCP may be of reduced size (RFC 5506).
     pub reduced_size: bool,
     /// RTP and RTCP share the port (RFC 5761).
@@ -96,6 +98,7 @@ impl Description {
             extension_id: Some(crate::session::Config::EXTENSION_ID),
             transport_sequence_id: None,
             feedback: vec![FeedbackMode::Tfrc],
+            keyframe_requests: false,
             reduced_size: true,
             mux: true,
             frame_rate: None,
@@ -186,6 +189,11 @@ impl fmt::Display for Description {
                     write!(f, "a=rtcp-fb:{payload_type} {what}\r\n")?;
                 }
             }
+            if self.keyframe_requests {
+                for request in KEYFRAME_REQUESTS {
+                    write!(f, "a=rtcp-fb:{payload_type} {request}\r\n")?;
+                }
+            }
             if self.reduced_size {
                 f.write_str("a=rtcp-rsize\r\n")?;
             }
@@ -214,6 +222,9 @@ const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
         FeedbackMode::Sack => (false, "tfrc sack"),
     }
 }
+
+/// How `rtcp-fb` names requests for a keyframe (RFC 4585 §4.2, RFC 5104 §7.1).
+const KEYFRAME_REQUESTS: [&str; 2] = ["nack pli", "ccm fir"];
 
 struct Address(IpAddr);
 
@@ -253,6 +264,23 @@ mod tests {
         assert_eq!(described().to_string(), TEXT);
         assert_eq!(TEXT.parse(), Ok(described()));
         assert_eq!(TEXT.replace("\r\n", "\n").parse(), Ok(described()));
+    }
+
+    #[test]
+    fn requests_for_keyframes_are_announced_and_read() {
+        let described = Description {
+            keyframe_requests: true,
+            ..described()
+        };
+        let text = described.to_string();
+        let lines = "a=rtcp-fb:26 nack pli\r\na=rtcp-fb:26 ccm fir\r\n";
+        assert!(text.contains(lines), "{text}");
+        assert_eq!(text.parse(), Ok(described));
+        let of_others = text
+            .replace("fb:26 nack", "fb:99 nack")
+            .replace("fb:26 ccm", "fb:99 ccm");
+        let read: Description = of_others.parse().unwrap();
+        assert!(!read.keyframe_requests);
     }
 
     #[test]
@@ -354,6 +382,7 @@ mod tests {
                 extension_id,
                 transport_sequence_id,
                 feedback: if avpf { feedback } else { Vec::new() },
+                keyframe_requests: mux && avpf,
                 reduced_size: reduced_size && avpf,
                 mux,
                 frame_rate,

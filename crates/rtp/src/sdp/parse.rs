@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use tfrc::units::Rate;
 
-use super::{Description, Direction, MAX_LEN, Profile, SdpError, feedback_value};
+use super::{
+    Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, SdpError, feedback_value,
+};
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::session::FeedbackMode;
 
@@ -56,6 +58,7 @@ struct Parser {
     extension_id: Option<u8>,
     transport_sequence_id: Option<u8>,
     feedback: Vec<FeedbackMode>,
+    keyframe_requests: bool,
     reduced_size: bool,
     mux: bool,
     frame_rate: Option<f64>,
@@ -155,6 +158,8 @@ impl Parser {
                         (target == "*" || is_ours(target)) && !self.feedback.contains(mode)
                     });
                 self.feedback.extend(named);
+                let ours = target == "*" || is_ours(target);
+                self.keyframe_requests |= ours && KEYFRAME_REQUESTS.contains(&what);
             }
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
@@ -198,6 +203,7 @@ impl Parser {
             } else {
                 Vec::new()
             },
+            keyframe_requests: self.keyframe_requests && has_feedback,
             reduced_size: self.reduced_size && has_feedback,
             mux: self.mux,
             frame_rate: self.frame_rate,

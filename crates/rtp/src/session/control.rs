@@ -12,7 +12,9 @@ use super::statistics::Ignored;
 use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
 use crate::rtcp::sack::{self, Sack};
-use crate::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, sdes};
+use crate::rtcp::{
+    Bye, KeyframeRequest, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, sdes,
+};
 
 impl Session {
     /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
@@ -78,7 +80,9 @@ impl Session {
             let named = match packet.map_err(|_| Ignored::BadRtcp)? {
                 Packet::SenderReport(report, _) => Some(report.ssrc),
                 Packet::ReceiverReport(report, _) => Some(report.ssrc),
-                Packet::Feedback(feedback) => Some(feedback.sender_ssrc),
+                Packet::Feedback(feedback) | Packet::PayloadFeedback(feedback) => {
+                    Some(feedback.sender_ssrc)
+                }
                 Packet::Application(app) => Some(app.ssrc),
                 Packet::Sdes(sdes) => sdes.chunks().next().map(|chunk| chunk.ssrc),
                 Packet::Bye(bye) => bye.sources().next(),
@@ -103,6 +107,9 @@ impl Session {
                 blocks.any(|block| block.ssrc == self.ssrc)
             }
             Packet::Feedback(feedback) => feedback.media_ssrc == self.ssrc,
+            Packet::PayloadFeedback(feedback) => {
+                KeyframeRequest::find(&feedback, self.ssrc).is_some()
+            }
             Packet::Application(app) => {
                 app.name == sack::NAME
                     && Sack::parse(&app).is_ok_and(|sack| sack.media_ssrc == self.ssrc)
@@ -115,6 +122,10 @@ impl Session {
         match packet {
             Packet::SenderReport(report, _) => self.handle_sender_report(author, *report),
             Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
+            Packet::PayloadFeedback(feedback) => {
+                self.handle_payload_feedback(author, feedback);
+                Ok(())
+            }
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
                 self.handle_bye();
                 Ok(())
@@ -176,14 +187,19 @@ impl Session {
         let is_expired = self.compound_expiry().is_some_and(|expiry| expiry <= now);
         let compound = is_expired && self.rtcp.is_due(now, members);
         let feedback = self.take_feedback(now);
-        if compound || (feedback.is_some() && !self.may_reduce()) {
-            let len = self.write_compound(feedback, buf)?;
+        let keyframe = self.take_keyframe_request(now);
+        let mut len = 0;
+        if compound || ((feedback.is_some() || keyframe) && !self.may_reduce()) {
+            len = self.write_compound(feedback, buf)?;
             self.rtcp.handle_sent(now, len, members);
             self.statistics.compounds_sent += 1;
-            Some(len)
-        } else {
-            self.write_feedback(feedback?, buf)
+        } else if let Some(feedback) = feedback {
+            len = self.write_feedback(feedback, buf)?;
         }
+        if keyframe {
+            len += self.write_keyframe_request(&mut buf[len..])?;
+        }
+        (len > 0).then_some(len)
     }
 
     /// The report, if it is due and the budget allows it.
@@ -231,7 +247,7 @@ impl Session {
     }
 
     /// The most that a compound may need.
-    fn compound_len(&self) -> usize {
+    pub(super) fn compound_len(&self) -> usize {
         28 + ReportBlock::LEN + sdes::cname_len(&self.config.cname) + self.report_len()
     }
 

@@ -60,6 +60,8 @@ pub enum EventKind {
     },
     /// The sender's rate control took in feedback, or missed it.
     RateControl(Trace),
+    /// The peer asks for a keyframe.
+    KeyframeRequested,
     /// We sent TFRC feedback.
     ReportSent {
         /// The receive rate *X_recv* that it carries.

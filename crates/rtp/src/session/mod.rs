@@ -8,6 +8,7 @@ mod fallback;
 mod feedback_mode;
 mod gaps;
 mod inbound;
+mod keyframes;
 mod media;
 mod outbound;
 mod peer;
@@ -33,6 +34,7 @@ pub use statistics::{Ignored, Statistics};
 use budget::Budget;
 use event::EventQueue;
 use inbound::Inbound;
+use keyframes::Keyframes;
 use outbound::Outbound;
 use peer::Peer;
 use random::Random;
@@ -141,6 +143,7 @@ pub struct Session {
     /// Lost packets of the sources before the present one.
     lost_before: u64,
     budget: Budget,
+    keyframes: Keyframes,
     rtcp: RtcpTimer,
     sent_reports: SentReports,
     closing: Closing,
@@ -180,6 +183,7 @@ impl Session {
             inbound: None,
             lost_before: 0,
             budget: Budget::new(now),
+            keyframes: Keyframes::default(),
             rtcp: RtcpTimer::new(random, config.bandwidth, first_size),
             sent_reports: SentReports::default(),
             closing: Closing::Open,
@@ -246,6 +250,7 @@ impl Session {
         let outbound = self.outbound.as_ref();
         [
             (self.feedback_due(), Reason::Feedback),
+            (self.keyframe_due(), Reason::Feedback),
             (self.compound_expiry(), Reason::Rtcp),
             (
                 outbound.and_then(Outbound::nofeedback_expiry),
@@ -381,6 +386,7 @@ impl Session {
         }
         self.lost_before = self.statistics.packets_lost;
         self.inbound = None;
+        self.keyframes = Keyframes::default();
         if let Some(outbound) = &mut self.outbound {
             outbound.replace_receiver(self.now);
         }

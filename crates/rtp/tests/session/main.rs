@@ -3,5 +3,6 @@
 mod call;
 mod foreign;
 mod hostile;
+mod keyframes;
 mod pair;
 mod reports;

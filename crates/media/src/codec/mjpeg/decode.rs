@@ -111,7 +111,7 @@ impl VideoDecoder for Decoder {
     fn decode(&mut self, picture: &CodedPicture) -> Result<Decoded, codec::DecodeError> {
         match picture {
             CodedPicture::Jpeg(image) => self.decode(image).map_err(codec::DecodeError::Jpeg),
-            CodedPicture::Raw(_) => Err(codec::DecodeError::OtherCodec),
+            _ => Err(codec::DecodeError::OtherCodec),
         }
     }
 }

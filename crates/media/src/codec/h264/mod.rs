@@ -1,0 +1,47 @@
+//! H.264, each picture coded to the size that the network has for it.
+//!
+//! A picture is coded with one quantiser, chosen by what a [trial](evenkeel_h264::Encoder::try_out) of
+//! the same picture weighed and by how sizes followed the quantiser before ([`Sizes`]). The trial sees
+//! a cut, a turning camera and a jump of the target alike, so there is no model of the scene to go
+//! wrong; it costs as much time as the picture. What the trial misjudged badly is coded once more, as a
+//! keyframe, which needs nothing of the picture it replaces.
+//!
+//! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs up to two
+//! targets, as far as the deadline has room, and the frames after it find the sending buffer fuller.
+//! Keyframes come first and when one is asked for; a cut needs none.
+
+mod decode;
+mod encode;
+mod size;
+#[cfg(test)]
+mod tests;
+
+pub use self::decode::Decoder;
+pub use self::encode::Encoder;
+use evenkeel_h264::{MAX_SIDES, MIN_SIDE};
+
+/// What a [`PictureSizeError`](super::PictureSizeError) says.
+pub(super) const POSSIBLE_SIZES: &str =
+    "H.264 has even sides from 16 on, and at most 3840x2160 or 2160x3840";
+
+/// True if there are pictures of this size.
+pub(super) const fn is_possible(width: usize, height: usize) -> bool {
+    let (longer, shorter) = if width > height {
+        (width, height)
+    } else {
+        (height, width)
+    };
+    let even = width.is_multiple_of(2) && height.is_multiple_of(2);
+    even && longer <= MAX_SIDES.0 && shorter <= MAX_SIDES.1 && shorter >= MIN_SIDE
+}
+
+/// The size nearest to this one that can be sent.
+pub(super) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
+    let most = if width >= height {
+        MAX_SIDES
+    } else {
+        (MAX_SIDES.1, MAX_SIDES.0)
+    };
+    let side = |side: usize, most| side.clamp(MIN_SIDE, most).next_multiple_of(2);
+    (side(width, most.0), side(height, most.1))
+}

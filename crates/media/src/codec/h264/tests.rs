@@ -1,0 +1,187 @@
+//! The codec as a call uses it: coded, cut into packets, put together, decoded.
+
+use std::time::Duration;
+
+use evenkeel_rtp::session::MediaPacket;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use super::{Decoder, Encoder};
+use crate::codec::{Codec, DecodeError, VideoDecoder, VideoEncoder};
+use crate::event::NotShown;
+use crate::frame::{CodedPicture, EncodedFrame, H264Picture, Picture};
+use crate::packetize::Packetizer;
+use crate::policy::FrameTarget;
+use crate::quality::luma_psnr;
+use crate::reassemble::{Payload, Reassembler};
+use crate::source::{Format, FrameRate, Scene, Source};
+
+const TARGET: u64 = 1_500;
+
+fn scene(count: usize) -> Vec<Picture> {
+    let format = Format {
+        width: 160,
+        height: 120,
+        frame_rate: FrameRate::new(10, 1).unwrap(),
+    };
+    let mut scene = Scene::new(format, 1).unwrap();
+    let mut next = || scene.next().unwrap().unwrap();
+    (0..count).map(|_| next()).collect()
+}
+
+fn target(size: u64) -> FrameTarget {
+    FrameTarget {
+        size: Bytes::new(size),
+        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
+        deadline: Duration::from_millis(150),
+        stretched: false,
+        most: Bytes::new(2 * size),
+        keyframe: false,
+    }
+}
+
+fn units(picture: &CodedPicture) -> &H264Picture {
+    match picture {
+        CodedPicture::H264(picture) => picture,
+        _ => unreachable!("an encoder has one codec"),
+    }
+}
+
+fn is_keyframe(picture: &CodedPicture) -> bool {
+    units(picture).access_units[0].is_keyframe()
+}
+
+/// A stream of packets, and what the receiver makes of it.
+struct Stream {
+    packetizer: Packetizer,
+    reassembler: Reassembler,
+    sequence: u64,
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self {
+            packetizer: Packetizer::new(400),
+            reassembler: Reassembler::new(Payload::H264),
+            sequence: 65_530,
+        }
+    }
+
+    /// Frame `n` as it arrives without those of its packets.
+    fn deliver(
+        &mut self,
+        n: u32,
+        picture: CodedPicture,
+        lost: &[usize],
+    ) -> Result<CodedPicture, NotShown> {
+        let frame = EncodedFrame {
+            captured: Instant::ZERO,
+            timestamp: 9_000 * n,
+            picture,
+        };
+        let frame = self.packetizer.packetize(frame).unwrap();
+        let now = Instant::from_millis(u64::from(n));
+        for index in 0..frame.packets() {
+            let mut payload = Vec::new();
+            frame.write(index, 0, &mut payload);
+            assert!(payload.len() <= 400 && payload.len() == frame.payload_len(index));
+            let packet = MediaPacket {
+                sequence: self.sequence,
+                timestamp: 9_000 * n,
+                marker: index + 1 == frame.packets(),
+                payload: &payload,
+                arrival: now,
+                send_time: 0,
+                rtt: None,
+            };
+            if !lost.contains(&index) {
+                self.reassembler.push(&packet);
+            }
+            self.sequence += 1;
+        }
+        let complete = self.reassembler.frames().next().unwrap().complete;
+        assert_eq!(complete, lost.is_empty(), "frame {n}");
+        let timestamp = self.reassembler.extend(9_000 * n);
+        let frame = self.reassembler.take(timestamp, now).unwrap();
+        frame.map(|frame| frame.picture)
+    }
+}
+
+#[test]
+fn a_stream_survives_its_packets() {
+    let mut encoder = Encoder::default();
+    let (mut stream, mut decoder) = (Stream::new(), Decoder::default());
+    for (n, picture) in scene(20).iter().enumerate() {
+        let coded = encoder.encode(picture, &target(TARGET)).unwrap().unwrap();
+        let received = stream
+            .deliver(n as u32, coded.picture.clone(), &[])
+            .unwrap();
+        assert_eq!(received, coded.picture);
+        let decoded = decoder.decode(&received).unwrap();
+        let psnr = luma_psnr(picture, &decoded.picture).unwrap();
+        assert!(psnr > 28.0, "frame {n}: {psnr}");
+    }
+}
+
+#[test]
+fn a_hole_stops_the_picture_until_a_keyframe() {
+    let mut encoder = Encoder::default();
+    let (mut stream, mut decoder) = (Stream::new(), Decoder::default());
+    for (n, picture) in scene(12).iter().enumerate() {
+        let asked = FrameTarget {
+            keyframe: n == 8,
+            ..target(TARGET)
+        };
+        let coded = encoder.encode(picture, &asked).unwrap().unwrap();
+        assert_eq!(is_keyframe(&coded.picture), n == 0 || n == 8, "frame {n}");
+        let lost: &[usize] = if n == 4 { &[1] } else { &[] };
+        let received = stream.deliver(n as u32, coded.picture, lost);
+        if n == 4 {
+            // Its one slice has a hole.
+            assert_eq!(received, Err(NotShown::Empty));
+            continue;
+        }
+        let decoded = decoder.decode(&received.unwrap());
+        if (5..8).contains(&n) {
+            assert!(matches!(decoded, Err(DecodeError::H264(_))), "frame {n}");
+        } else {
+            let psnr = luma_psnr(picture, &decoded.unwrap().picture).unwrap();
+            assert!(psnr > 28.0, "frame {n}: {psnr}");
+        }
+    }
+}
+
+#[test]
+fn a_keyframe_has_two_targets_at_most_and_no_more_than_the_deadline_allows() {
+    for (most, share) in [(2.0, 1.85), (1.2, 1.2), (0.5, 0.97)] {
+        let mut encoder = Encoder::default();
+        for picture in &scene(3) {
+            let asked = FrameTarget {
+                keyframe: true,
+                most: Bytes::new((TARGET as f64 * most) as u64),
+                ..target(TARGET)
+            };
+            let coded = encoder.encode(picture, &asked).unwrap().unwrap();
+            let size = coded.picture.size().as_f64() / TARGET as f64;
+            assert!(size <= 1.09 * share && size > 0.6 * share, "{most}: {size}");
+        }
+    }
+}
+
+#[test]
+fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
+    let mut encoder = Encoder::default();
+    for (width, height) in [(64, 48), (64, 48), (96, 48)] {
+        let picture = Picture::new(width, height);
+        let coded = encoder.encode(&picture, &target(TARGET)).unwrap().unwrap();
+        let mut decoder = Decoder::default();
+        let decoded = decoder.decode(&coded.picture).ok();
+        // The second one refers to the first.
+        let expected = is_keyframe(&coded.picture).then_some((width, height));
+        let size = decoded.map(|decoded| (decoded.picture.width(), decoded.picture.height()));
+        assert_eq!(size, expected);
+    }
+    let odd = Picture::new(63, 48);
+    assert!(encoder.encode(&odd, &target(TARGET)).is_err());
+    assert_eq!(Codec::H264.payload((63, 48)), None);
+}
