@@ -11,12 +11,12 @@ mod run;
 mod told;
 mod udp;
 
-use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig};
+use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig, Loss};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 pub use flows::{Flows, Kernel, Tcp, TcpVariant};
 pub(crate) use flows::{MOST_PACKET, Member, Speaks, Stacks};
-pub use impairments::Impairments;
+pub use impairments::{Impairments, Losses};
 pub use pace::Pace;
 pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
@@ -36,6 +36,8 @@ pub(crate) struct Bottleneck {
     pub(crate) queue: Queue,
     /// What it does besides, along the data.
     pub(crate) impairments: Impairments,
+    /// What is lost of what comes back.
+    pub(crate) report_loss: Loss,
     /// Each sender's packets are late by a random time up to so many packet times of the bottleneck.
     /// Without it, who is dropped at a full queue is a matter of phase, not of rates (Floyd and
     /// Jacobson, 1992).
@@ -53,6 +55,7 @@ impl Bottleneck {
             trace: None,
             queue,
             impairments: Impairments::default(),
+            report_loss: Loss::None,
             jitter: 0.0,
         }
     }

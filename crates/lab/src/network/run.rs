@@ -49,8 +49,11 @@ impl Run {
                 receiver: [plain; 2],
             }
         });
-        let shape = Shape::dumbbell([forward, link(bottleneck.rate, shared)], accesses)
-            .map_err(|error| broken(&error))?;
+        let back = LinkConfig {
+            loss: bottleneck.report_loss,
+            ..link(bottleneck.rate, shared)
+        };
+        let shape = Shape::dumbbell([forward, back], accesses).map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
         for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
             let random = Random::new(seed, WEB_STREAMS + index as u64);
@@ -212,6 +215,7 @@ mod tests {
     use crate::metrics::{Throughput, utilisation};
     use crate::network::{Feedback, Impairments, Protocol, Queue, Speaks, Stacks, Tcp, Tfrc};
     use crate::units::Size;
+    use evenkeel_link::Loss;
     use std::sync::atomic::AtomicBool;
     use tfrc::units::Bytes;
 
@@ -233,6 +237,7 @@ mod tests {
             trace: None,
             queue: Queue::DropTail { packets: 20 },
             impairments: Impairments::default(),
+            report_loss: Loss::None,
             jitter,
         };
         let stacks = Stacks {

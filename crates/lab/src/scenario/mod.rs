@@ -8,6 +8,7 @@ mod controllers;
 mod descheduling;
 mod end_of_congestion;
 mod fair_share;
+mod formats;
 mod loss_event_fraction;
 mod loss_predictors;
 mod on_off;
@@ -16,6 +17,7 @@ mod persistent_congestion;
 mod queue_dynamics;
 mod require;
 mod rmcat;
+mod sack_events;
 mod selfish;
 mod smoothness;
 mod stepped_loss;
@@ -62,6 +64,10 @@ pub enum Kind {
     Controllers(controllers::Controllers),
     /// TCP and TFRC flows on one bottleneck, over rates and numbers of flows.
     FairShare(fair_share::FairShare),
+    /// The same flows, reporting in one format after the other.
+    Formats(formats::Formats),
+    /// Loss events counted from SACK vectors, and by a receiver.
+    SackEvents(sack_events::SackEvents),
     /// Flows that come and go on a bottleneck, case by case.
     Timeline(timeline::Timeline),
     /// Streams of video by TFRC and by UDP, beside each other and beside TCP.
@@ -154,6 +160,8 @@ impl Kind {
     pub fn scenario(&self) -> &(dyn Scenario + Sync) {
         match self {
             Self::SteppedLoss(scenario) => scenario,
+            Self::Formats(scenario) => scenario,
+            Self::SackEvents(scenario) => scenario,
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
             Self::Descheduling(scenario) => scenario,

@@ -7,7 +7,7 @@ mod sample;
 
 use std::path::Path;
 
-use evenkeel_link::Random;
+use evenkeel_link::{Loss, Random};
 use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
@@ -232,6 +232,7 @@ impl Scenario for Timeline {
             trace: case.rate.trace().cloned(),
             queue: case.queue,
             impairments: case.path.clone(),
+            report_loss: Loss::None,
             jitter: self.jitter,
         };
         let window = self.shown.map(|time| Instant::ZERO + time.0);
