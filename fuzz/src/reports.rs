@@ -65,8 +65,15 @@ pub fn check(data: &[u8]) {
             }
             Step::Send { size, rtt, count } => {
                 for _ in 0..count {
+                    if size == 0 {
+                        departures.handle_left_out(now);
+                        continue;
+                    }
                     departures.handle_sent(now, Bytes::new(size.into()), micros(rtt));
                     sent += 1;
+                    if size % 16 == 1 {
+                        departures.handle_test_mark();
+                    }
                 }
                 None
             }

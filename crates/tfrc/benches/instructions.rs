@@ -81,14 +81,14 @@ const CASES: [Case; 8] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 300.0,
+        budget: 291.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
-        budget: 282.0,
+        budget: 278.0,
         run: |steps| be_told_all(HDTV, steps),
     },
     Case {
