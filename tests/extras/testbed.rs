@@ -22,22 +22,6 @@ fn value(metrics: &serde_json::Value, name: &str) -> f64 {
         .unwrap_or_else(|| panic!("no metric {name}"))
 }
 
-/// A process and all that came of it.
-fn family(pid: u32) -> BTreeSet<u32> {
-    let mut all = BTreeSet::from([pid]);
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return all;
-    };
-    for thread in threads.flatten() {
-        let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-        let pids = children
-            .split_whitespace()
-            .filter_map(|pid| pid.parse().ok());
-        pids.for_each(|child| all.extend(family(child)));
-    }
-    all
-}
-
 fn interfaces() -> BTreeSet<String> {
     let entries = fs::read_dir("/sys/class/net").expect("interfaces");
     let names = entries.flatten().map(|entry| entry.file_name());
@@ -135,38 +119,72 @@ fn simulator_and_emulator_agree() {
     assert!(apart.is_empty(), "{apart:#?} in {} runs", real.len());
 }
 
-#[test]
-fn a_test_bed_that_is_killed_leaves_nothing() {
-    let scratch = Scratch::new("testbed-kill");
-    let before = interfaces();
-    for signal in ["KILL", "INT"] {
-        let mut running = Running::start(
-            evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"])
-                .arg(scratch.file(signal))
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-        );
-        // Four senders and four receivers, of which TFRC's are the program itself.
-        let mut all = family(running.id());
-        for _ in 0..600 {
-            if all.len() > 8 {
-                break;
-            }
-            pause(Duration::from_millis(50));
-            all = family(running.id());
+/// Names the processes of one run: their children have it from them.
+const MARK: &str = "EVENKEEL_EXTRAS_RUN";
+
+/// Whoever has this mark, and is no zombie.
+fn marked(mark: &str) -> Vec<u32> {
+    let wanted = format!("{MARK}={mark}");
+    let has = |pid: u32| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut variables = environment.split(|byte| *byte == 0);
+        variables.any(|variable| variable == wanted.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| has(*pid) && is_running(*pid)).collect()
+}
+
+/// What a network namespace that outlives its processes would show in.
+fn network() -> (BTreeSet<String>, String, usize) {
+    let routes = fs::read_to_string("/proc/net/route").expect("routes");
+    let named = fs::read_dir("/run/netns").map_or(0, Iterator::count);
+    (interfaces(), routes, named)
+}
+
+/// Results are whole, or not there.
+fn assert_whole(out: &Path) {
+    let Ok(folders) = fs::read_dir(out) else {
+        return;
+    };
+    for folder in folders.flatten() {
+        if let Ok(text) = fs::read_to_string(folder.path().join("result.json")) {
+            let read = serde_json::from_str::<serde_json::Value>(&text);
+            assert!(read.is_ok(), "{}: {read:?}", folder.path().display());
         }
-        assert!(all.len() > 8, "the flows of the run: {all:?}");
-        running.signal(signal);
-        let status = running.wait(20);
-        assert!(!status.success(), "{signal}: {status}");
-        for _ in 0..200 {
-            if !all.iter().any(|pid| is_running(*pid)) {
-                break;
-            }
-            pause(Duration::from_millis(50));
-        }
-        let left: Vec<_> = all.iter().filter(|pid| is_running(**pid)).collect();
-        assert!(left.is_empty(), "{signal} left {left:?}");
     }
-    assert_eq!(interfaces(), before);
+}
+
+/// Twenty instants between the start and the end of a run of one second: while its hosts are made, its
+/// programs started, its flows run and its result is written.
+#[test]
+fn a_test_bed_that_is_killed_at_any_time_leaves_nothing() {
+    let scratch = Scratch::new("testbed-kill");
+    let before = network();
+    for round in 0..20_u64 {
+        let mark = format!("{}-{round}", std::process::id());
+        let out = scratch.file(&mark);
+        let settings = [r#"measured=["0s","1s"]"#, r#"shown=["0s","1s"]"#];
+        let mut command = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"]);
+        command.arg(&out).env(MARK, &mark);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let (none, also_none) = (Stdio::null(), Stdio::null());
+        let mut running = Running::start(command.stdout(none).stderr(also_none));
+        // Spread over 2.6 s, in no order.
+        pause(Duration::from_millis(round * 910 % 2_600));
+        let signal = if round % 5 == 4 { "INT" } else { "KILL" };
+        running.signal(signal);
+        running.wait(20);
+        for _ in 0..200 {
+            if marked(&mark).is_empty() {
+                break;
+            }
+            pause(Duration::from_millis(50));
+        }
+        assert_eq!(marked(&mark), [], "{signal} in round {round}");
+        assert_whole(&out);
+    }
+    assert_eq!(network(), before);
 }

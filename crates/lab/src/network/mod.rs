@@ -21,7 +21,7 @@ pub use pace::Pace;
 pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
 pub(crate) use record::Measured;
-pub(crate) use run::{Run, advance, broken, link};
+pub(crate) use run::{FLOW_STREAMS, Run, advance, broken, link};
 pub use told::Told;
 pub use udp::Udp;
 

@@ -21,8 +21,8 @@ pub(crate) struct Run {
 
 /// Between two looks at whether the run is still wanted.
 const SLICE: Duration = Duration::from_secs(1);
-/// Above the streams that round trips and starts are drawn from.
-const WEB_STREAMS: u64 = 1 << 32;
+/// Streams of flows that draw anything, above those that round trips and starts are drawn from.
+pub(crate) const FLOW_STREAMS: u64 = 1 << 32;
 
 impl Run {
     /// A bottleneck with these flows. What happens in `[from, to)` is measured.
@@ -56,7 +56,7 @@ impl Run {
         let shape = Shape::dumbbell([forward, back], accesses).map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
         for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
-            let random = Random::new(seed, WEB_STREAMS + index as u64);
+            let random = Random::new(seed, FLOW_STREAMS + index as u64);
             let [sender, receiver] = member.ends(random)?;
             let (there, back) = if member.reverse {
                 (&place.reverse, &place.forward)

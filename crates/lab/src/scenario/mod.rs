@@ -9,6 +9,7 @@ mod descheduling;
 mod end_of_congestion;
 mod fair_share;
 mod formats;
+mod late_packets;
 mod loss_event_fraction;
 mod loss_predictors;
 mod on_off;
@@ -50,6 +51,8 @@ pub enum Kind {
     EndOfCongestion(end_of_congestion::EndOfCongestion),
     /// One flow; every other packet is lost from an instant on.
     PersistentCongestion(persistent_congestion::PersistentCongestion),
+    /// A stream on a path that reorders and loses nothing.
+    LatePackets(late_packets::LatePackets),
     /// One flow; its receiver loses its processor now and then.
     Descheduling(descheduling::Descheduling),
     /// Loss events against losses, by formula and by measurement.
@@ -164,6 +167,7 @@ impl Kind {
             Self::SackEvents(scenario) => scenario,
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
+            Self::LatePackets(scenario) => scenario,
             Self::Descheduling(scenario) => scenario,
             Self::LossEventFraction(scenario) => scenario,
             Self::LossPredictors(scenario) => scenario,

@@ -6,7 +6,7 @@ use tfrc::time::{Duration, Instant};
 use super::Timeline;
 use crate::findings::Sample;
 use crate::metrics::BIN;
-use crate::network::{Protocol, Speaks};
+use crate::network::{FLOW_STREAMS, Protocol, Speaks};
 use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
 use crate::scenario::Job;
 
@@ -30,7 +30,9 @@ impl Real for Timeline {
         let flows = members.enumerate().map(|(index, member)| RealFlow {
             speaks: match member.speaks {
                 Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc,
-                Speaks::Long(Protocol::Udp(udp), _) => RealProtocol::Udp(udp, index as u64),
+                Speaks::Long(Protocol::Udp(udp), _) => {
+                    RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)
+                }
                 Speaks::Long(..) | Speaks::Web(_) => {
                     RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
                 }
