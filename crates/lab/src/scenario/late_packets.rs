@@ -5,7 +5,7 @@
 
 use evenkeel_link::Random;
 use serde::Deserialize;
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, duration_from_secs};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig, equation};
 
@@ -24,7 +24,7 @@ pub struct LatePackets {
     packet: Size,
     /// Round-trip time.
     rtt: Time,
-    /// Of packets that fall behind. One cell each for TFRC as it is, and one for TFRC that waits.
+    /// Of packets that fall behind; a cell each for every way to take them.
     shares: Vec<Share>,
     /// One is overtaken by one packet to so many, each as likely.
     places: u64,
@@ -38,10 +38,35 @@ pub struct LatePackets {
 const MOST_PLACES: u64 = 1_000;
 /// Packets of a run.
 const MOST_PACKETS: f64 = 1e7;
-/// Between two points of the figure.
-const STEP: Duration = Duration::from_millis(500);
+/// Packets above a hole that make it a loss (RFC 5348 §5.1).
+const NDUPACK: u64 = 3;
+/// Seconds between two points of the figure.
+const STEP: f64 = 0.5;
 /// Packets between two looks at whether the run is still wanted.
 const SLICE: u64 = 100_000;
+
+/// What becomes of a packet that comes when it is thought lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Nothing: lost is lost, as for the triple duplicate acknowledgement of `hdtv` figure 4.
+    Final,
+    /// It takes its loss back, as with us.
+    Standard,
+    /// The same, and the next ones are waited for.
+    Waits,
+}
+
+const WAYS: [Way; 3] = [Way::Final, Way::Standard, Way::Waits];
+
+impl Way {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Final => "final",
+            Self::Standard => "standard",
+            Self::Waits => "waits",
+        }
+    }
+}
 
 impl Scenario for LatePackets {
     fn verify(&self) -> Result<(), Impossible> {
@@ -63,7 +88,7 @@ impl Scenario for LatePackets {
     }
 
     fn cells(&self) -> usize {
-        2 * self.shares.len()
+        WAYS.len() * self.shares.len()
     }
 
     fn is_random(&self) -> bool {
@@ -71,21 +96,23 @@ impl Scenario for LatePackets {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let share = self.shares[job.cell / 2];
-        let waits = job.cell % 2 == 1;
+        let share = self.shares[job.cell / WAYS.len()];
+        let way = WAYS[job.cell % WAYS.len()];
         let mut receiver = Receiver::new(ReceiverConfig {
-            reordering: waits,
+            reordering: way == Way::Waits,
             ..ReceiverConfig::default()
         });
         let mut path = Path::new(share.0, self.places, job.seed);
         let mut told = Vec::new();
-        let mut next = Duration::ZERO;
         for slot in 0..(self.length.secs() / self.gap()) as u64 {
             if slot % SLICE == 0 {
                 job.go_on()?;
             }
             let at = duration_from_secs(slot as f64 * self.gap());
             for seq in path.arrivals(slot) {
+                if way == Way::Final && slot - seq >= NDUPACK {
+                    continue;
+                }
                 receiver.handle_data(&Arrival {
                     seq,
                     at: Instant::ZERO + at,
@@ -95,13 +122,10 @@ impl Scenario for LatePackets {
                     ecn: Ecn::NotEct,
                 });
             }
-            let _ = receiver.poll_report(Instant::ZERO + at);
-            if at >= next {
-                told.push((at.as_secs_f64(), receiver.loss_event_rate()));
-                next += STEP;
-            }
+            let report = receiver.poll_report(Instant::ZERO + at);
+            told.extend(report.map(|report| (at.as_secs_f64(), report.loss_event_rate)));
         }
-        let name = if waits { "waits" } else { "standard" };
+        let name = way.name();
         let percent = (share.0 * 1e4).round() / 1e2;
         let key = format!("{name}_{percent}pct");
         let measured = || {
@@ -116,6 +140,12 @@ impl Scenario for LatePackets {
         sample.metric(format!("allowed_mbps_{key}"), mean(&rates));
         sample.metric(format!("loss_events_{key}"), counters.loss_events as f64);
         let series = format!("{name}, {percent} %");
+        let mut next = 0.0;
+        told.retain(|(t, _)| {
+            let draws = *t >= next;
+            next = if draws { t + STEP } else { next };
+            draws
+        });
         let points = told.iter().map(|(t, p)| (*t, p.get()));
         sample.curve("p", &series, points.filter(|(_, p)| *p > 0.0));
         let points = told.iter().map(|(t, p)| (*t, self.allowed(*p)));
@@ -205,7 +235,7 @@ mod tests {
 
     #[test]
     fn two_places_are_not_taken_for_a_loss_and_more_are_unless_it_waits() {
-        let events = |places: u64, waits: usize| {
+        let told = |metric: &str, places: u64, cell: usize| {
             let scenario: LatePackets = toml::from_str(&format!(
                 "rate = '100Mb/s'\npacket = '1470B'\nrtt = '20ms'\nshares = ['1%']\nplaces = {places}
                  length = '10s'\nmeasured_from = '5s'"
@@ -214,18 +244,23 @@ mod tests {
             assert!(scenario.verify().is_ok());
             let stop = AtomicBool::new(false);
             let job = Job {
-                cell: waits,
+                cell,
                 seed: 1,
                 stop: &stop,
             };
             let sample = scenario.run(job).unwrap();
-            let name = ["standard", "waits"][waits];
-            Findings::join(&[vec![sample]]).value(&format!("loss_events_{name}_1pct"))
+            let name = WAYS[cell].name();
+            Findings::join(&[vec![sample]]).value(&format!("{metric}_{name}_1pct"))
         };
-        assert_eq!(events(2, 0), 0.0);
-        let standard = events(10, 0);
+        for cell in 0..3 {
+            assert_eq!(told("loss_events", 2, cell), 0.0);
+        }
+        let [standard, waits] = [1, 2].map(|cell| told("loss_events", 10, cell));
         assert!(standard > 100.0, "{standard}");
-        let waiting = events(10, 1);
-        assert!(waiting < standard / 10.0, "{waiting} of {standard}");
+        assert!(waits < standard / 10.0, "{waits} of {standard}");
+        // Lost for good, an event a round trip of 170 packets; taken back, hardly any.
+        let [lost, back] = [0, 1].map(|cell| told("p_mean", 10, cell));
+        assert!((0.003..0.007).contains(&lost), "{lost}");
+        assert!(back < lost / 10.0, "{back} of {lost}");
     }
 }
