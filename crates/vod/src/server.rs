@@ -81,6 +81,8 @@ impl Server {
         send.clock_rate = CLOCK_RATE;
         send.packet_size = Bytes::from(PAYLOAD_LEN + HEADERS);
         send.fixed_rate = config.is_uncontrolled.then_some(UNLIMITED);
+        // What it is compared with has none.
+        send.circuit_breakers = !config.is_uncontrolled;
         let ladder = Ladder::new(content.rates());
         let mut server = Self {
             session: Session::new(now, config.session),

@@ -325,7 +325,8 @@ impl Outbound {
     }
 
     /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
-    /// TFRC (RFC 5348 §4.2), and the rate where no feedback comes.
+    /// TFRC (RFC 5348 §4.2) for receivers that report what came, as theirs may be late; and the rate where no
+    /// feedback comes.
     pub(super) fn handle_block(
         &mut self,
         now: Instant,
@@ -341,7 +342,8 @@ impl Outbound {
         }
         match &mut self.control {
             Control::Tfrc(sender) => {
-                if let Some(sample) = round_trip {
+                // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
+                if let Some(sample) = round_trip.filter(|_| self.departures.is_some()) {
                     sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
                 }
                 return;
