@@ -1,7 +1,7 @@
 //! H.264, each picture coded to the size that the network has for it.
 //!
 //! A picture is coded with one quantiser, chosen by what a [trial](evenkeel_h264::Encoder::try_out) of
-//! the same picture weighed and by how sizes followed the quantiser before ([`Sizes`]). The trial sees
+//! the same picture weighed and by how sizes followed the quantiser before (`size.rs`). The trial sees
 //! a cut, a turning camera and a jump of the target alike, so there is no model of the scene to go
 //! wrong; it costs as much time as the picture. What the trial misjudged badly is coded once more, as a
 //! keyframe, which needs nothing of the picture it replaces.
