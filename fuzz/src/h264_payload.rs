@@ -1,7 +1,7 @@
 //! Payloads of H.264, put together as a stream and decoded.
 
 use arbitrary::{Arbitrary, Unstructured};
-use evenkeel_media::codec::{Codec, VideoDecoder as _};
+use evenkeel_media::codec::Codec;
 use evenkeel_media::frame::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::payload::h264::H264Payload;

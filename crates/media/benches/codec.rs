@@ -72,7 +72,6 @@ fn encode_h264_to_a_size(bencher: Bencher<'_, '_>, (width, height): (usize, usiz
             rate: size / interval,
             deadline: 4 * interval,
             stretched: false,
-            most: size,
             keyframe: false,
         };
         encoder.encode(&pictures[turn % pictures.len()], &target)

@@ -125,9 +125,6 @@ pub struct FrameTarget {
     pub deadline: Duration,
     /// True while the deadline is longer than the configured one.
     pub stretched: bool,
-    /// What would still arrive by the deadline if the frames after it made room: the end of what one
-    /// frame may have.
-    pub most: Bytes,
     /// The picture must not refer to any before it: one of those is lost.
     pub keyframe: bool,
 }
@@ -296,8 +293,6 @@ impl Policy {
                 rate: path.allowed_rate,
                 deadline: self.config.deadline,
                 stretched: false,
-                // It takes all that the deadline leaves.
-                most: size,
                 keyframe: false,
             });
         }
@@ -324,7 +319,6 @@ impl Policy {
             rate: self.coded_size(carried) / self.config.frame_interval,
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
-            most: self.coded_size(in_time.max(wire)),
             keyframe: false,
         })
     }

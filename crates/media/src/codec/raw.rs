@@ -186,7 +186,6 @@ mod tests {
             rate: Rate::from_bits_per_sec(rate),
             deadline: Duration::from_millis(150),
             stretched: false,
-            most: Bytes::new(1),
             keyframe: false,
         }
     }

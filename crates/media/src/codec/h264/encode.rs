@@ -9,15 +9,15 @@ use crate::codec::{Coded, PictureSizeError, VideoEncoder};
 use crate::frame::{AccessUnit, CodedPicture, Picture};
 use crate::policy::FrameTarget;
 
-/// What is aimed at, as a share of the target: what lies half a step of the quantiser above is still
-/// near it.
+/// What is asked for, as a share of the target: one picture in ten is a fifth larger than what is asked for,
+/// and one that cannot be sent in time costs those that refer to it.
+const MARGIN: f64 = 0.87;
+
+/// What is aimed at, as a share of that: what lies half a step of the quantiser above is still near it.
 const AIM: f64 = 0.97;
 
-/// A keyframe's share of the target at most, where the deadline has room: as long as two frames take.
-const KEYFRAME: f64 = 1.85;
-
 /// A picture this many times its target is replaced by a keyframe that is not.
-const TOO_LARGE: f64 = 1.5;
+const TOO_LARGE: f64 = 1.4;
 
 /// After so many passes a keyframe of any size below its aim will do.
 const PASSES: u32 = 5;
@@ -142,10 +142,10 @@ impl Stream {
             height: self.size.1,
             samples: picture.planes(),
         };
-        let aim = |share: f64| Bytes::new((target.size.as_f64() * share) as u64 + 1);
-        let keyframe = aim(KEYFRAME).min(target.most).max(aim(AIM));
+        let aim = |share: f64| Bytes::new((target.size.as_f64() * MARGIN * share) as u64 + 1);
         if target.keyframe {
-            return self.keyframe(&planes, keyframe, finest);
+            // No larger than another picture: the next one would have to wait for it, and be late.
+            return self.keyframe(&planes, aim(1.0), finest);
         }
         let attempt = self.predicted(&planes, aim(AIM), finest)?;
         if attempt.size() > aim(TOO_LARGE) && !attempt.at_limit {

@@ -6,9 +6,8 @@
 //! wrong; it costs as much time as the picture. What the trial misjudged badly is coded once more, as a
 //! keyframe, which needs nothing of the picture it replaces.
 //!
-//! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs up to two
-//! targets, as far as the deadline has room, and the frames after it find the sending buffer fuller.
-//! Keyframes come first and when one is asked for; a cut needs none.
+//! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs no more than
+//! any picture, as the next one would be late. Keyframes come first and when one is asked for; a cut needs none.
 
 mod decode;
 mod encode;
