@@ -13,6 +13,7 @@ use evenkeel_media::source::{Format, FrameRate};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
+use evenkeel_rtp::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, ccfb, sack, sdes, twcc,
@@ -40,6 +41,7 @@ fn main() -> io::Result<()> {
     for (name, bytes) in control() {
         write("rtcp", name, &bytes)?;
     }
+    write("flexfec", "block", &repaired_block())?;
     for (name, message) in perf_messages() {
         write("perf", name, &message)?;
     }
@@ -53,6 +55,37 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         .join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// Steps of `flexfec`: a block of which one packet is lost, and its repair packet.
+fn repaired_block() -> Vec<u8> {
+    let mut encoder = Encoder::default();
+    let mut steps = Vec::new();
+    for sequence in 0..4u16 {
+        let header = RtpHeader {
+            payload_type: 26,
+            marker: sequence == 3,
+            sequence,
+            timestamp: 3_600,
+            ssrc: SSRC,
+        };
+        let mut packet = [0x5a; 40];
+        header.emit(&[], &mut packet).expect("it fits");
+        encoder.push(sequence, &packet);
+        if sequence != 2 {
+            steps.extend([
+                u8::from(sequence > 0) * 2 * (1 + u8::from(sequence == 3)),
+                40,
+            ]);
+            steps.extend(packet);
+        }
+    }
+    encoder.plan(1);
+    let mut repair = Vec::new();
+    encoder.write(&mut repair);
+    steps.extend([1, repair.len() as u8]);
+    steps.extend(repair);
+    steps
 }
 
 /// What a client and a server of the traffic generator say.

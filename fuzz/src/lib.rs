@@ -4,6 +4,7 @@
 
 pub mod experiment;
 pub mod files;
+pub mod flexfec;
 pub mod h264_payload;
 pub mod jpeg_payload;
 pub mod path;
@@ -24,9 +25,10 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     ("experiment", experiment::check),
     ("files", files::check),
+    ("flexfec", flexfec::check),
     ("h264_payload", h264_payload::check),
     ("jpeg_payload", jpeg_payload::check),
     ("path", path::check),

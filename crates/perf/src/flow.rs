@@ -113,7 +113,7 @@ impl Flow {
                 self.arrivals.record(&packet);
                 true
             }
-            Incoming::Control => true,
+            Incoming::Control | Incoming::Repair(_) => true,
             Incoming::Ignored(_) => false,
         }
     }

@@ -6,6 +6,7 @@
 //! | [`session`] | one end of a call: start here |
 //! | [`rtp`], [`ext`], [`rtcp`] | packets: checked views to read, plain values to write |
 //! | [`payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) |
+//! | [`flexfec`] | repair packets (RFC 8627): made, and used
 //! | [`sdp`] | the description of a stream |
 //!
 //! TFRC's quantities travel in two places and nowhere else: [`ext::RttSendTs`] in each media packet
@@ -15,6 +16,7 @@
 
 pub mod endpoint;
 pub mod ext;
+pub mod flexfec;
 pub mod ntp;
 pub mod payload;
 pub mod rtcp;

@@ -51,6 +51,7 @@ impl std::error::Error for RtpError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpPacket<'a> {
     header: &'a [u8; HEADER_LEN],
+    csrcs: &'a [u8],
     extension: Option<(u16, &'a [u8])>,
     payload: &'a [u8],
 }
@@ -65,10 +66,12 @@ impl<'a> RtpPacket<'a> {
             return Err(RtpError::Version);
         }
         let csrcs = usize::from(header[0] & 0xf) * 4;
-        let mut payload = rest.get(csrcs..).ok_or(RtpError::Truncated(packet.len()))?;
+        let (csrcs, mut payload) = rest
+            .split_at_checked(csrcs)
+            .ok_or(RtpError::Truncated(packet.len()))?;
         let mut extension = None;
         if header[0] & 0x10 != 0 {
-            let error = RtpError::Extension(HEADER_LEN + csrcs);
+            let error = RtpError::Extension(HEADER_LEN + csrcs.len());
             let ([p1, p2, w1, w2], rest) = payload.split_first_chunk().ok_or(error)?;
             let len = usize::from(u16::from_be_bytes([*w1, *w2])) * 4;
             let (data, rest) = rest.split_at_checked(len).ok_or(error)?;
@@ -86,6 +89,7 @@ impl<'a> RtpPacket<'a> {
         }
         Ok(Self {
             header,
+            csrcs,
             extension,
             payload,
         })
@@ -103,6 +107,12 @@ impl<'a> RtpPacket<'a> {
         }
     }
 
+    /// The first of the contributing sources; a repair packet names there whom it repairs (RFC 8627 §4.2.1).
+    pub fn first_csrc(&self) -> Option<u32> {
+        let csrc = self.csrcs.first_chunk()?;
+        Some(u32::from_be_bytes(*csrc))
+    }
+
     /// The elements of the header extension (RFC 8285); none if there is no such extension.
     pub fn elements(&self) -> Elements<'a> {
         let (profile, data) = self.extension.unwrap_or_default();
@@ -115,7 +125,7 @@ impl<'a> RtpPacket<'a> {
     }
 }
 
-/// The fixed header of a packet: version 2, no padding, no CSRC.
+/// The fixed header of a packet: version 2, no padding, no CSRC but what [`emit_for`](Self::emit_for) adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtpHeader {
     /// What the payload is, 7 bits.
@@ -134,15 +144,29 @@ impl RtpHeader {
     /// Writes the header, and `elements` as a one-byte header extension if there are any. Gives the
     /// length, or `None` if `buf` is too short or something is out of its range.
     pub fn emit(&self, elements: &[Element<'_>], buf: &mut [u8]) -> Option<usize> {
+        self.emit_for(None, elements, buf)
+    }
+
+    /// The same, with a contributing source if one is given.
+    pub fn emit_for(
+        &self,
+        csrc: Option<u32>,
+        elements: &[Element<'_>],
+        buf: &mut [u8],
+    ) -> Option<usize> {
         if self.payload_type > 0x7f {
             return None;
         }
         let mut writer = Writer::new(buf);
-        writer.u8(0x80 | u8::from(!elements.is_empty()) << 4)?;
+        let count = u8::from(csrc.is_some());
+        writer.u8(0x80 | u8::from(!elements.is_empty()) << 4 | count)?;
         writer.u8(u8::from(self.marker) << 7 | self.payload_type)?;
         writer.u16(self.sequence)?;
         writer.u32(self.timestamp)?;
         writer.u32(self.ssrc)?;
+        if let Some(csrc) = csrc {
+            writer.u32(csrc)?;
+        }
         if !elements.is_empty() {
             ext::emit_one_byte(elements, &mut writer)?;
         }
@@ -175,6 +199,7 @@ mod tests {
         };
         assert_eq!(packet.header(), header);
         assert_eq!(packet.payload(), [1, 2, 3]);
+        assert_eq!(packet.first_csrc(), Some(1));
         let element = Element {
             id: 3,
             data: &[7, 8],
@@ -224,6 +249,7 @@ mod tests {
             (payload_type, marker, sequence, timestamp, ssrc)
                 in (0..128u8, any::<bool>(), any::<u16>(), any::<u32>(), any::<u32>()),
             payload: Vec<u8>,
+            csrc: Option<u32>,
             element in proptest::option::of(
                 (1..=14u8, proptest::collection::vec(any::<u8>(), 1..=16))),
         ) {
@@ -231,10 +257,11 @@ mod tests {
             let elements: Vec<_> =
                 element.iter().map(|(id, data)| Element { id: *id, data }).collect();
             let mut buf = [0; 64];
-            let len = header.emit(&elements, &mut buf).unwrap();
+            let len = header.emit_for(csrc, &elements, &mut buf).unwrap();
             let bytes = [&buf[..len], &payload].concat();
             let packet = RtpPacket::parse(&bytes).unwrap();
             prop_assert_eq!(packet.header(), header);
+            prop_assert_eq!(packet.first_csrc(), csrc);
             prop_assert_eq!(packet.payload(), &payload[..]);
             prop_assert_eq!(packet.elements().collect::<Result<Vec<_>, _>>(), Ok(elements));
             for cut in 0..len {

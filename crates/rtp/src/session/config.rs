@@ -92,9 +92,15 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
+            let counts_as_one = matches!(send.feedback, FeedbackMode::Tfrc | FeedbackMode::Twcc);
+            send.repair = send.repair.filter(|_| counts_as_one);
+            if let Some(repair) = &mut send.repair {
+                repair.payload_type = clamp_payload_type(repair.payload_type);
+            }
         }
         if let Some(receive) = &mut self.receive {
             receive.payload_type = clamp_payload_type(receive.payload_type);
+            receive.repair = receive.repair.map(clamp_payload_type);
         }
     }
 }
@@ -151,6 +157,10 @@ pub struct SendConfig {
     /// Holds media without feedback to the circuit breakers of RFC 8083, those of a fixed rate included. Off
     /// is for measurements on a path of one's own alone.
     pub circuit_breakers: bool,
+    /// May send repair packets, as a source of their own. Every packet then carries the transport-wide
+    /// number, by which TFRC counts both sources as one. Reports of arrivals that name packets by the
+    /// numbers of one source (`ccfb`, `sack`) leave no room for a second: with them this counts as `None`.
+    pub repair: Option<RepairConfig>,
     /// Without feedback, or the reports that stand in for it, for this long, media stops.
     pub give_up: Duration,
 }
@@ -169,9 +179,24 @@ impl SendConfig {
             fixed_rate: None,
             fallback: false,
             circuit_breakers: true,
+            repair: None,
             give_up: Duration::from_secs(30),
         }
     }
+}
+
+/// The source of repair packets (RFC 8627) beside that of the media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairConfig {
+    /// Their RTP payload type, held to the same ranges as that of media.
+    pub payload_type: u8,
+    /// Their synchronisation source; drawn from the seed if `None`.
+    pub ssrc: Option<u32>,
+}
+
+impl RepairConfig {
+    /// The payload type where nothing else is agreed on.
+    pub const PAYLOAD_TYPE: u8 = 97;
 }
 
 /// The media that we receive.
@@ -186,6 +211,8 @@ pub struct ReceiveConfig {
     pub tfrc: ReceiverConfig,
     /// What we report: p and X_recv as `tfrc` has them, or what came.
     pub feedback: FeedbackMode,
+    /// The payload type of repair packets (RFC 8627), where such are used if they come.
+    pub repair: Option<u8>,
 }
 
 impl ReceiveConfig {
@@ -196,6 +223,7 @@ impl ReceiveConfig {
             clock_rate: 90_000,
             tfrc: patient(),
             feedback: FeedbackMode::default(),
+            repair: None,
         }
     }
 }

@@ -29,6 +29,8 @@ const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Packet {
     pub(super) header: RtpHeader,
     pub(super) timing: RttSendTs,
+    /// The transport-wide number, where the sender has more than one source.
+    pub(super) transport: Option<u16>,
     pub(super) arrival: Instant,
     pub(super) size: usize,
     pub(super) ecn: Ecn,
@@ -41,6 +43,8 @@ pub(super) struct Inbound {
     clock_rate: u32,
     reporter: Reporter,
     extender: Extender,
+    /// Of the transport-wide numbers.
+    transport: Extender,
     /// The lowest extended sequence number.
     first: u64,
     received: u64,
@@ -62,6 +66,7 @@ impl Inbound {
             clock_rate: config.clock_rate,
             reporter: Reporter::new(config),
             extender: Extender::new(),
+            transport: Extender::new(),
             first: u64::MAX,
             received: 0,
             newest: None,
@@ -74,16 +79,36 @@ impl Inbound {
 
     /// Takes in a packet and gives its extended sequence number, or why it is ignored.
     pub(super) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
-        let send_time = packet.timing.send_time;
-        if self.is_replay(send_time, packet.arrival) {
-            return Err(Ignored::Replayed);
-        }
+        self.check_age(packet)?;
         let sequence = self
             .extender
             .extend(packet.header.sequence)
             .ok_or(Ignored::SequenceJump)?;
+        self.count(packet, sequence)?;
+        self.first = self.first.min(sequence);
+        self.received += 1;
+        self.update_jitter(packet);
+        Ok(sequence)
+    }
+
+    /// Takes in a repair packet of the same sender, or says why it is ignored. It counts for TFRC.
+    pub(super) fn handle_repair(&mut self, packet: &Packet) -> Result<(), Ignored> {
+        self.check_age(packet)?;
+        if packet.transport.is_none() {
+            return Err(Ignored::MissingExtension);
+        }
+        self.count(packet, 0)
+    }
+
+    /// Lets TFRC count a packet, by its transport-wide number if it has one.
+    fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
+        let send_time = packet.timing.send_time;
+        let seq = match packet.transport {
+            Some(number) => self.transport.extend(number).ok_or(Ignored::SequenceJump)?,
+            None => sequence,
+        };
         let is_new = self.reporter.handle_data(&Arrival {
-            seq: sequence,
+            seq,
             at: packet.arrival,
             timestamp: send_time,
             rtt: packet.timing.rtt(),
@@ -93,8 +118,6 @@ impl Inbound {
         if !is_new {
             return Err(Ignored::Duplicate);
         }
-        self.first = self.first.min(sequence);
-        self.received += 1;
         if self
             .newest
             .is_none_or(|(newest, _)| send_time.wrapping_sub(newest).cast_signed() >= 0)
@@ -102,8 +125,7 @@ impl Inbound {
         {
             self.newest = Some((send_time, packet.arrival));
         }
-        self.update_jitter(packet);
-        Ok(sequence)
+        Ok(())
     }
 
     /// The synchronisation source.
@@ -191,6 +213,14 @@ impl Inbound {
     fn is_quiet(&self, now: Instant) -> bool {
         self.newest
             .is_none_or(|(_, at)| now.saturating_since(at) >= CLOCK_PATIENCE)
+    }
+
+    fn check_age(&self, packet: &Packet) -> Result<(), Ignored> {
+        if self.is_replay(packet.timing.send_time, packet.arrival) {
+            Err(Ignored::Replayed)
+        } else {
+            Ok(())
+        }
     }
 
     /// True if a packet of this send time cannot come now from a sender whose clock runs.

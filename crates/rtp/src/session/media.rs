@@ -1,15 +1,16 @@
 //! Media: the checks on what comes in, and the writing of what goes out.
 
+use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use super::inbound::{Inbound, Packet};
 use super::outbound::Outbound;
 use super::peer::Origin;
 use super::statistics::Ignored;
-use super::{Closing, MediaInfo, MediaPacket, Session};
+use super::{Closing, Incoming, MediaInfo, MediaPacket, Session};
 use crate::endpoint::{Datagram, Transmit};
-use crate::ext::{Element, RttSendTs, TransportSequence};
-use crate::rtp::{RtpError, RtpPacket};
+use crate::ext::{Element, RttSendTs};
+use crate::rtp::{RtpError, RtpHeader, RtpPacket};
 
 impl Session {
     /// When the next media packet may leave: not after `now` if at once. `None` while none may (no
@@ -35,7 +36,7 @@ impl Session {
         };
         outbound
             .packet_size()
-            .saturating_sub(outbound.headers_len())
+            .saturating_sub(outbound.headers_len() + outbound.repair_overhead())
     }
 
     /// The extended sequence number that the next media packet will have; 0 for a session that only
@@ -58,12 +59,28 @@ impl Session {
         if self.next_departure(now)? > now || payload.len() > self.payload_capacity() {
             return None;
         }
-        let destination = self.peer.address()?;
-        let outbound = self.outbound.as_mut()?;
-        let timing = RttSendTs::new(outbound.rtt(), now.as_micros() as u32).to_bytes();
+        let outbound = self.outbound.as_ref()?;
         let header = outbound.header(self.ssrc, info.timestamp, info.marker);
-        // One stream has the transport to itself: its own numbers serve.
-        let transport = TransportSequence(header.sequence).to_bytes();
+        let len = self.write_rtp(now, &header, None, payload, buf)?;
+        let outbound = self.outbound.as_mut()?;
+        let ecn = outbound.handle_sent(now, len, payload.len(), info.marker);
+        self.statistics.packets_sent += 1;
+        self.statistics.bytes_sent += len as u64;
+        self.note_sent(now, len, ecn)
+    }
+
+    /// Writes an RTP packet with our extensions; gives its length.
+    pub(super) fn write_rtp(
+        &self,
+        now: Instant,
+        header: &RtpHeader,
+        csrc: Option<u32>,
+        payload: &[u8],
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        let outbound = self.outbound.as_ref()?;
+        let timing = RttSendTs::new(outbound.rtt(), now.as_micros() as u32).to_bytes();
+        let transport = outbound.transport().to_bytes();
         let elements = [
             Element {
                 id: self.config.extension_id,
@@ -74,12 +91,15 @@ impl Session {
                 data: &transport,
             },
         ];
-        let headers = header.emit(&elements[..outbound.elements()], buf)?;
+        let headers = header.emit_for(csrc, &elements[..outbound.elements()], buf)?;
         let len = headers + payload.len();
         buf.get_mut(headers..len)?.copy_from_slice(payload);
-        let ecn = outbound.handle_sent(now, len, payload.len(), info.marker);
-        self.statistics.packets_sent += 1;
-        self.statistics.bytes_sent += len as u64;
+        Some(len)
+    }
+
+    /// A packet of `len` bytes leaves.
+    pub(super) fn note_sent(&mut self, now: Instant, len: usize, ecn: Ecn) -> Option<Transmit> {
+        let destination = self.peer.address()?;
         self.peer.handle_sent(len);
         self.rtcp.start(now);
         Some(Transmit {
@@ -89,10 +109,10 @@ impl Session {
         })
     }
 
-    pub(super) fn handle_media<'a>(
+    pub(super) fn handle_rtp<'a>(
         &mut self,
         datagram: &Datagram<'a>,
-    ) -> Result<MediaPacket<'a>, Ignored> {
+    ) -> Result<Incoming<'a>, Ignored> {
         let rtp = RtpPacket::parse(datagram.payload).map_err(|error| match error {
             RtpError::Truncated(_) => Ignored::TooShort,
             RtpError::Version => Ignored::BadVersion,
@@ -101,26 +121,39 @@ impl Session {
         })?;
         let header = rtp.header();
         let receive = self.config.receive.as_ref();
-        if receive.is_none_or(|receive| receive.payload_type != header.payload_type) {
+        let receive = receive.ok_or(Ignored::UnknownPayloadType)?;
+        let is_repair = receive.repair == Some(header.payload_type);
+        if receive.payload_type != header.payload_type && !is_repair {
             return Err(Ignored::UnknownPayloadType);
         }
-        if header.ssrc == self.ssrc {
+        let repairs = |outbound: &Outbound| outbound.is_repair_source(header.ssrc);
+        if header.ssrc == self.ssrc || self.outbound.as_ref().is_some_and(repairs) {
             return Err(Ignored::OwnSsrc);
         }
+        let (timing, transport) = self.timing(&rtp)?;
         let packet = Packet {
             header,
-            timing: self.timing(&rtp)?,
+            timing,
+            transport: transport.filter(|_| receive.repair.is_some()),
             arrival: self.arrived,
             size: datagram.payload.len(),
             ecn: datagram.ecn,
         };
+        if is_repair {
+            return self
+                .handle_repair(datagram.source, &rtp, &packet)
+                .map(Incoming::Repair);
+        }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
             Origin::Known => {}
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
             Origin::Stranger(kind) => return Err(kind),
         }
         let sequence = self.take_in(&packet)?;
-        Ok(MediaPacket {
+        if let Some(decoder) = &mut self.decoder {
+            decoder.push_media(sequence, datagram.payload);
+        }
+        Ok(Incoming::Media(MediaPacket {
             sequence,
             timestamp: header.timestamp,
             marker: header.marker,
@@ -128,18 +161,23 @@ impl Session {
             arrival: packet.arrival,
             send_time: packet.timing.send_time,
             rtt: packet.timing.rtt(),
-        })
+        }))
     }
 
-    /// The `rtt-sendts` element of a packet.
-    fn timing(&self, rtp: &RtpPacket<'_>) -> Result<RttSendTs, Ignored> {
+    /// The `rtt-sendts` element of a packet, and its transport-wide number if it has one.
+    pub(super) fn timing(&self, rtp: &RtpPacket<'_>) -> Result<(RttSendTs, Option<u16>), Ignored> {
+        let (mut timing, mut transport) = (None, None);
         for element in rtp.elements() {
             let element = element.map_err(|_| Ignored::BadExtension)?;
-            if element.id == self.config.extension_id {
-                return RttSendTs::parse(element.data).map_err(|_| Ignored::BadExtension);
+            if element.id == self.config.extension_id && timing.is_none() {
+                let read = RttSendTs::parse(element.data).map_err(|_| Ignored::BadExtension)?;
+                timing = Some(read);
+            } else if element.id == self.config.transport_sequence_id {
+                transport = element.data.try_into().map(u16::from_be_bytes).ok();
             }
         }
-        Err(Ignored::MissingExtension)
+        let timing = timing.ok_or(Ignored::MissingExtension)?;
+        Ok((timing, transport))
     }
 
     /// Gives a packet of the peer's to its source.

@@ -14,6 +14,7 @@ mod outbound;
 mod peer;
 mod random;
 mod reception;
+mod repair;
 mod reporter;
 mod reports;
 mod rtcp_timer;
@@ -25,7 +26,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
-pub use config::{Config, ReceiveConfig, SendConfig};
+pub use config::{Config, ReceiveConfig, RepairConfig, SendConfig};
 pub use event::{Event, EventKind};
 pub use fallback::{Breach, RateSource};
 pub use feedback_mode::{FeedbackMode, UnknownFeedback};
@@ -42,6 +43,7 @@ use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
 
 use crate::endpoint::{Datagram, Reason};
+use crate::flexfec::Decoder;
 use crate::rtcp::{TfrcFeedback, sdes};
 use crate::rtp::is_rtcp;
 
@@ -59,6 +61,10 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
 pub enum Incoming<'a> {
     /// Media from the peer.
     Media(MediaPacket<'a>),
+    /// A repair packet or a dummy from the peer, to be followed by
+    /// [`poll_recovered`](Session::poll_recovered). With the timestamp of the newest packet that it names,
+    /// if one has come.
+    Repair(Option<u32>),
     /// RTCP from the peer: the session has taken note of it.
     Control,
     /// Neither; it was counted.
@@ -69,7 +75,8 @@ pub enum Incoming<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MediaPacket<'a> {
     /// The RTP sequence number, extended: it neither wraps nor starts again while the peer stays
-    /// the same. It may be lower than that of the packet before (reordering), never equal to one seen.
+    /// the same. It may be lower than that of the packet before (reordering), never equal to one seen, but
+    /// where a repair packet gave back one that came after all.
     pub sequence: u64,
     /// The RTP timestamp, on the peer's media clock.
     pub timestamp: u32,
@@ -140,6 +147,8 @@ pub struct Session {
     peer: Peer,
     outbound: Option<Outbound>,
     inbound: Option<Inbound>,
+    /// What gives back lost packets, from the first repair packet of the peer's on.
+    decoder: Option<Box<Decoder>>,
     /// Lost packets of the sources before the present one.
     lost_before: u64,
     budget: Budget,
@@ -181,6 +190,7 @@ impl Session {
             peer: Peer::new(config.peer),
             outbound,
             inbound: None,
+            decoder: None,
             lost_before: 0,
             budget: Budget::new(now),
             keyframes: Keyframes::default(),
@@ -205,7 +215,7 @@ impl Session {
         } else if is_rtcp(datagram.payload) {
             self.handle_rtcp(&datagram).map(|()| Incoming::Control)
         } else {
-            self.handle_media(&datagram).map(Incoming::Media)
+            self.handle_rtp(&datagram)
         };
         self.note_rate_state(before);
         match result {
@@ -386,6 +396,7 @@ impl Session {
         }
         self.lost_before = self.statistics.packets_lost;
         self.inbound = None;
+        self.decoder = None;
         self.keyframes = Keyframes::default();
         if let Some(outbound) = &mut self.outbound {
             outbound.replace_receiver(self.now);

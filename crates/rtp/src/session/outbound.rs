@@ -13,9 +13,10 @@ use super::fallback::{self, Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::Gaps;
 use super::random::Random;
-use super::reception::Reception;
+use super::reception::{REMEMBERED, Reception};
 use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};
+use crate::flexfec;
 use crate::rtcp::{ReportBlock, TfrcFeedback};
 use crate::rtp::{HEADER_LEN, RtpHeader};
 
@@ -38,6 +39,15 @@ enum Control {
     Plain(Pacer, RateSource),
 }
 
+/// The source of repair packets.
+#[derive(Clone, Copy, Debug)]
+struct Repair {
+    payload_type: u8,
+    ssrc: u32,
+    /// That of the next packet.
+    sequence: u16,
+}
+
 /// The media that we send.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -45,8 +55,11 @@ pub(super) struct Outbound {
     control: Control,
     /// What was sent, where p is computed here.
     departures: Option<Box<Departures<IN_FLIGHT>>>,
-    /// That of the next packet, extended: its lower half is RTP's.
+    /// That of the next media packet, extended: its lower half is RTP's.
     sequence: u32,
+    /// That of the next packet of either source, by which TFRC counts. Without repair packets the same.
+    transport: u32,
+    repair: Option<Repair>,
     timestamp_offset: u32,
     packets: u32,
     payload_bytes: u32,
@@ -84,10 +97,21 @@ impl Outbound {
             Some(rate) => Control::Plain(plain_pacer(rate), RateSource::Fixed),
             None => Control::Tfrc(new_sender(now, &config)),
         };
+        let sequence = random.next_u32() & 0xffff;
+        let repair = config.repair.map(|repair| {
+            let mut random = random.fork("repair");
+            Repair {
+                payload_type: repair.payload_type,
+                ssrc: repair.ssrc.unwrap_or(random.next_u32()),
+                sequence: random.next_u32() as u16,
+            }
+        });
         Self {
             control,
             departures: None,
-            sequence: random.next_u32() & 0xffff,
+            sequence,
+            transport: sequence,
+            repair,
             timestamp_offset: random.next_u32(),
             packets: 0,
             payload_bytes: 0,
@@ -115,17 +139,19 @@ impl Outbound {
         usize::try_from(self.config.packet_size.get()).unwrap_or(usize::MAX)
     }
 
-    /// Elements of the header extension: `rtt-sendts`, and with transport-wide feedback its number.
+    /// True if packets carry the transport-wide number.
+    fn has_transport_number(&self) -> bool {
+        self.config.feedback == FeedbackMode::Twcc || self.repair.is_some()
+    }
+
+    /// Elements of the header extension: `rtt-sendts`, and the transport-wide number if there is one.
     pub(super) fn elements(&self) -> usize {
-        1 + usize::from(self.config.feedback == FeedbackMode::Twcc)
+        1 + usize::from(self.has_transport_number())
     }
 
     /// Bytes of a media packet before its payload: the fixed header and the extension.
     pub(super) fn headers_len(&self) -> usize {
-        let transport = match self.config.feedback {
-            FeedbackMode::Twcc => 1 + TransportSequence::LEN,
-            FeedbackMode::Tfrc | FeedbackMode::Ccfb | FeedbackMode::Sack => 0,
-        };
+        let transport = usize::from(self.has_transport_number()) * (1 + TransportSequence::LEN);
         HEADER_LEN + (4 + 1 + RttSendTs::LEN + transport).next_multiple_of(4)
     }
 
@@ -165,7 +191,19 @@ impl Outbound {
         self.sequence
     }
 
-    /// The header of the next packet.
+    /// The transport-wide number of the next packet.
+    pub(super) fn transport(&self) -> TransportSequence {
+        TransportSequence(self.transport as u16)
+    }
+
+    /// What a repair packet needs beyond a media packet of the same payload: where there are any, media
+    /// packets leave room for it.
+    pub(super) fn repair_overhead(&self) -> usize {
+        let copied = self.headers_len() - HEADER_LEN;
+        self.repair.map_or(0, |_| copied + flexfec::OVERHEAD)
+    }
+
+    /// The header of the next media packet.
     pub(super) fn header(&self, ssrc: u32, timestamp: u32, marker: bool) -> RtpHeader {
         RtpHeader {
             payload_type: self.config.payload_type,
@@ -176,7 +214,24 @@ impl Outbound {
         }
     }
 
-    /// The packet of that header leaves; with which ECN field. TFRC is no scalable control, so never with
+    /// The header of the next repair packet, if there are any.
+    pub(super) fn repair_header(&self, now: Instant) -> Option<RtpHeader> {
+        let repair = self.repair.as_ref()?;
+        Some(RtpHeader {
+            payload_type: repair.payload_type,
+            marker: false,
+            sequence: repair.sequence,
+            timestamp: self.media_clock(now),
+            ssrc: repair.ssrc,
+        })
+    }
+
+    /// True for a source of ours.
+    pub(super) fn is_repair_source(&self, ssrc: u32) -> bool {
+        self.repair.is_some_and(|repair| repair.ssrc == ssrc)
+    }
+
+    /// The media packet of that header leaves; with which ECN field. TFRC is no scalable control, so never with
     /// ECT(1) (RFC 9331 §4).
     pub(super) fn handle_sent(
         &mut self,
@@ -185,6 +240,22 @@ impl Outbound {
         payload: usize,
         ends_frame: bool,
     ) -> Ecn {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.packets = self.packets.wrapping_add(1);
+        self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
+        self.depart(now, size, ends_frame)
+    }
+
+    /// The repair packet of that header leaves; with which ECN field.
+    pub(super) fn handle_repair_sent(&mut self, now: Instant, size: usize) -> Ecn {
+        if let Some(repair) = &mut self.repair {
+            repair.sequence = repair.sequence.wrapping_add(1);
+        }
+        // Its place is between frames.
+        self.depart(now, size, true)
+    }
+
+    fn depart(&mut self, now: Instant, size: usize, ends_frame: bool) -> Ecn {
         if self.first_departure.is_none() {
             self.first_departure = Some(now);
             // TFRC begins with the first packet, not with the session (RFC 5348 §4.2).
@@ -194,9 +265,7 @@ impl Outbound {
         if let Some(departures) = &mut self.departures {
             departures.handle_sent(now, Bytes::from(size), rtt);
         }
-        self.sequence = self.sequence.wrapping_add(1);
-        self.packets = self.packets.wrapping_add(1);
-        self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
+        self.transport = self.transport.wrapping_add(1);
         self.last_departure = Some(now);
         self.waiting_since.get_or_insert(now);
         self.pace(now, size);
@@ -208,9 +277,12 @@ impl Outbound {
             && self.gaps.is_next(ends_frame)
         {
             departures.handle_left_out(now);
-            self.sequence = self.sequence.wrapping_add(1);
+            self.transport = self.transport.wrapping_add(1);
             // It takes the time of a packet, so that it looks like one that is lost.
             self.pace(now, size);
+        }
+        if self.repair.is_none() {
+            self.sequence = self.transport;
         }
         ecn
     }
@@ -491,7 +563,7 @@ impl Outbound {
         if self.config.fixed_rate.is_none() {
             self.control = Control::Tfrc(new_sender(now, &self.config));
             (self.has_feedback, self.reception) = (false, Reception::default());
-            let first = u64::from(self.sequence);
+            let first = u64::from(self.transport);
             let estimator = &self.config.estimator;
             self.departures = (self.config.feedback != FeedbackMode::Tfrc).then(|| {
                 let departures = Departures::new(first, estimator.clone());
@@ -525,6 +597,11 @@ impl Outbound {
         self.restart(now);
         self.gave_up = false;
         self.waiting_since = None;
+    }
+
+    /// The share of packets lost, by the last reception reports.
+    pub(super) fn reported_loss(&self) -> f64 {
+        self.reception.loss(REMEMBERED)
     }
 
     /// The round-trip time, once TFRC knows it.

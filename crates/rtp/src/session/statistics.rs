@@ -57,6 +57,8 @@ ignored! {
     /// Played again: TFRC feedback about an earlier packet than the feedback before, or the same once more;
     /// a sender report that is not newer than the last; media that left long before the newest.
     Replayed => "replayed",
+    /// A repair packet whose header does not read, or that would give back what is no packet.
+    BadRepair => "bad_repair",
     /// The session is closed.
     Closed => "closed",
 }
@@ -72,6 +74,16 @@ pub struct Statistics {
     pub packets_received: u64,
     /// Their bytes, RTP headers included.
     pub bytes_received: u64,
+    /// Repair packets and dummies sent.
+    pub repair_sent: u64,
+    /// Their bytes, RTP headers included.
+    pub repair_bytes_sent: u64,
+    /// Repair packets and dummies received, duplicates apart.
+    pub repair_received: u64,
+    /// Their bytes, RTP headers included.
+    pub repair_bytes_received: u64,
+    /// Lost media packets that repair packets gave back. For TFRC they stay lost.
+    pub packets_recovered: u64,
     /// Media packets expected by sequence number and not received (RFC 3550 §A.3). A late packet
     /// reduces it again.
     pub packets_lost: u64,

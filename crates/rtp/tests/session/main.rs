@@ -5,4 +5,5 @@ mod foreign;
 mod hostile;
 mod keyframes;
 mod pair;
+mod repair;
 mod reports;

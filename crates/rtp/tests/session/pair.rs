@@ -176,6 +176,7 @@ impl Pair {
         );
         match incoming {
             Incoming::Media(_) => "media".into(),
+            Incoming::Repair(_) => "repair".into(),
             Incoming::Control => "control".into(),
             Incoming::Ignored(kind) => kind.name().into(),
         }

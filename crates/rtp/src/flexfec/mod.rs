@@ -1,0 +1,217 @@
+//! Flexible forward error correction (RFC 8627): repair packets from media packets, and lost media packets
+//! from both.
+//!
+//! A repair packet is the exclusive or of the media packets that its header names; where one of those is
+//! missing it gives that one back, RTP header and all. Of the RFC's forms this is the one with a flexible
+//! mask (R = 0, F = 0, §4.2.2.1) over one source: it can name any packets of a frame of any size. Repair
+//! packets travel as a source of their own, whose CSRC list names the source that they repair.
+
+mod decoder;
+mod encoder;
+
+pub use decoder::{Decoder, Unusable};
+pub use encoder::{Encoder, dummy};
+
+use crate::rtp::HEADER_LEN;
+use crate::wire::{ParseError, Reader, Writer};
+
+/// The most packets that one repair packet can name: from its base on, as many as the longest mask has bits.
+pub const MAX_SPAN: usize = 110;
+
+/// What a repair packet adds to the longest packet that it repairs: the FEC header with its longest mask,
+/// and the source in its CSRC list, less the fixed RTP header, of which it carries no copy.
+pub const OVERHEAD: usize = Header::MAX_LEN + CSRC_LEN;
+const CSRC_LEN: usize = 4;
+
+/// Which packets a repair packet names, and the exclusive or of what their RTP headers say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Header {
+    /// Of the fixed RTP headers.
+    recovery: Recovery,
+    /// The lowest sequence number.
+    base: u16,
+    /// Bit *i* names the packet `base + i`; 110 bits are in use.
+    mask: u128,
+}
+
+/// The parts of a packet's fixed header that differ from packet to packet (§6.2), or their exclusive or.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Recovery {
+    /// Padding, extension and CSRC count: six bits; the marker and the payload type.
+    flags: [u8; 2],
+    /// Bytes after the fixed header.
+    len: u16,
+    timestamp: [u8; 4],
+}
+
+impl Recovery {
+    /// Of a packet; with what follows its fixed header. `None` for what is no packet or too long for one.
+    fn of(packet: &[u8]) -> Option<(Self, &[u8])> {
+        let (header, rest) = packet.split_first_chunk::<HEADER_LEN>()?;
+        let recovery = Self {
+            flags: [header[0] & 0x3f, header[1]],
+            len: u16::try_from(rest.len()).ok()?,
+            timestamp: [header[4], header[5], header[6], header[7]],
+        };
+        Some((recovery, rest))
+    }
+
+    fn add(&mut self, other: &Self) {
+        add(&mut self.flags, &other.flags);
+        self.len ^= other.len;
+        add(&mut self.timestamp, &other.timestamp);
+    }
+}
+
+impl Header {
+    /// With a mask of 110 bits.
+    const MAX_LEN: usize = 10 + 14;
+
+    /// Reads the header; what remains is the repair payload.
+    fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        let first = reader.u8("FEC flags")?;
+        if first & 0xc0 != 0 {
+            return Err(ParseError::Invalid {
+                field: "FEC form",
+                offset: 0,
+            });
+        }
+        let recovery = Recovery {
+            flags: [first, reader.u8("FEC payload type")?],
+            len: reader.u16("FEC length")?,
+            timestamp: reader.u32("FEC timestamp")?.to_be_bytes(),
+        };
+        let base = reader.u16("FEC base")?;
+        // In each part but the last the first bit says whether another follows; then the lowest numbers.
+        let part = reader.u16("FEC mask")?;
+        let mut mask = spread(u128::from(part), 15);
+        if part >> 15 != 0 {
+            let part = reader.u32("FEC mask")?;
+            mask |= spread(u128::from(part), 31) << 15;
+            if part >> 31 != 0 {
+                mask |= spread(u128::from(reader.u64("FEC mask")?), 64) << 46;
+            }
+        }
+        Ok(Self {
+            recovery,
+            base,
+            mask,
+        })
+    }
+
+    fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
+        writer.bytes(&self.recovery.flags)?;
+        writer.u16(self.recovery.len)?;
+        writer.bytes(&self.recovery.timestamp)?;
+        writer.u16(self.base)?;
+        let (is_long, is_longest) = (self.mask >> 15 != 0, self.mask >> 46 != 0);
+        writer.u16(gather(self.mask, 15) as u16 | u16::from(is_long) << 15)?;
+        if is_long {
+            writer.u32(gather(self.mask >> 15, 31) as u32 | u32::from(is_longest) << 31)?;
+        }
+        if is_longest {
+            writer.u64(gather(self.mask >> 46, 64) as u64)?;
+        }
+        Some(())
+    }
+}
+
+/// The lower `bits` of a field, whose highest is for the lowest number, with that in bit 0.
+const fn spread(field: u128, bits: u32) -> u128 {
+    (field << (128 - bits)).reverse_bits()
+}
+
+/// Undoes [`spread`].
+const fn gather(mask: u128, bits: u32) -> u128 {
+    mask.reverse_bits() >> (128 - bits)
+}
+
+/// Exclusive or, as far as both reach.
+fn add(sum: &mut [u8], other: &[u8]) {
+    for (sum, byte) in sum.iter_mut().zip(other) {
+        *sum ^= byte;
+    }
+}
+
+/// The same, where the sum grows to the length of what is added.
+fn add_growing(sum: &mut Vec<u8>, other: &[u8]) {
+    if sum.len() < other.len() {
+        sum.resize(other.len(), 0);
+    }
+    add(sum, other);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_header_is_the_figure_of_the_standard() {
+        let mut header = Header {
+            recovery: Recovery {
+                flags: [0x10, 0x9a],
+                len: 0x0102,
+                timestamp: [3, 4, 5, 6],
+            },
+            base: 0x0708,
+            // The packets 0, 14.
+            mask: 1 | 1 << 14,
+        };
+        let fixed = [0x10, 0x9a, 1, 2, 3, 4, 5, 6, 7, 8];
+        let emit = |header: &Header| {
+            let mut buf = [0xff; Header::MAX_LEN];
+            let mut writer = Writer::new(&mut buf);
+            header.emit(&mut writer).unwrap();
+            let len = writer.len();
+            buf[..len].to_vec()
+        };
+        assert_eq!(emit(&header), [&fixed[..], &[0x40, 0x01]].concat());
+        // Two more, 15 and 45: a second part, announced in the first.
+        header.mask |= 1 << 15 | 1 << 45;
+        assert_eq!(
+            emit(&header),
+            [&fixed[..], &[0xc0, 0x01, 0x40, 0, 0, 0x01]].concat()
+        );
+        // And 46, 109: all three.
+        header.mask |= 1 << 46 | 1 << 109;
+        assert_eq!(
+            emit(&header),
+            [
+                &fixed[..],
+                &[0xc0, 0x01, 0xc0, 0, 0, 0x01, 0x80, 0, 0, 0, 0, 0, 0, 0x01]
+            ]
+            .concat()
+        );
+    }
+
+    #[test]
+    fn other_forms_are_told() {
+        for first in [0x40, 0x80, 0xc0] {
+            let error = Header::parse(&mut Reader::new(&[first; 12]));
+            let field = "FEC form";
+            assert_eq!(error, Err(ParseError::Invalid { field, offset: 0 }));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_undoes_emitting(
+            (flags, payload_type, len, timestamp) in (0..64u8, any::<u8>(), any::<u16>(), any::<[u8; 4]>()),
+            base: u16,
+            mask in any::<u128>(),
+            bits in 0..=MAX_SPAN,
+        ) {
+            let recovery = Recovery { flags: [flags, payload_type], len, timestamp };
+            let header = Header { recovery, base, mask: mask & ((1 << bits) - 1) };
+            let mut buf = [0; Header::MAX_LEN];
+            let mut writer = Writer::new(&mut buf);
+            header.emit(&mut writer).unwrap();
+            let len = writer.len();
+            prop_assert_eq!(Header::parse(&mut Reader::new(&buf[..len])), Ok(header));
+            for cut in 0..len {
+                prop_assert!(Header::parse(&mut Reader::new(&buf[..cut])).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Repair packets beside the media: counted by TFRC as one flow, and of use.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::pair::End;
+use evenkeel_rtp::endpoint::Datagram;
+use evenkeel_rtp::flexfec::{Encoder, dummy};
+use evenkeel_rtp::session::{
+    Config, FeedbackMode, Ignored, Incoming, MediaInfo, RepairConfig, Session,
+};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+const REPAIR: u8 = RepairConfig::PAYLOAD_TYPE;
+const DELAY: Duration = Duration::from_millis(20);
+/// Packets of a frame.
+const FRAME: u32 = 4;
+
+fn sender(feedback: FeedbackMode) -> Config {
+    let mut config = End::A.sender(1);
+    if let Some(send) = &mut config.send {
+        send.feedback = feedback;
+        send.repair = Some(RepairConfig {
+            payload_type: REPAIR,
+            ssrc: None,
+        });
+    }
+    config
+}
+
+fn receiver(feedback: FeedbackMode, repair: Option<u8>) -> Config {
+    let mut config = End::B.receiver(2);
+    if let Some(receive) = &mut config.receive {
+        (receive.feedback, receive.repair) = (feedback, repair);
+    }
+    config
+}
+
+/// A sender whose frames of four packets each have a repair packet behind them, and a receiver.
+struct World {
+    now: Instant,
+    sender: Session,
+    receiver: Session,
+    encoder: Encoder,
+    forward: VecDeque<(Instant, Vec<u8>)>,
+    back: VecDeque<(Instant, Vec<u8>)>,
+    /// Media packets written.
+    media: u32,
+    repairs: u32,
+    /// True for a media packet, by its count, that is lost.
+    loses: fn(u32) -> bool,
+    /// Sequence numbers of media, as they reached the application.
+    got: Vec<u64>,
+}
+
+impl World {
+    fn new(sender: Config, receiver: Config) -> Self {
+        let now = Instant::from_secs(1);
+        Self {
+            now,
+            sender: Session::new(now, sender),
+            receiver: Session::new(now, receiver),
+            encoder: Encoder::default(),
+            forward: VecDeque::new(),
+            back: VecDeque::new(),
+            media: 0,
+            repairs: 0,
+            loses: |_| false,
+            got: Vec::new(),
+        }
+    }
+
+    /// Lets so many milliseconds pass.
+    fn run(&mut self, ms: u64) {
+        let mut buf = [0; 2_048];
+        for _ in 0..ms {
+            self.now += Duration::from_millis(1);
+            let now = self.now;
+            while let Some(bytes) = due(&mut self.back, now) {
+                let datagram = datagram(End::B, now, &bytes);
+                self.sender.handle_datagram(now, datagram);
+            }
+            while let Some(bytes) = due(&mut self.forward, now) {
+                self.deliver(&bytes);
+            }
+            self.sender.handle_timeout(now);
+            self.receiver.handle_timeout(now);
+            while let Some(transmit) = self.receiver.poll_transmit(now, &mut buf) {
+                self.back
+                    .push_back((now + DELAY, buf[..transmit.len].to_vec()));
+            }
+            while let Some(transmit) = self.sender.poll_transmit(now, &mut buf) {
+                self.forward
+                    .push_back((now + DELAY, buf[..transmit.len].to_vec()));
+            }
+            // A packet in ten milliseconds at most: the rate is the application's.
+            if (self.now.as_nanos() / 1_000_000).is_multiple_of(10) {
+                self.send(&mut buf);
+            }
+        }
+    }
+
+    fn deliver(&mut self, bytes: &[u8]) {
+        let datagram = datagram(End::A, self.now, bytes);
+        if let Incoming::Media(packet) = self.receiver.handle_datagram(self.now, datagram) {
+            self.got.push(packet.sequence);
+        }
+        while let Some(packet) = self.receiver.poll_recovered() {
+            assert!(
+                packet
+                    .payload
+                    .iter()
+                    .all(|&byte| byte == packet.sequence as u8)
+            );
+            self.got.push(packet.sequence);
+        }
+    }
+
+    /// One packet, if it may go: media, or the repair packet of the frame that is over.
+    fn send(&mut self, buf: &mut [u8]) {
+        let may_go = |at: Instant| at <= self.now;
+        if !self.sender.next_departure(self.now).is_some_and(may_go) {
+            return;
+        }
+        let mut payload = Vec::new();
+        if self.encoder.write(&mut payload) {
+            let transmit = self
+                .sender
+                .write_repair(self.now, &payload, buf)
+                .expect("it may go");
+            self.repairs += 1;
+            self.encoder.clear();
+            self.forward
+                .push_back((self.now + DELAY, buf[..transmit.len].to_vec()));
+            return;
+        }
+        let sequence = self.sender.next_sequence();
+        let info = MediaInfo {
+            timestamp: self.media / FRAME * 3_600,
+            marker: self.media % FRAME == FRAME - 1,
+        };
+        let payload = vec![sequence as u8; self.sender.payload_capacity()];
+        let transmit = self
+            .sender
+            .write_media(self.now, &info, &payload, buf)
+            .expect("it may go");
+        self.encoder.push(sequence as u16, &buf[..transmit.len]);
+        if info.marker {
+            self.encoder.plan(1);
+        }
+        if !(self.loses)(self.media) {
+            self.forward
+                .push_back((self.now + DELAY, buf[..transmit.len].to_vec()));
+        }
+        self.media += 1;
+    }
+}
+
+/// The next datagram that arrives by now.
+fn due(queue: &mut VecDeque<(Instant, Vec<u8>)>, now: Instant) -> Option<Vec<u8>> {
+    let arrives = queue.front().is_some_and(|(at, _)| *at <= now);
+    if !arrives {
+        return None;
+    }
+    queue.pop_front().map(|(_, bytes)| bytes)
+}
+
+fn datagram(from: End, now: Instant, bytes: &[u8]) -> Datagram<'_> {
+    Datagram {
+        source: from.address(),
+        arrival: now,
+        ecn: Ecn::NotEct,
+        payload: bytes,
+    }
+}
+
+#[test]
+fn lost_packets_come_back_and_stay_lost_for_tfrc() {
+    for feedback in [FeedbackMode::Tfrc, FeedbackMode::Twcc] {
+        let mut world = World::new(sender(feedback), receiver(feedback, Some(REPAIR)));
+        world.run(2_000);
+        // One of every fifth frame.
+        world.loses = |n| n % 20 == 6;
+        world.run(10_000);
+        let p = world.sender.path().unwrap().loss_event_rate.get();
+        // One packet in 25, repair packets counted.
+        assert!((p - 0.04).abs() < 0.005, "{feedback:?} {p}");
+        world.loses = |_| false;
+        world.run(1_000);
+        let statistics = world.receiver.statistics();
+        assert!(statistics.packets_recovered > 20, "{statistics:?}");
+        assert_eq!(statistics.packets_recovered, statistics.packets_lost);
+        assert_eq!(statistics.ignored_total(), 0, "{statistics:?}");
+        // The last 20 ms of both are under way.
+        assert!(statistics.repair_received >= u64::from(world.repairs) - 2);
+        assert!(world.got.len() as u32 >= world.media - 3);
+        assert_eq!(world.sender.statistics().ignored_total(), 0);
+    }
+}
+
+#[test]
+fn a_receiver_without_them_takes_the_media_and_counts_the_rest() {
+    let mut world = World::new(
+        sender(FeedbackMode::Tfrc),
+        receiver(FeedbackMode::Tfrc, None),
+    );
+    world.run(5_000);
+    let statistics = world.receiver.statistics();
+    assert_eq!(statistics.packets_lost, 0);
+    assert!(world.got.len() as u32 >= world.media - 3);
+    let ignored = statistics.ignored(Ignored::UnknownPayloadType);
+    assert!(ignored >= u64::from(world.repairs) - 3);
+    assert!(world.sender.path().unwrap().loss_event_rate.is_zero());
+}
+
+#[test]
+fn reports_that_name_the_packets_of_one_source_leave_no_room_for_a_second() {
+    for feedback in [FeedbackMode::Ccfb, FeedbackMode::Sack] {
+        let session = Session::new(Instant::ZERO, sender(feedback));
+        assert_eq!(session.repair_capacity(), 0);
+    }
+}
+
+#[test]
+fn repair_packets_introduce_nobody() {
+    let mut world = World::new(
+        sender(FeedbackMode::Tfrc),
+        receiver(FeedbackMode::Tfrc, Some(REPAIR)),
+    );
+    world.run(1_000);
+    let mut payload = Vec::new();
+    dummy(world.sender.repair_capacity(), &mut payload);
+    let mut buf = [0; 2_048];
+    let transmit = loop {
+        world.now += Duration::from_millis(1);
+        if let Some(transmit) = world.sender.write_repair(world.now, &payload, &mut buf) {
+            break transmit;
+        }
+    };
+    assert!(transmit.len <= crate::pair::PACKET);
+    let mut strange = Session::new(world.now, receiver(FeedbackMode::Tfrc, Some(REPAIR)));
+    let bytes = &buf[..transmit.len];
+    let incoming = strange.handle_datagram(world.now, datagram(End::A, world.now, bytes));
+    assert_eq!(incoming, Incoming::Ignored(Ignored::WrongSsrc));
+    let elsewhere = datagram(End::B, world.now, bytes);
+    let incoming = world.receiver.handle_datagram(world.now, elsewhere);
+    assert_eq!(incoming, Incoming::Ignored(Ignored::WrongSource));
+    let incoming = world
+        .receiver
+        .handle_datagram(world.now, datagram(End::A, world.now, bytes));
+    assert_eq!(incoming, Incoming::Repair(None));
+    let incoming = world
+        .receiver
+        .handle_datagram(world.now, datagram(End::A, world.now, bytes));
+    assert_eq!(incoming, Incoming::Ignored(Ignored::Duplicate));
+    assert_eq!(world.receiver.statistics().packets_lost, 0);
+}
