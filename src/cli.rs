@@ -364,6 +364,19 @@ pub(crate) enum LabCommand {
     List(LabListArgs),
     /// Run experiments; the status is 1 if a check fails
     Run(LabRunArgs),
+    /// Write the report of what was run: the simulator's figures, and the test bed's beside them
+    Report(LabReportArgs),
+}
+
+/// `evenkeel lab report`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct LabReportArgs {
+    /// Folder of results: one a folder ID or ID-real
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub(crate) out: PathBuf,
+    /// Folder of the experiments
+    #[arg(long, value_name = "DIR", default_value = "experiments")]
+    pub(crate) experiments: PathBuf,
 }
 
 /// `evenkeel lab list`.

@@ -21,7 +21,19 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
     match &args.command {
         LabCommand::List(list_args) => list(list_args),
         LabCommand::Run(run_args) => run_experiments(run_args),
+        LabCommand::Report(report_args) => {
+            let experiments = all(&report_args.experiments)?;
+            write_report(&report_args.out, &experiments)
+        }
     }
+}
+
+/// Writes the report and tells where.
+pub(crate) fn write_report(out: &Path, experiments: &[Experiment]) -> Result<(), Failure> {
+    let file = report::write(out, experiments)
+        .map_err(|error| Failure::runtime(format!("{}: {error}", out.display())))?;
+    println!("{}", file.display());
+    Ok(())
 }
 
 fn list(args: &LabListArgs) -> Result<(), Failure> {

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use evenkeel_lab::experiment::Experiment;
+use evenkeel_lab::result;
 use evenkeel_lab::runner::Plan;
-use evenkeel_lab::{report, result};
 use evenkeel_net::Clock;
 use evenkeel_testbed::bed::TestBed;
 use evenkeel_testbed::host::{self, Host};
@@ -37,11 +37,8 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     // One line now instead of a failure of every run later.
     Host::new("probe", false).map_err(Failure::usage)?;
     let clock = Clock::start();
-    let bed = TestBed {
-        program: std::env::current_exe().map_err(Failure::runtime)?,
-        logs: args.out.join("testbed-logs"),
-        clock,
-    };
+    let program = std::env::current_exe().map_err(Failure::runtime)?;
+    let bed = TestBed::new(program, args.out.join("testbed-logs"), clock);
     let plan = Plan {
         experiments,
         seeds: Some(args.seeds),
@@ -55,10 +52,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     };
     let results = lab::execute(&plan, false)?;
     if args.all {
-        let both: Vec<Experiment> = virtual_halves.into_iter().chain(plan.experiments).collect();
-        let file = report::write(&args.out, &both)
-            .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
-        println!("{}", file.display());
+        lab::write_report(&args.out, &virtual_halves)?;
     } else {
         let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
         folders.for_each(|folder| println!("{}", folder.display()));

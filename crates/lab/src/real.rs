@@ -15,8 +15,8 @@ use crate::metrics::Throughput;
 use crate::network::{Measured, Told, Udp};
 use crate::scenario::{Job, RunError};
 
-/// What a test bed builds for one run.
-#[derive(Clone, Debug)]
+/// What a test bed builds for one run. Equal ones are the same run, which several figures may show.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
     /// The emulated link with the data, then the one back.
     pub links: [LinkConfig; 2],
@@ -45,13 +45,15 @@ pub struct RealFlow {
     pub start: Duration,
     /// When it stops: at the end unless given.
     pub stop: Option<Duration>,
+    /// From and to when its receiver, a process, has no processor.
+    pub away: Vec<[Duration; 2]>,
 }
 
 /// What a flow speaks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RealProtocol {
-    /// Ours.
-    Tfrc,
+    /// Ours. With a floor under the sender's nofeedback timer, if it is not to have its own.
+    Tfrc(Option<Duration>),
     /// The kernel's TCP with this congestion control.
     Tcp(String),
     /// Datagrams that leave when the simulator's would, drawn from a stream with this number.
@@ -77,6 +79,12 @@ pub struct Seen {
     pub queue: Vec<(f64, u64)>,
     /// What TFRC's receivers told their senders of p.
     pub told: Told,
+    /// X of the first flow, if that is TFRC, each time that its sender set it: seconds, bytes a second.
+    pub allowed: Vec<(f64, f64)>,
+    /// Seconds from packet to packet of the first flow, as they came to the link while it was measured.
+    pub gaps: Vec<f64>,
+    /// How late its sender, if that is TFRC, handed packets to the system: the median, and 99 of 100 at most.
+    pub lateness: Option<[Duration; 2]>,
     /// How late the emulator was with 99 packets of 100, at most: what a machine that others load adds to
     /// the round trip.
     pub late: Duration,
@@ -96,6 +104,9 @@ impl Seen {
             carried: Bytes::ZERO,
             queue: Vec::new(),
             told: Told::new(setup.measured.map(|time| Instant::ZERO + time)),
+            allowed: Vec::new(),
+            gaps: Vec::new(),
+            lateness: None,
             late: Duration::ZERO,
         }
     }
@@ -107,8 +118,7 @@ impl From<Seen> for Measured {
             sent: seen.sent,
             received: seen.received,
             told: seen.told,
-            // A test bed sees the link, not the sender.
-            gaps: Vec::new(),
+            gaps: seen.gaps,
             arrived: seen.arrived,
             dropped: seen.dropped,
             lost: seen.lost,
@@ -134,5 +144,5 @@ pub trait Real {
     fn setup(&self, job: Job<'_>) -> Setup;
 
     /// Makes of what was seen what the simulator's half makes of its own.
-    fn sample(&self, cell: usize, seen: Seen) -> Sample;
+    fn sample(&self, job: Job<'_>, seen: Seen) -> Sample;
 }

@@ -6,36 +6,53 @@ use std::{fs, io};
 
 use crate::experiment::Experiment;
 use crate::figure::{self, escape, readable};
-use crate::result::{self, Check, RunResult, Verdict};
+use crate::result::{self, RunResult, Verdict};
 
-/// Writes `report.html` into the folder of results, of every experiment that has one. A single file:
-/// it can be sent to someone.
+/// Writes `report.html` into the folder of results, of every experiment that has one and of its real half, if
+/// that has one. A single file: it can be sent to someone.
 pub fn write(out: &Path, experiments: &[Experiment]) -> io::Result<PathBuf> {
     let mut entries = Vec::new();
     for experiment in experiments {
-        if let Some(result) = result::load(out, &experiment.id) {
-            let figure = result::folder(out, &experiment.id).join("figure.svg");
-            entries.push(Entry {
-                experiment,
-                result,
-                figure: fs::read_to_string(figure)?,
-            });
+        let simulated = Entry::load(out, experiment.clone())?;
+        let real = experiment.real().map_err(io::Error::other)?;
+        let mut real = real.map_or(Ok(None), |half| Entry::load(out, half))?;
+        if let (Some(real), Some(simulated)) = (&mut real, &simulated) {
+            real.simulated = Some(simulated.result.clone());
         }
+        entries.extend(simulated.into_iter().chain(real));
     }
     let file = out.join("report.html");
     fs::write(&file, page(&entries))?;
     Ok(file)
 }
 
-struct Entry<'a> {
-    experiment: &'a Experiment,
+struct Entry {
+    experiment: Experiment,
     result: RunResult,
     figure: String,
+    /// Of a real half: what the simulator gave.
+    simulated: Option<RunResult>,
+}
+
+impl Entry {
+    /// Nothing, if it has no result.
+    fn load(out: &Path, experiment: Experiment) -> io::Result<Option<Self>> {
+        let Some(result) = result::load(out, &experiment.id) else {
+            return Ok(None);
+        };
+        let figure = result::folder(out, &experiment.id).join("figure.svg");
+        Ok(Some(Self {
+            experiment,
+            result,
+            figure: fs::read_to_string(figure)?,
+            simulated: None,
+        }))
+    }
 }
 
 const STYLE: &str = include_str!("report.css");
 
-fn page(entries: &[Entry<'_>]) -> String {
+fn page(entries: &[Entry]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
@@ -50,7 +67,7 @@ fn page(entries: &[Entry<'_>]) -> String {
     page
 }
 
-fn contents(page: &mut String, entries: &[Entry<'_>]) {
+fn contents(page: &mut String, entries: &[Entry]) {
     let count = |verdict: Verdict| {
         let verdicts = entries.iter().flat_map(|entry| &entry.result.checks);
         verdicts.filter(|check| check.verdict() == verdict).count()
@@ -103,7 +120,7 @@ fn contents(page: &mut String, entries: &[Entry<'_>]) {
     page.push_str("</tbody>\n</table>\n");
 }
 
-fn section(page: &mut String, entry: &Entry<'_>) {
+fn section(page: &mut String, entry: &Entry) {
     let (definition, result) = (&entry.experiment.definition, &entry.result);
     let _ = write!(
         page,
@@ -126,7 +143,7 @@ fn section(page: &mut String, entry: &Entry<'_>) {
     if let Some(how) = &result.failed {
         let _ = writeln!(page, "<p class=\"fail\">A run failed: {}</p>", escape(how));
     }
-    checks(page, result);
+    checks(page, entry);
     for check in result
         .checks
         .iter()
@@ -149,16 +166,27 @@ fn section(page: &mut String, entry: &Entry<'_>) {
     page.push_str("</section>\n");
 }
 
-fn checks(page: &mut String, result: &RunResult) {
-    page.push_str(
-        "<table>\n<thead><tr><th>Metric</th><th>Ours</th><th>Bounds</th><th>From</th><th></th></tr></thead>\n<tbody>\n",
+fn checks(page: &mut String, entry: &Entry) {
+    let result = &entry.result;
+    let simulated = entry.simulated.as_ref();
+    let heading = simulated.map_or("<th>Ours</th>", |_| "<th>Test bed</th><th>Simulator</th>");
+    let _ = writeln!(
+        page,
+        "<table>\n<thead><tr><th>Metric</th>{heading}<th>Bounds</th><th>From</th><th></th></tr></thead>\n<tbody>"
     );
     for check in &result.checks {
+        let beside = simulated.map_or_else(String::new, |simulated| {
+            let value = simulated.metrics.get(&check.name).copied().flatten();
+            let value = value.map_or_else(String::new, |value| {
+                with_interval(&check.name, value, simulated)
+            });
+            format!("<td>{value}</td>")
+        });
         let _ = writeln!(
             page,
-            "<tr><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
+            "<tr><td><code>{}</code></td><td>{}</td>{beside}<td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
             breakable(&check.name),
-            with_interval(check, result),
+            with_interval(&check.name, check.value.unwrap_or(f64::NAN), result),
             check.bounds(),
             escape(&check.source),
             class(check.verdict()),
@@ -168,9 +196,9 @@ fn checks(page: &mut String, result: &RunResult) {
     page.push_str("</tbody>\n</table>\n");
 }
 
-fn with_interval(check: &Check, result: &RunResult) -> String {
-    let value = readable(check.value.unwrap_or(f64::NAN));
-    match result.intervals.get(&check.name) {
+fn with_interval(name: &str, value: f64, result: &RunResult) -> String {
+    let value = readable(value);
+    match result.intervals.get(name) {
         Some([low, high]) => format!("{value} ± {}", readable((high - low) / 2.0)),
         None => value,
     }
@@ -182,7 +210,7 @@ fn breakable(name: &str) -> String {
 }
 
 /// What is needed to repeat it, and every metric.
-fn provenance(page: &mut String, entry: &Entry<'_>) {
+fn provenance(page: &mut String, entry: &Entry) {
     let result = &entry.result;
     let seeds = if result.seeds == 1 {
         format!("seed {}", result.seed)

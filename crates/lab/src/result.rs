@@ -233,6 +233,7 @@ mod tests {
             name: "m".into(),
             low,
             high,
+            clock: None,
             source: "figure".into(),
             documented: documented.then(|| "a reason".into()),
         };

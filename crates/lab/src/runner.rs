@@ -229,7 +229,7 @@ impl Plan<'_> {
             .real()
             .ok_or_else(|| RunError::Failed("no test bed can run this kind of scenario".into()))?;
         let seen = bed.run(&real.setup(job), job.stop)?;
-        Ok(real.sample(job.cell, seen))
+        Ok(real.sample(job, seen))
     }
 
     /// Seeds that this experiment runs with.

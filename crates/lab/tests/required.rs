@@ -66,6 +66,10 @@ const REQUIRED: &[(&str, &str)] = &[
         "utilisation cov_1s ratio_median_0.15s ratio_median_0.25s ratio_median_1s ratio_median_10s",
     ),
     (
+        "thesis-fig5-6",
+        "ipi_p50_us ipi_p99_us ipi_whole_ms_pct ipi_back_to_back_pct",
+    ),
+    (
         "thesis-fig5-7",
         "share_tfrc ratio_median_1s_tfrc ratio_median_1s_tcp",
     ),

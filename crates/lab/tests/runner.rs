@@ -190,6 +190,28 @@ fn the_report_has_every_result_and_tells_a_failure() {
     assert_eq!(page.matches("<svg").count(), 3);
 }
 
+#[test]
+fn a_real_half_stands_behind_the_virtual_one_with_the_simulators_values_beside_its_own() {
+    let scratch = Scratch::new("halves");
+    let out = scratch.0.join("out");
+    let text = RANDOM.replace("[[panel]]", "[real]\npackets = 3000\n\n[[panel]]");
+    let experiment = scratch.experiment("e", &text);
+    // The simulator stands in for the test bed.
+    let halves = vec![experiment.real().unwrap().unwrap(), experiment.clone()];
+    go(&plan(halves, &out, 1));
+    let page = fs::read_to_string(report::write(&out, &[experiment]).unwrap()).unwrap();
+    let sections = ["id=\"e\"", "id=\"e-real\""].map(|id| page.find(id).unwrap());
+    assert!(sections[0] < sections[1]);
+    assert!(page[sections[1]..].contains("<th>Test bed</th><th>Simulator</th>"));
+    let cells = |section: &str| {
+        let with_interval = section.split("<td>").filter(|cell| cell.contains(" ± "));
+        with_interval.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let (simulated, real) = page.split_at(sections[1]);
+    assert_eq!(cells(simulated)[0], cells(real)[1]);
+    assert_ne!(cells(simulated)[0], cells(real)[0]);
+}
+
 const WITHOUT_A_REPORT: &str = r#"paper = "sigcomm"
 figure = "figure 19"
 caption = "A loss that ends before the first report"

@@ -144,4 +144,63 @@ mod tests {
         let backward = reading(1_000, 50_000).arrival(stamp, previous);
         assert_eq!(backward, Instant::from_millis(1_000));
     }
+
+    /// Microseconds.
+    const SECOND: u64 = 1_000_000;
+    /// From datagram to datagram, and from one time that they are read to the next.
+    const APART: u64 = 1_000;
+    const READ_EVERY: u64 = 5_000;
+    /// When the wall clock changes its course.
+    const CHANGE: u64 = SECOND + 2_500;
+
+    /// Two seconds of datagrams, whose stamps are of this wall clock: by how much each is misplaced, with its
+    /// true arrival.
+    fn misplaced(wall: impl Fn(u64) -> u64) -> Vec<(u64, u64)> {
+        let micros = Duration::from_micros;
+        let mut previous = Instant::ZERO;
+        let mut misplaced = Vec::new();
+        for read_at in (READ_EVERY..=2 * SECOND).step_by(READ_EVERY as usize) {
+            let reading = Reading {
+                now: Instant::from_micros(read_at),
+                wall: micros(wall(read_at)),
+            };
+            for came in (read_at - READ_EVERY..read_at).step_by(APART as usize) {
+                let arrival = reading.arrival(Some(micros(wall(came))), previous);
+                assert!(arrival >= previous && arrival <= reading.now);
+                previous = arrival;
+                misplaced.push((came, arrival.as_micros().abs_diff(came)));
+            }
+        }
+        misplaced
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_misplaces_only_what_waits_in_the_socket_then_and_by_no_more_than_it_waits()
+     {
+        const HOUR: u64 = 3_600 * SECOND;
+        let forward = |t: u64| HOUR + t + if t < CHANGE { 0 } else { HOUR };
+        let backward = |t: u64| 2 * HOUR + t - if t < CHANGE { 0 } else { HOUR };
+        for misplaced in [misplaced(forward), misplaced(backward)] {
+            let waits = SECOND..CHANGE;
+            let (at_step, others): (Vec<_>, Vec<_>) =
+                misplaced.iter().partition(|(came, _)| waits.contains(came));
+            assert!(others.iter().all(|(_, by)| *by == 0));
+            assert!(at_step.iter().any(|(_, by)| *by > 0), "{at_step:?}");
+            assert!(
+                at_step.iter().all(|(_, by)| *by <= READ_EVERY),
+                "{at_step:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_slewed_misplaces_by_its_share_of_the_wait_and_no_error_adds_up() {
+        // Twenty times what adjtime(3) does at most: a hundredth.
+        let slewed = |t: u64| SECOND + t + t.saturating_sub(CHANGE) / 100;
+        let most = misplaced(slewed).into_iter().map(|(_, by)| by).max();
+        assert!(
+            most.is_some_and(|by| by > 0 && by <= READ_EVERY / 100 + 1),
+            "{most:?}"
+        );
+    }
 }

@@ -8,11 +8,13 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
 use evenkeel_lab::scenario::RunError;
 use evenkeel_link::Random;
 use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, Watch};
+use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -21,7 +23,7 @@ use crate::dumbbell::Dumbbell;
 use crate::host::{Host, HostError};
 use crate::meter::Meter;
 use crate::program::Program;
-use crate::trace;
+use crate::{results, trace};
 
 /// The test bed.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct TestBed {
     pub logs: PathBuf,
     /// Time.
     pub clock: Clock,
+    /// What was run and seen so far.
+    runs: Mutex<Vec<(Setup, Seen)>>,
 }
 
 /// Flow i listens at this port + i.
@@ -58,15 +62,24 @@ enum Part {
 enum Step<'a> {
     Start(usize, &'a RealFlow),
     Stop(usize),
+    /// The receiver of this flow gets this signal.
+    Signal(usize, Signal),
     Rate(Rate),
 }
 
 impl Bed for TestBed {
+    /// What several figures show is run once.
     fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError> {
-        self.try_run(setup, stop).map_err(|error| match error {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, seen)) = runs.iter().find(|(known, _)| known == setup) {
+            return Ok(seen.clone());
+        }
+        let seen = self.try_run(setup, stop).map_err(|error| match error {
             None => RunError::Interrupted,
             Some(error) => RunError::Failed(error.to_string()),
-        })
+        })?;
+        runs.push((setup.clone(), seen.clone()));
+        Ok(seen)
     }
 }
 
@@ -74,6 +87,16 @@ impl Bed for TestBed {
 type Ended = Option<HostError>;
 
 impl TestBed {
+    /// Nothing was run yet.
+    pub fn new(program: PathBuf, logs: PathBuf, clock: Clock) -> Self {
+        Self {
+            program,
+            logs,
+            clock,
+            runs: Mutex::default(),
+        }
+    }
+
     fn try_run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, Ended> {
         let (records, watched) = mpsc::sync_channel(RECORDS);
         let watch = Watch {
@@ -89,7 +112,6 @@ impl TestBed {
         let zero = self.clock.now() + LEAD_IN;
         let mut meter = Meter::new(setup, zero, FIRST_PORT);
         let mut senders: Vec<Option<Part>> = setup.flows.iter().map(|_| None).collect();
-        let mut started = vec![zero; setup.flows.len()];
         let end = zero + setup.shown[1];
         let mut steps = steps(setup).into_iter().peekable();
         while self.clock.now() < end {
@@ -102,9 +124,9 @@ impl TestBed {
                         let until = flow.stop.unwrap_or(setup.shown[1]);
                         let sender = self.sender(&network, index, flow, setup, (zero, until))?;
                         senders[index] = Some(sender);
-                        started[index] = self.clock.now();
                     }
                     Step::Stop(index) => self.end(senders[index].take()),
+                    Step::Signal(index, signal) => receivers[index].signal(signal),
                     Step::Rate(rate) => {
                         let change = LinkChange::Rate(rate);
                         let changed = network.router().change(Direction::Forward, change);
@@ -130,9 +152,13 @@ impl TestBed {
         let mut seen = meter.finish();
         seen.late = snapshot.departures.quantile(0.99);
         for (index, flow) in setup.flows.iter().enumerate() {
-            if flow.speaks == RealProtocol::Tfrc {
-                let offset = started[index].saturating_since(zero);
-                trace::read(&self.trace(index), offset, index, &mut seen.told)?;
+            if let RealProtocol::Tfrc(_) = flow.speaks {
+                let results = results::read(&self.log(index, "sender"))?;
+                let began = results.began.saturating_sub(self.clock.unix_time(zero));
+                trace::read(&self.trace(index), began, index, &mut seen)?;
+                if index == 0 {
+                    seen.lateness = Some(results.lateness);
+                }
             }
         }
         Ok(seen)
@@ -187,7 +213,7 @@ impl TestBed {
     ) -> Result<Part, HostError> {
         let port = port(index);
         match &flow.speaks {
-            RealProtocol::Tfrc => {
+            RealProtocol::Tfrc(_) => {
                 let words = format!("perf server -1 -i 0 -p {port}");
                 self.start(&network.c, index, "receiver", &self.ours(&words), true)
             }
@@ -216,11 +242,15 @@ impl TestBed {
         // A little longer than it is wanted: who ends by itself says goodbye, and may wait for an answer.
         let seconds = until.saturating_sub(flow.start).as_secs() + 2;
         match &flow.speaks {
-            RealProtocol::Tfrc => {
+            RealProtocol::Tfrc(patience) => {
                 let length = setup.packet.get().saturating_sub(UDP_HEADERS.get());
                 let to = Dumbbell::C;
                 let words = format!("perf client {to} -p {port} -t {seconds} -l {length} -i 0 -J");
                 let mut command = self.ours(&words);
+                if let Some(floor) = patience {
+                    let floor = format!("{}us", floor.as_micros());
+                    command.extend(["--nofeedback-floor".into(), floor.into()]);
+                }
                 command.extend(["--trace".into(), self.trace(index).into_os_string()]);
                 self.start(&network.a, index, "sender", &command, false)
             }
@@ -248,6 +278,11 @@ impl TestBed {
         }
     }
 
+    /// Where a program of this flow leaves what it prints.
+    fn log(&self, index: usize, role: &str) -> PathBuf {
+        self.logs.join(format!("{index}-{role}.log"))
+    }
+
     fn ours(&self, words: &str) -> Vec<OsString> {
         let mut command = vec![self.program.clone().into_os_string()];
         command.extend(split(words));
@@ -262,7 +297,7 @@ impl TestBed {
         command: &[OsString],
         may_end: bool,
     ) -> Result<Part, HostError> {
-        let log = self.logs.join(format!("{index}-{role}.log"));
+        let log = self.log(index, role);
         let output = File::create(&log).map_err(|error| HostError::System("logs", error))?;
         let child = host.start(&self.program, command, output)?;
         let mut name = String::new();
@@ -285,6 +320,13 @@ impl Part {
             Self::Kept(_) => Ok(()),
         }
     }
+
+    /// A kernel takes no signal.
+    fn signal(&self, signal: Signal) {
+        if let Self::Program(program) = self {
+            program.signal(signal);
+        }
+    }
 }
 
 /// Everything that has to be done, in the order of time.
@@ -293,6 +335,10 @@ fn steps(setup: &Setup) -> Vec<(Duration, Step<'_>)> {
     for (index, flow) in setup.flows.iter().enumerate() {
         steps.push((flow.start, Step::Start(index, flow)));
         steps.extend(flow.stop.map(|stop| (stop, Step::Stop(index))));
+        for [from, to] in &flow.away {
+            steps.push((*from, Step::Signal(index, Signal::STOP)));
+            steps.push((*to, Step::Signal(index, Signal::CONT)));
+        }
     }
     steps.extend(setup.rate_change.map(|(at, rate)| (at, Step::Rate(rate))));
     steps.sort_by_key(|(at, _)| *at);

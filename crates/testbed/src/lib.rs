@@ -22,4 +22,6 @@ pub mod packet_log;
 #[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
+mod results;
+#[cfg(target_os = "linux")]
 mod trace;

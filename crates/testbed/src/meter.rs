@@ -22,7 +22,12 @@ pub(crate) struct Meter {
     /// When the queue is looked at next.
     next_look: Duration,
     bin: Duration,
+    /// When the first flow's last packet came.
+    before: Option<Duration>,
 }
+
+/// More gaps are not kept.
+const MAX_GAPS: usize = 1_000_000;
 
 impl Meter {
     /// Flow i sends to the port `first_port` + i.
@@ -36,6 +41,7 @@ impl Meter {
             waiting: Bytes::ZERO,
             next_look: setup.measured[0] + setup.bin,
             bin: setup.bin,
+            before: None,
         }
     }
 
@@ -54,6 +60,9 @@ impl Meter {
                 let index = index.map(usize::from).filter(|i| *i < self.seen.sent.len());
                 if let Some(index) = index {
                     self.seen.sent[index].add(Instant::ZERO + at, *size);
+                }
+                if index == Some(0) {
+                    self.gap(at, is_measured);
                 }
                 self.seen.arrived += u64::from(is_measured);
                 self.inside.insert(record.number, (index, *size));
@@ -83,6 +92,15 @@ impl Meter {
             let now = (self.next_look.as_secs_f64(), self.waiting.get());
             self.seen.queue.push(now);
             self.next_look += self.bin;
+        }
+    }
+
+    /// A packet of the first flow has come.
+    fn gap(&mut self, at: Duration, is_measured: bool) {
+        let before = self.before.replace(at);
+        if is_measured && self.seen.gaps.len() < MAX_GAPS {
+            let gap = before.map(|before| at.saturating_sub(before).as_secs_f64());
+            self.seen.gaps.extend(gap);
         }
     }
 

@@ -42,9 +42,14 @@ impl Program {
 
     /// Asks it to end, as who presses Ctrl-C does.
     pub(crate) fn interrupt(&self) {
+        self.signal(Signal::INT);
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // One that has ended needs no asking.
-        let _ = pid.map(|pid| kill_process(pid, Signal::INT));
+        // One that has ended needs none.
+        let _ = pid.map(|pid| kill_process(pid, signal));
     }
 
     /// Waits for the end of one that was asked, up to some time after that.

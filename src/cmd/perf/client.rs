@@ -23,6 +23,8 @@ const POLL: Duration = Duration::from_millis(50);
 /// A test that was run.
 pub(super) struct Report {
     pub(super) server: SocketAddr,
+    /// When it began, since the Unix epoch.
+    pub(super) began: Duration,
     pub(super) terms: Terms,
     pub(super) intervals: Vec<Vec<Rows>>,
     /// What was sent and what of it was received, a pair for each direction.
@@ -93,6 +95,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     }
     let report = Report {
         server,
+        began: clock.unix_time(start),
         ends: ends(&client, seconds),
         terms,
         intervals: run.intervals,

@@ -33,6 +33,10 @@ pub(super) fn report(report: &Report) -> Value {
     }
     json!({
         "start": {
+            "timestamp": {
+                "timesecs": report.began.as_secs(),
+                "timemillisecs": report.began.as_millis() as u64,
+            },
             "connecting_to": { "host": report.server.ip().to_string(), "port": report.server.port() },
             "version": concat!("evenkeel ", env!("CARGO_PKG_VERSION")),
             "commit": env!("EVENKEEL_COMMIT"),

@@ -159,6 +159,8 @@ pub struct CheckDefinition {
     pub low: Option<f64>,
     /// It is at most this.
     pub high: Option<f64>,
+    /// The half that is held to it; both unless given.
+    pub clock: Option<ClockKind>,
     /// Where the bound is from.
     pub source: String,
     /// Why our value departs from the paper's: the check is then told, and fails no run.
@@ -190,10 +192,13 @@ impl From<Impossible> for Wrong {
 }
 
 impl Definition {
-    /// Reads the files that it names, and refuses what types alone cannot.
-    pub(super) fn complete(&mut self, folder: &Path) -> Result<(), Wrong> {
+    /// Reads the files that it names, refuses what types alone cannot, and leaves the checks of one half.
+    pub(super) fn complete(&mut self, folder: &Path, half: ClockKind) -> Result<(), Wrong> {
         self.scenario.load(folder)?;
-        self.verify()
+        self.verify()?;
+        let of_half = |check: &CheckDefinition| check.clock.is_none_or(|clock| clock == half);
+        self.checks.retain(of_half);
+        Ok(())
     }
 
     fn verify(&self) -> Result<(), Wrong> {

@@ -98,7 +98,8 @@ impl Experiment {
         let mut definition = Definition::read(file, &text)?;
         let folder = file.parent().unwrap_or(Path::new(""));
         for count in 1..=settings.len() {
-            let changed = Definition::changed(&text, folder, Half::Virtual, &settings[..count]);
+            let changed =
+                Definition::changed(&text, folder, ClockKind::Virtual, &settings[..count]);
             definition = changed.map_err(|what| ExperimentError::Setting {
                 setting: settings[count - 1].clone(),
                 what,
@@ -121,7 +122,8 @@ impl Experiment {
         if self.definition.real.is_none() {
             return Ok(None);
         }
-        let changed = Definition::changed(&self.text, &self.folder, Half::Real, &self.settings);
+        let changed =
+            Definition::changed(&self.text, &self.folder, ClockKind::Real, &self.settings);
         let mut definition = changed.map_err(|what| ExperimentError::Real {
             id: self.id.clone(),
             what,
@@ -157,7 +159,8 @@ impl Definition {
             let at = part.start.min(text.len());
             wrong(at, place::key_of(text, &part), one_line(error.message()))
         })?;
-        match definition.complete(file.parent().unwrap_or(Path::new(""))) {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        match definition.complete(folder, ClockKind::Virtual) {
             Ok(()) => Ok(definition),
             Err(Wrong { place, what }) => {
                 Err(wrong(place.find(text), Some(place.key.to_owned()), what))
@@ -165,10 +168,15 @@ impl Definition {
         }
     }
 
-    fn changed(text: &str, folder: &Path, half: Half, settings: &[String]) -> Result<Self, String> {
+    fn changed(
+        text: &str,
+        folder: &Path,
+        half: ClockKind,
+        settings: &[String],
+    ) -> Result<Self, String> {
         let told = |error: &toml::de::Error| one_line(error.message());
         let mut root: toml::Table = toml::from_str(text).map_err(|error| told(&error))?;
-        if half == Half::Real {
+        if half == ClockKind::Real {
             let own = root.get("real").and_then(toml::Value::as_table).cloned();
             scenario(&mut root)?.extend(own.unwrap_or_default());
         }
@@ -176,16 +184,11 @@ impl Definition {
             change(&mut root, setting)?;
         }
         let mut definition: Self = root.try_into().map_err(|error| told(&error))?;
-        definition.complete(folder).map_err(|wrong| wrong.what)?;
+        definition
+            .complete(folder, half)
+            .map_err(|wrong| wrong.what)?;
         Ok(definition)
     }
-}
-
-/// Which half of an experiment a definition is of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Half {
-    Virtual,
-    Real,
 }
 
 /// The parameters of the scenario in the document.

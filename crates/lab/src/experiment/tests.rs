@@ -200,9 +200,28 @@ fn the_real_half_is_the_scenario_with_what_the_test_bed_changes() {
 }
 
 #[test]
+fn each_half_is_held_to_its_own_checks() {
+    let own = "[[check]]\nname = \"late\"\nhigh = 1.0\nclock = \"real\"\nsource = \"ours\"\n";
+    let text = with("[[panel]]", &format!("[real]\n\n{own}\n[[panel]]"));
+    let text = text.replace("low = 0.08", "clock = \"virtual\"\nlow = 0.08");
+    let names = |half: ClockKind| {
+        let definition = Definition::changed(&text, Path::new(""), half, &[]).unwrap();
+        let checks = definition.checks.into_iter();
+        checks.map(|check| check.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(ClockKind::Virtual), ["increase"]);
+    assert_eq!(names(ClockKind::Real), ["late"]);
+}
+
+#[test]
 fn settings_change_parameters_and_their_errors_name_them() {
     let set = |setting: &str| {
-        Definition::changed(SOUND, Path::new(""), Half::Virtual, &[setting.to_owned()])
+        Definition::changed(
+            SOUND,
+            Path::new(""),
+            ClockKind::Virtual,
+            &[setting.to_owned()],
+        )
     };
     assert!(set("rtt=200ms").is_ok());
     assert!(set("lost_one_in=50").is_ok());

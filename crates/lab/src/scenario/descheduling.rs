@@ -1,7 +1,7 @@
 //! A receiver that the system leaves without a processor now and then: does the rate collapse?
 //! (`thesis` §5.3.2, figures 5.24 and 5.25.)
 
-use evenkeel_link::{Loss, Random};
+use evenkeel_link::{LinkConfig, Loss, Random};
 use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::{Duration, Instant};
@@ -9,9 +9,10 @@ use tfrc::units::duration_from_secs;
 
 use super::{Impossible, Job, RunError, Scenario, require, require_round_trips, require_window};
 use crate::findings::{Findings, Sample};
-use crate::flow::{Flow, Seen, Setup};
-use crate::metrics::mean;
+use crate::flow::{self, Flow, Seen};
+use crate::metrics::{BIN, mean};
 use crate::reader::Times;
+use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -90,7 +91,7 @@ impl Scenario for Descheduling {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let kind = &self.receiver[job.cell];
-        let mut flow = Flow::new(&Setup {
+        let mut flow = Flow::new(&flow::Setup {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
@@ -115,13 +116,68 @@ impl Scenario for Descheduling {
             flow.deschedule_receiver(*from + self.away.0);
         }
         flow.run_until(Instant::ZERO + self.measured[1].0, &mut see);
-        Ok(self.sample(&kind.name, &rates, &aways, job.seed))
+        Ok(self.sample_of(&kind.name, &rates, &aways, job.seed))
+    }
+
+    fn real(&self) -> Option<&dyn Real> {
+        let ours = |kind: &ReceiverKind| {
+            matches!(
+                (kind.times, kind.edition),
+                (Times::Arrival, Edition::Rfc5348)
+            )
+        };
+        // The others' mistakes are nowhere to be had.
+        self.receiver.iter().all(ours).then_some(self)
     }
 
     /// What is required is ours.
     fn derive(&self, findings: &mut Findings) {
         let worst = findings.value("rate_dip_pct_ours");
         findings.derive("rate_dip_pct", worst);
+    }
+}
+
+impl Real for Descheduling {
+    fn takes(&self, _: usize) -> Duration {
+        self.measured[1].0
+    }
+
+    fn setup(&self, job: Job<'_>) -> Setup {
+        let back = LinkConfig {
+            delay: self.rtt.0 / 2,
+            ..LinkConfig::default()
+        };
+        let forward = LinkConfig {
+            loss: Loss::Periodic(self.lost_one_in),
+            ..back
+        };
+        let aways = self.aways(job.seed).into_iter();
+        let away = aways.map(|at| [at, at + self.away.0].map(|time| time - Instant::ZERO));
+        let patience = self.receiver[job.cell].patience;
+        Setup {
+            links: [forward, back],
+            packet: self.packet.0,
+            flows: vec![RealFlow {
+                speaks: RealProtocol::Tfrc(patience.map(|time| time.0)),
+                start: Duration::ZERO,
+                stop: None,
+                away: away.collect(),
+            }],
+            rate_change: None,
+            shown: [Duration::ZERO, self.measured[1].0],
+            measured: self.measured.map(|time| time.0),
+            bin: BIN,
+            seed: job.seed,
+        }
+    }
+
+    fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {
+        let name = &self.receiver[job.cell].name;
+        let aways = self.aways(job.seed);
+        let mut sample = self.sample_of(name, &seen.allowed, &aways, job.seed);
+        let late = seen.late.as_secs_f64() * 1e6;
+        sample.metric(format!("late_p99_us_{name}"), late);
+        sample
     }
 }
 
@@ -147,7 +203,7 @@ impl Descheduling {
         (self.away.0 + self.consequence.0).min(self.measured[1].0)
     }
 
-    fn sample(&self, name: &str, rates: &[(f64, f64)], aways: &[Instant], seed: u64) -> Sample {
+    fn sample_of(&self, name: &str, rates: &[(f64, f64)], aways: &[Instant], seed: u64) -> Sample {
         let dips: Vec<f64> = aways.iter().map(|at| self.dip(rates, *at)).collect();
         let worst = dips.iter().copied().fold(f64::NAN, f64::max);
         let mut sample = Sample::default();

@@ -78,6 +78,8 @@ enum Also {
     Gaps,
     /// How long packets wait in the queue of the bottleneck.
     Queue,
+    /// The share of packets that each group loses.
+    Losses,
 }
 
 /// Flows of a kind.

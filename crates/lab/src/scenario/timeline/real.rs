@@ -3,7 +3,7 @@
 use evenkeel_link::LinkConfig;
 use tfrc::time::{Duration, Instant};
 
-use super::Timeline;
+use super::{Also, Timeline};
 use crate::findings::Sample;
 use crate::metrics::BIN;
 use crate::network::{FLOW_STREAMS, Protocol, Speaks};
@@ -29,7 +29,7 @@ impl Real for Timeline {
         let since = |at: Instant| at - Instant::ZERO;
         let flows = members.enumerate().map(|(index, member)| RealFlow {
             speaks: match member.speaks {
-                Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc,
+                Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc(None),
                 Speaks::Long(Protocol::Udp(udp), _) => {
                     RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)
                 }
@@ -39,6 +39,7 @@ impl Real for Timeline {
             },
             start: since(member.start),
             stop: (member.stop < Instant::MAX).then(|| since(member.stop)),
+            away: Vec::new(),
         });
         let change = self.rate_change;
         Setup {
@@ -53,11 +54,16 @@ impl Real for Timeline {
         }
     }
 
-    fn sample(&self, cell: usize, seen: Seen) -> Sample {
-        let case = &self.case[cell];
-        let late = seen.late.as_secs_f64() * 1e6;
+    fn sample(&self, job: Job<'_>, seen: Seen) -> Sample {
+        let case = &self.case[job.cell];
+        let micros = |time: Duration| time.as_secs_f64() * 1e6;
+        let late = micros(seen.late);
+        let lateness = seen.lateness.filter(|_| self.also.contains(&Also::Gaps));
         let mut sample = self.sample_of(case, &seen.into());
         sample.metric(format!("late_p99_us_{}", case.name), late);
+        for (name, late) in ["p50", "p99"].iter().zip(lateness.into_iter().flatten()) {
+            sample.metric(format!("ipi_error_{name}_us_{}", case.name), micros(late));
+        }
         sample
     }
 }

@@ -67,6 +67,9 @@ impl Timeline {
             sample.metric(format!("loss_event_rate_{name}"), told.mean());
             self.loss_event_rate(&mut sample, case, &told.first);
         }
+        if self.also.contains(&Also::Losses) {
+            self.losses(&mut sample, case, [&measured.sent, &measured.received]);
+        }
         if self.also.contains(&Also::Gaps) {
             first::gaps(&mut sample, case, &measured.gaps);
         }
@@ -135,6 +138,19 @@ impl Timeline {
         sample.curve(format!("rates_{lower}"), case.as_str(), points);
     }
 
+    /// What of each group did not arrive, of what it sent while it was measured.
+    fn losses(&self, sample: &mut Sample, case: &Case, flows: [&[Throughput]; 2]) {
+        let mut flows = flows[0].iter().zip(flows[1]);
+        for (group, count) in self.group.iter().zip(self.counts(case)) {
+            let [sent, received] = flows.by_ref().take(count).fold([0.0; 2], |sums, flow| {
+                let rates = [flow.0, flow.1].map(|flow| mean(&self.within(flow, BIN)));
+                [sums[0] + rates[0], sums[1] + rates[1]]
+            });
+            let (group, case) = (group.name.to_lowercase(), &case.name);
+            sample.metric(format!("lost_{group}_{case}"), 1.0 - received / sent);
+        }
+    }
+
     /// The two groups that are compared, in one case.
     fn compared(&self, sample: &mut Sample, case: &Case, groups: &[(&Group, Vec<&Throughput>)]) {
         let Some(names) = &self.compare else { return };
@@ -195,6 +211,19 @@ mod tests {
     use super::*;
     use crate::findings::Findings;
     use crate::scenario::Scenario as _;
+
+    #[test]
+    fn losses_are_what_a_group_sent_and_nobody_got() {
+        let scenario = scenario();
+        let sent = [halved_at(20), halved_at(20)];
+        let received = [halved_at(20), halved_at(15)];
+        let mut sample = Sample::default();
+        scenario.losses(&mut sample, &scenario.case[0], [&sent, &received]);
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("lost_tfrc_a"), 0.0);
+        // 1500 bytes a second of 2000.
+        assert_eq!(findings.value("lost_tcp_a"), 0.25);
+    }
 
     #[test]
     fn groups_are_compared_by_their_means_and_over_all_cases() {
