@@ -120,6 +120,8 @@ const REQUIRED: &[(&str, &str)] = &[
         "vod-fig6",
         "iplr_tfrc iptd_mean_s_tfrc tcp_iplr_tfrc tcp_kbps_tfrc",
     ),
+    ("light-tab5", "bytes_ reports_per_packet_"),
+    ("light-tab6", "steps_ cycles_"),
 ];
 
 fn experiment(id: &str) -> Experiment {

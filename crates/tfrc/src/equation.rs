@@ -40,12 +40,18 @@ pub fn rate_with_timeout(
 ///
 /// One where even p = 1 allows more than `rate`; zero where `rate` is infinite.
 pub fn loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> LossEventRate {
-    let target = segment.as_f64() / (rtt.as_secs_f64() * rate.bytes_per_sec());
-    if target.is_nan() || target >= f(1.0) {
-        return LossEventRate::ONE;
-    }
-    let root = invert(target);
+    let (root, _) = invert(target_of(segment, rtt, rate));
     LossEventRate::new(root * root)
+}
+
+/// How many steps of Newton's method [`loss_event_rate`] takes for the same: what it costs.
+pub fn steps_to_loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> u32 {
+    invert(target_of(segment, rtt, rate)).1
+}
+
+/// What f is at the loss event rate that is looked for.
+fn target_of(segment: Bytes, rtt: Duration, rate: Rate) -> f64 {
+    segment.as_f64() / (rtt.as_secs_f64() * rate.bytes_per_sec())
 }
 
 /// √(2/3) and 12·√(3/8): f(p) = √(2p/3) + 12·√(3p/8)·p·(1 + 32p²) is a polynomial in √p.
@@ -58,26 +64,29 @@ fn f(root: f64) -> f64 {
     root * (LINEAR + CUBIC * p * (1.0 + 32.0 * p * p))
 }
 
-/// The √p at which f is `target`, for 0 ≤ `target` < f(1).
+/// The √p at which f is `target`, and the steps that it took; one where f never is.
 ///
 /// f is convex and increasing in √p, so Newton's method from the right never overshoots; every step
 /// shrinks the error at least by a seventh and, near the root, squares it. 64 steps are beyond need.
-fn invert(target: f64) -> f64 {
+fn invert(target: f64) -> (f64, u32) {
+    if target.is_nan() || target >= f(1.0) {
+        return (1.0, 0);
+    }
     let mut root = if target < LINEAR {
         target / LINEAR
     } else {
         1.0
     };
-    for _ in 0..64 {
+    for step in 1..=64 {
         let p = root * root;
         let slope = LINEAR + CUBIC * p * (3.0 + 7.0 * 32.0 * p * p);
         let next = root - (f(root) - target) / slope;
         if next >= root || next <= 0.0 {
-            break;
+            return (root, step);
         }
         root = next;
     }
-    root
+    (root, 64)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod descheduling;
 mod end_of_congestion;
 mod fair_share;
 mod formats;
+mod inversion;
 mod late_packets;
 mod loss_event_fraction;
 mod loss_predictors;
@@ -16,6 +17,7 @@ mod on_off;
 mod oscillation;
 mod persistent_congestion;
 mod queue_dynamics;
+mod receiver_cost;
 mod require;
 mod rmcat;
 mod sack_events;
@@ -71,6 +73,10 @@ pub enum Kind {
     Formats(formats::Formats),
     /// Loss events counted from SACK vectors, and by a receiver.
     SackEvents(sack_events::SackEvents),
+    /// What a receiver holds and computes that computes p, and one that only reports.
+    ReceiverCost(receiver_cost::ReceiverCost),
+    /// Steps that it takes to find the p of a first loss interval.
+    Inversion(inversion::Inversion),
     /// Flows that come and go on a bottleneck, case by case.
     Timeline(timeline::Timeline),
     /// Streams of video by TFRC and by UDP, beside each other and beside TCP.
@@ -165,6 +171,8 @@ impl Kind {
             Self::SteppedLoss(scenario) => scenario,
             Self::Formats(scenario) => scenario,
             Self::SackEvents(scenario) => scenario,
+            Self::ReceiverCost(scenario) => scenario,
+            Self::Inversion(scenario) => scenario,
             Self::EndOfCongestion(scenario) => scenario,
             Self::PersistentCongestion(scenario) => scenario,
             Self::LatePackets(scenario) => scenario,
