@@ -88,7 +88,8 @@ struct Waiting {
 ///
 /// It has one address; who sends from the receiver's is the receiver, everyone else the sender.
 pub struct Interposer {
-    script: Script,
+    /// `None` once the run has ended.
+    script: Option<Script>,
     sender: Option<SocketAddr>,
     receiver: SocketAddr,
     /// The only sender that is listened to, if it is known beforehand.
@@ -108,7 +109,7 @@ impl Interposer {
     /// Between a receiver at this address and whoever sends to it.
     pub fn new(receiver: SocketAddr, script: Script) -> Self {
         Self {
-            script,
+            script: Some(script),
             sender: None,
             receiver,
             expected: None,
@@ -128,10 +129,10 @@ impl Interposer {
         self
     }
 
-    /// Ends the run: from now on nothing passes, and each side is told that the other has left, so that
-    /// it begins anew if it goes on to another run.
+    /// Ends the run: from now on nothing passes or is recorded, and each side is told that the other has left,
+    /// so that it begins anew if it goes on to another run.
     pub fn say_goodbye(&mut self, now: Instant) {
-        self.script = Box::new(|_| Fate::Drop);
+        self.script = None;
         self.waiting.clear();
         for (side, ssrc) in self.sources.clone() {
             let Some(bytes) = packet::goodbye(ssrc) else {
@@ -277,8 +278,11 @@ impl Endpoint for Interposer {
             self.compare_clocks(arrival, data.timestamp);
         }
         let at = self.since_start(arrival);
+        let Some(script) = &mut self.script else {
+            return;
+        };
         let mut passed = seen;
-        let fate = (self.script)(Passing {
+        let fate = script(Passing {
             from,
             at,
             packet: &mut passed,

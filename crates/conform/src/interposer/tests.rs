@@ -140,6 +140,7 @@ fn a_goodbye_goes_to_each_side_in_the_name_of_the_other_and_ends_all() {
     assert_eq!(told, expected);
     hand_in(&mut interposer, at(2), SENDER, &data(1, 2));
     assert_eq!(interposer.poll_timeout(), None);
+    assert_eq!(interposer.log().data.len(), 1);
 }
 
 #[test]
