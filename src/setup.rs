@@ -256,7 +256,7 @@ pub(crate) fn describe(
     let mut description =
         Description::new(origin, peer.ip(), peer.port(), stream.codec.payload_type());
     description.encoding = stream.codec.encoding().into();
-    description.parameters = stream.payload.parameters();
+    description.parameters = stream.codec.parameters((format.width, format.height));
     description.session_id = session.seed;
     description.keyframe_requests = stream.codec == Codec::H264;
     description.extension_id = Some(session.extension_id);

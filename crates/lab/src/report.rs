@@ -158,12 +158,27 @@ fn section(page: &mut String, entry: &Entry) {
             );
         }
     }
+    questions(page, entry);
     if !definition.notes.is_empty() {
         let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&definition.notes));
     }
     page.push_str("</div>\n</div>\n");
     provenance(page, entry);
     page.push_str("</section>\n");
+}
+
+/// What the paper asks, with what was measured.
+fn questions(page: &mut String, entry: &Entry) {
+    let metrics = &entry.result.metrics;
+    let metric = |name: &str| readable(metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
+    for question in &entry.experiment.definition.questions {
+        let _ = writeln!(
+            page,
+            "<h3>{}</h3>\n<p>{}</p>",
+            escape(&question.asked),
+            escape(&question.answered(metric)),
+        );
+    }
 }
 
 fn checks(page: &mut String, entry: &Entry) {

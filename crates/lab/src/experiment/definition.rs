@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::place::Place;
+use super::question::Question;
 use crate::findings::Findings;
 use crate::nearest::nearest;
 use crate::scenario::{Impossible, Kind};
@@ -67,6 +68,9 @@ pub struct Definition {
     /// What the paper leaves open and how it was settled here; how the result differs and why.
     #[serde(default)]
     pub notes: String,
+    /// What the paper asks and this experiment answers.
+    #[serde(rename = "question", default)]
+    pub questions: Vec<Question>,
     /// Virtual unless given.
     #[serde(default)]
     pub clock: ClockKind,
@@ -114,9 +118,13 @@ pub struct PanelDefinition {
     pub x_range: Option<[f64; 2]>,
     /// The part of the y axis that is shown; from zero (or the data, if logarithmic) unless given.
     pub y_range: Option<[f64; 2]>,
-    /// Lines through the points, or points alone.
+    /// Lines through the points, points alone, or a map.
     #[serde(default)]
     pub style: Style,
+    /// The quantity that a map shows, with its unit.
+    pub shows: Option<String>,
+    /// The values that the ends of a map's colours stand for; those of the data unless given.
+    pub colour_range: Option<[f64; 2]>,
 }
 
 /// Which axes are logarithmic.
@@ -147,6 +155,8 @@ pub enum Style {
     Marks,
     /// Marks alone.
     Points,
+    /// A table of coloured cells: each curve is a row, from below, each of its points a column.
+    Map,
 }
 
 /// A metric and the bounds that it is held to.
@@ -211,6 +221,12 @@ impl Definition {
                 wrong(Place::of(key).inside("check", index), what)
             })?;
         }
+        for (index, question) in self.questions.iter().enumerate() {
+            question.verify().map_err(|what| {
+                let place = Place::of("answer").inside("question", index);
+                wrong(place, what)
+            })?;
+        }
         for (index, panel) in self.panels.iter().enumerate() {
             panel.verify().map_err(|(key, what)| {
                 let place = Place::of(key).inside("panel", index);
@@ -232,6 +248,7 @@ impl Definition {
             .collect();
         let panels = self.panels.iter().map(|panel| panel.curves.as_str());
         let checks = self.checks.iter().map(|check| check.name.as_str());
+        let quoted = self.questions.iter().flat_map(Question::quoted);
         let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
             let there = there.iter().copied();
             let nearest = nearest(wanted, there)
@@ -242,6 +259,7 @@ impl Definition {
             .filter(|name| !groups.contains(name))
             .map(|name| told("curves", name, &groups));
         let metrics = checks
+            .chain(quoted)
             .filter(|name| !names.contains(name))
             .map(|name| told("metric", name, &names));
         let lost = |name: &&String| !names.iter().any(|known| known.starts_with(name.as_str()));
@@ -266,9 +284,17 @@ impl CheckDefinition {
 impl PanelDefinition {
     /// The key that is wrong, and what would be right.
     fn verify(&self) -> Result<(), (&'static str, &'static str)> {
+        let is_map = self.style == Style::Map;
+        if is_map != self.shows.is_some() {
+            return Err(("shows", "a map, and nothing else, tells what it shows"));
+        }
+        if !is_map && self.colour_range.is_some() {
+            return Err(("colour_range", "only a map has colours that tell a value"));
+        }
         for (range, log, key) in [
             (self.x_range, self.log.x(), "x_range"),
             (self.y_range, self.log.y(), "y_range"),
+            (self.colour_range, false, "colour_range"),
         ] {
             let sound = range.is_none_or(|[from, to]| {
                 from.is_finite() && to.is_finite() && from < to && (!log || from > 0.0)

@@ -2,6 +2,7 @@
 
 mod definition;
 mod place;
+mod question;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 pub use definition::{
     CheckDefinition, ClockKind, Definition, LogAxes, PanelDefinition, Paper, Style,
 };
+
+pub use question::Question;
 
 use crate::units::Time;
 use definition::Wrong;

@@ -5,6 +5,7 @@
 
 mod axis;
 mod curve;
+mod map;
 mod pen;
 mod svg;
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::curve::draw_curve;
+use super::map::draw_map;
 use super::pen::{FONT, Look, at, escape, line, mark, stroke, text};
 use crate::experiment::{PanelDefinition, Style};
 use crate::findings::{Curve, Findings};
@@ -88,6 +89,9 @@ impl Sketch<'_> {
             );
             top += LINE + 2.0;
         }
+        if self.panel.style == Style::Map {
+            return self.map(out, top);
+        }
         top = self.legend(out, top);
         let (x, y) = self.axes([top + PLOT_HEIGHT, top]);
         self.frame(out, &x, &y);
@@ -107,6 +111,15 @@ impl Sketch<'_> {
         }
         out.push_str("</g>\n");
         top + PLOT_HEIGHT + BOTTOM
+    }
+
+    /// Draws the panel as a map from there on, and tells where it ends.
+    fn map(&self, out: &mut String, top: f64) -> f64 {
+        let across = [self.left + LEFT, self.left + WIDTH - RIGHT];
+        let plot = [top + LINE + 3.0, top + LINE + 3.0 + PLOT_HEIGHT];
+        draw_map(out, self.panel, self.curves, across, top, plot);
+        self.name_axes(out, across, plot);
+        plot[1] + BOTTOM
     }
 
     fn axes(&self, up: [f64; 2]) -> (Axis, Axis) {
@@ -200,6 +213,11 @@ impl Sketch<'_> {
             at(right - left),
             at(bottom - top)
         );
+        self.name_axes(out, [left, right], [top, bottom]);
+    }
+
+    /// What stands beside the axes of a plot.
+    fn name_axes(&self, out: &mut String, [left, right]: [f64; 2], [top, bottom]: [f64; 2]) {
         let middle = (left + right) / 2.0;
         text(
             out,

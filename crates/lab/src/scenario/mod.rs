@@ -83,6 +83,8 @@ pub enum Kind {
     VideoOnDemand(video_on_demand::VideoOnDemand),
     /// One call over one link, by one policy of the sending buffer or more.
     VideoCall(video_call::VideoCall),
+    /// The same over every round-trip time and rate, as maps.
+    CallMap(video_call::CallMap),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.
@@ -185,6 +187,7 @@ impl Kind {
             Self::FairShare(scenario) => scenario,
             Self::Timeline(scenario) => scenario,
             Self::VideoCall(scenario) => scenario,
+            Self::CallMap(scenario) => scenario,
             Self::VideoOnDemand(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,

@@ -81,6 +81,16 @@ impl Codec {
         }
     }
 
+    /// What a session description says of pictures of this size beside the codec's name: the media type's
+    /// parameters (RFC 4175 §6.1, RFC 6184 §8.1), if it has any.
+    pub fn parameters(self, size: (usize, usize)) -> Option<String> {
+        match self {
+            Self::Mjpeg => None,
+            Self::Raw => self.payload(size)?.raw_parameters(),
+            Self::H264 => h264::parameters(size),
+        }
+    }
+
     /// The size nearest to this one that it can send.
     pub fn nearest_size(self, (width, height): (usize, usize)) -> (usize, usize) {
         match self {

@@ -38,16 +38,14 @@ impl Payload {
         })
     }
 
-    /// The media type's parameters (RFC 4175 §6.1, RFC 6184 §8.1), if it has any.
-    pub fn parameters(self) -> Option<String> {
+    /// The media type's parameters of uncompressed video (RFC 4175 §6.1).
+    pub(crate) fn raw_parameters(self) -> Option<String> {
         match self {
-            Self::Jpeg => None,
             Self::Raw { width, height } => Some(format!(
                 "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
                  colorimetry=BT709-2"
             )),
-            // Constrained baseline at level 4: what we send is no harder to decode up to 1080p30.
-            Self::H264 => Some("packetization-mode=1; profile-level-id=42e028".into()),
+            Self::Jpeg | Self::H264 => None,
         }
     }
 
@@ -120,15 +118,10 @@ mod tests {
     #[test]
     fn a_description_gives_back_what_it_was_made_of() {
         let payload = Payload::raw(1280, 720).unwrap();
-        let parameters = payload.parameters().unwrap();
+        let parameters = Codec::Raw.parameters((1280, 720)).unwrap();
         assert_eq!(Payload::described(Codec::Raw, &parameters), Ok(payload));
-        assert_eq!(Payload::Jpeg.parameters(), None);
+        assert_eq!(Codec::Mjpeg.parameters((1280, 720)), None);
         assert_eq!(Payload::described(Codec::Mjpeg, ""), Ok(Payload::Jpeg));
-        let parameters = Payload::H264.parameters().unwrap();
-        assert_eq!(
-            Payload::described(Codec::H264, &parameters),
-            Ok(Payload::H264)
-        );
         assert_eq!(Payload::described(Codec::H264, ""), Ok(Payload::H264));
     }
 

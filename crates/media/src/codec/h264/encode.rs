@@ -137,11 +137,7 @@ impl Stream {
         target: &FrameTarget,
         finest: Qp,
     ) -> Result<Attempt, Error> {
-        let planes = Planes {
-            width: self.size.0,
-            height: self.size.1,
-            samples: picture.planes(),
-        };
+        let planes = planes(picture);
         let aim = |share: f64| Bytes::new((target.size.as_f64() * MARGIN * share) as u64 + 1);
         if target.keyframe {
             // No larger than another picture: the next one would have to wait for it, and be late.
@@ -152,6 +148,15 @@ impl Stream {
             return self.keyframe(&planes, aim(AIM), finest);
         }
         Ok(attempt)
+    }
+}
+
+/// The picture as the coder takes it.
+pub(super) fn planes(picture: &Picture) -> Planes<'_> {
+    Planes {
+        width: picture.width(),
+        height: picture.height(),
+        samples: picture.planes(),
     }
 }
 

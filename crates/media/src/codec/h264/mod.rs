@@ -11,12 +11,14 @@
 
 mod decode;
 mod encode;
+mod parameters;
 mod size;
 #[cfg(test)]
 mod tests;
 
 pub use self::decode::Decoder;
 pub use self::encode::Encoder;
+pub(super) use self::parameters::parameters;
 use evenkeel_h264::{MAX_SIDES, MIN_SIDE};
 
 /// What a [`PictureSizeError`](super::PictureSizeError) says.

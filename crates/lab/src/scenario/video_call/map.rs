@@ -1,0 +1,266 @@
+//! The same call over paths of every round-trip time and rate, as maps: where it is one that people can
+//! talk by.
+
+use evenkeel_media::policy::PolicyConfig;
+use serde::Deserialize;
+use tfrc::time::Duration;
+
+use super::world::{Content, IN_TIME, Setup, World, utilisation};
+use super::{Policy, require_fps, require_picture};
+use crate::findings::{Findings, Sample};
+use crate::metrics::mean;
+use crate::scenario::{Impossible, Job, RunError, Scenario, require};
+use crate::units::{BitRate, Size, Time};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallMap {
+    /// Columns and rows.
+    picture: [usize; 2],
+    /// Pictures a second.
+    fps: u32,
+    /// What the bottleneck's drop-tail queue holds.
+    queue: Size,
+    /// By which rules frames are made and sent: `evenkeel`, `thesis`.
+    policies: Vec<Policy>,
+    /// When measuring begins, and when each run ends.
+    measured: [Time; 2],
+    /// The columns of the map.
+    rtts: Vec<Time>,
+    /// The rows of the map.
+    rates: Vec<BitRate>,
+    /// A path is suitable if at least this share of the frames, in per cent, is shown in time.
+    suitable_pct: f64,
+}
+
+/// A place on the map.
+#[derive(Clone, Copy)]
+struct Place {
+    rtt: Time,
+    rate: BitRate,
+}
+
+impl Place {
+    fn rtt_ms(self) -> f64 {
+        self.rtt.0.as_micros() as f64 / 1e3
+    }
+
+    fn kbps(self) -> f64 {
+        self.rate.0.bits_per_sec() / 1e3
+    }
+
+    /// As it stands in names of metrics.
+    fn name(self) -> String {
+        format!("{}ms_{}kbps", self.rtt_ms(), self.kbps())
+    }
+}
+
+impl Scenario for CallMap {
+    fn verify(&self) -> Result<(), Impossible> {
+        require_picture(self.picture)?;
+        require_fps(self.fps)?;
+        require(!self.policies.is_empty(), "policies", "one or more")?;
+        let [from, to] = self.measured;
+        require(from < to, "measured", "[from, to]")?;
+        require(!self.rtts.is_empty(), "rtts", "one or more")?;
+        require(!self.rates.is_empty(), "rates", "one or more")?;
+        let share = 0.0..=100.0;
+        require(
+            share.contains(&self.suitable_pct),
+            "suitable_pct",
+            "from 0 to 100",
+        )
+    }
+
+    fn cells(&self) -> usize {
+        self.rtts.len() * self.rates.len() * self.policies.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let Policy(rules) = self.policies[job.cell % self.policies.len()];
+        let index = job.cell / self.policies.len();
+        let place = Place {
+            rtt: self.rtts[index % self.rtts.len()],
+            rate: self.rates[index / self.rtts.len()],
+        };
+        let setup = Setup {
+            picture: self.picture,
+            fps: self.fps,
+            content: Content::Scene,
+            psnr: true,
+            rules,
+            rtt: place.rtt,
+            rate: place.rate,
+            queue: self.queue,
+            measured: self.measured,
+        };
+        let mut world = World::new(&setup, job.seed)?;
+        let looks = world.watch(job)?;
+        let inside: Vec<_> = looks.iter().filter(|l| l.at >= setup.from()).collect();
+        let seen = world.seen();
+        let mut sample = Sample::default();
+        for (metric, value) in [
+            ("in_time_pct", seen.in_time_pct),
+            ("late_pct", seen.late_pct),
+            ("frames_discarded_pct", seen.discarded_pct),
+            ("longest_gap_ms", seen.longest_gap_ms),
+            ("utilisation_of_x", utilisation(&inside)),
+            // Who shows nothing has no quality.
+            (
+                "psnr_mean_db",
+                seen.receiver.psnr_mean_db.unwrap_or(f64::NAN),
+            ),
+        ] {
+            let rules = rules.name();
+            sample.metric(format!("{metric}_{rules}_{}", place.name()), value);
+            let row = place.kbps().to_string();
+            sample.curve(format!("{metric}_{rules}"), row, [(place.rtt_ms(), value)]);
+        }
+        Ok(sample)
+    }
+
+    fn derive(&self, findings: &mut Findings) {
+        for Policy(rules) in &self.policies {
+            self.derive_of(rules.name(), findings);
+        }
+    }
+}
+
+impl CallMap {
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let rates = self.rates.iter();
+        rates.flat_map(|&rate| self.rtts.iter().map(move |&rtt| Place { rtt, rate }))
+    }
+
+    /// Could a frame that takes an interval to send be in time behind so much of a queue?
+    fn fits(&self, place: Place, queue: Duration) -> bool {
+        let frame = 1.0 / f64::from(self.fps);
+        place.rtt.secs() / 2.0 + frame + queue.as_secs_f64() <= IN_TIME.as_secs_f64()
+    }
+
+    /// What the bottleneck's queue holds when it is full, with what playout adds to a frame.
+    fn full_queue(&self, place: Place) -> Duration {
+        self.queue.0 / place.rate.0 + PolicyConfig::PLAYOUT
+    }
+
+    fn derive_of(&self, rules: &str, findings: &mut Findings) {
+        let value = |findings: &Findings, metric: &str, place: Place| {
+            findings.value(&format!("{metric}_{rules}_{}", place.name()))
+        };
+        let most = |findings: &Findings, metric: &str, among: &dyn Fn(Place) -> bool| {
+            let places = self.places().filter(|place| among(*place));
+            let values = places.map(|place| value(findings, metric, place));
+            values.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let gap = most(findings, "longest_gap_ms", &|_| true);
+        let fits = |place| self.fits(place, Duration::ZERO);
+        let late = most(findings, "late_pct", &fits);
+        let fits_full = |place| self.fits(place, self.full_queue(place));
+        let late_full = most(findings, "late_pct", &fits_full);
+        let suitable =
+            |findings: &Findings, place| value(findings, "in_time_pct", place) >= self.suitable_pct;
+        let places: Vec<Place> = self.places().collect();
+        let count = places.iter().filter(|p| suitable(findings, **p)).count();
+        let used: Vec<f64> = places
+            .iter()
+            .map(|place| value(findings, "utilisation_of_x", *place))
+            .collect();
+        findings.derive(format!("longest_gap_ms_{rules}_worst"), gap);
+        findings.derive(format!("late_pct_{rules}_worst_that_fits"), late);
+        findings.derive(
+            format!("late_pct_{rules}_worst_that_fits_a_full_queue"),
+            late_full,
+        );
+        findings.derive(
+            format!("suitable_pct_{rules}"),
+            100.0 * count as f64 / places.len() as f64,
+        );
+        findings.derive(format!("utilisation_of_x_{rules}_mean"), mean(&used));
+        for rtt in &self.rtts {
+            let column = places.iter().filter(|place| place.rtt == *rtt);
+            let rates = column.filter(|p| suitable(findings, **p)).map(|p| p.kbps());
+            let least = rates.fold(f64::NAN, f64::min);
+            let ms = rtt.0.as_micros() as f64 / 1e3;
+            let name = format!("least_suitable_kbps_{rules}_{ms}ms");
+            findings.derive(name, least);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn map(more: &str) -> Result<CallMap, toml::de::Error> {
+        toml::from_str(&format!(
+            r#"picture = [64, 48]
+               fps = 10
+               queue = "2kB"
+               policies = ["evenkeel", "thesis"]
+               measured = ["2s", "5s"]
+               suitable_pct = 95.0
+               {more}"#
+        ))
+    }
+
+    #[test]
+    fn a_map_without_rows_or_columns_is_refused() {
+        for (axes, key) in [
+            (
+                r#"rtts = []
+                rates = ["1Mb/s"]"#,
+                "rtts",
+            ),
+            (
+                r#"rtts = ["20ms"]
+                rates = []"#,
+                "rates",
+            ),
+        ] {
+            let refused = map(axes).unwrap().verify();
+            assert_eq!(refused.map_err(|wrong| wrong.key), Err(key));
+        }
+    }
+
+    #[test]
+    fn a_short_path_is_suitable_and_a_long_one_is_not() {
+        let map = map(r#"rtts = ["20ms", "400ms"]
+                         rates = ["300kb/s"]"#)
+        .unwrap();
+        let stop = AtomicBool::new(false);
+        let run = |cell| {
+            let job = Job {
+                cell,
+                seed: 1,
+                stop: &stop,
+            };
+            vec![map.run(job).unwrap()]
+        };
+        let cells: Vec<Vec<Sample>> = (0..map.cells()).map(run).collect();
+        let mut findings = Findings::join(&cells);
+        map.derive(&mut findings);
+        let value = |name: &str| findings.value(name);
+        assert_eq!(value("least_suitable_kbps_evenkeel_20ms"), 300.0);
+        assert!(value("least_suitable_kbps_evenkeel_400ms").is_nan());
+        assert_eq!(value("suitable_pct_evenkeel"), 50.0);
+        // Late, but never silent; the thesis's rules send nothing there.
+        assert!(
+            value("longest_gap_ms_evenkeel_worst") < 500.0,
+            "{findings:?}"
+        );
+        assert_eq!(value("longest_gap_ms_thesis_worst"), 3_000.0);
+        // What does not fit does not count.
+        assert!(
+            value("late_pct_evenkeel_worst_that_fits") < 5.0,
+            "{findings:?}"
+        );
+        let rows: Vec<_> = findings.group("in_time_pct_evenkeel").collect();
+        assert_eq!((rows.len(), rows[0].points.len()), (1, 2));
+    }
+}

@@ -1,0 +1,264 @@
+//! Calls over one link, as chapter 7 of the `thesis` has them: what the sending buffer makes of X, and what
+//! the viewer sees of it, by one policy or by two beside each other.
+
+mod map;
+mod world;
+
+use std::str::FromStr;
+
+use evenkeel_media::policy::Rules;
+use serde::Deserialize;
+
+use super::{Impossible, Job, RunError, Scenario, require};
+use crate::findings::{Findings, Sample};
+use crate::metrics::{cov, mean, quantile};
+use crate::units::{BitRate, Size, Time};
+use world::{Content, Look, Setup, World, utilisation};
+
+pub(super) use map::CallMap;
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VideoCall {
+    /// Columns and rows.
+    picture: [usize; 2],
+    /// What is drawn and coded.
+    #[serde(default)]
+    content: Content,
+    /// What the viewer sees is decoded and compared with what was captured.
+    #[serde(default)]
+    psnr: bool,
+    /// What the bottleneck's drop-tail queue holds.
+    queue: Size,
+    /// By which rules frames are made and sent: `evenkeel`, `thesis`.
+    policies: Vec<Policy>,
+    /// When measuring begins, and when the run ends.
+    measured: [Time; 2],
+    /// One cell each, with each policy.
+    case: Vec<Case>,
+}
+
+/// A path and how many pictures go over it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// In legends and names of metrics.
+    name: String,
+    rtt: Time,
+    rate: BitRate,
+    /// Pictures a second.
+    fps: u32,
+}
+
+/// Rules by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+struct Policy(Rules);
+
+impl TryFrom<String> for Policy {
+    type Error = <Rules as FromStr>::Err;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse().map(Self)
+    }
+}
+
+/// The rate of media is drawn over so many looks: half a second.
+const DRAWN: usize = 10;
+
+impl Scenario for VideoCall {
+    fn verify(&self) -> Result<(), Impossible> {
+        require_picture(self.picture)?;
+        require(!self.policies.is_empty(), "policies", "one or more")?;
+        let [from, to] = self.measured;
+        require(from < to, "measured", "[from, to]")?;
+        let looks = !self.psnr || self.content == Content::Scene;
+        require(looks, "psnr", "of the scene's pictures")?;
+        require(!self.case.is_empty(), "case", "one or more")?;
+        self.case.iter().enumerate().try_for_each(|(index, case)| {
+            require_fps(case.fps).map_err(|wrong| wrong.inside("case", index))
+        })
+    }
+
+    fn cells(&self) -> usize {
+        self.case.len() * self.policies.len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    /// What holds for the worst case of each policy.
+    fn derive(&self, findings: &mut Findings) {
+        for Policy(rules) in &self.policies {
+            let rules = rules.name();
+            for (metric, share) in [
+                ("utilisation_of_x", 0.0),
+                ("longest_gap_ms", 1.0),
+                ("frames_discarded_pct", 1.0),
+                ("in_time_pct", 0.0),
+            ] {
+                let cases = self.case.iter();
+                let values: Vec<f64> = cases
+                    .map(|case| findings.value(&format!("{metric}_{rules}_{}", case.name)))
+                    .collect();
+                findings.derive(format!("{metric}_{rules}_worst"), quantile(&values, share));
+            }
+        }
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let case = &self.case[job.cell / self.policies.len()];
+        let Policy(rules) = self.policies[job.cell % self.policies.len()];
+        let setup = Setup {
+            picture: self.picture,
+            fps: case.fps,
+            content: self.content,
+            psnr: self.psnr,
+            rules,
+            rtt: case.rtt,
+            rate: case.rate,
+            queue: self.queue,
+            measured: self.measured,
+        };
+        let mut world = World::new(&setup, job.seed)?;
+        let looks = world.watch(job)?;
+        Ok(sample(case, &setup, &world, &looks))
+    }
+}
+
+fn sample(case: &Case, setup: &Setup, world: &World<'_>, looks: &[Look]) -> Sample {
+    let mut sample = Sample::default();
+    let rules = setup.rules.name();
+    let inside: Vec<&Look> = looks.iter().filter(|l| l.at >= setup.from()).collect();
+    let x: Vec<f64> = inside.iter().map(|look| look.allowed / 1e3).collect();
+    let media: Vec<f64> = rates(&inside).into_iter().map(|(_, kbps)| kbps).collect();
+    let queued: Vec<f64> = inside.iter().map(|look| look.queued / 1e3).collect();
+    let (earlier, later) = queued.split_at(queued.len() / 2);
+    let seen = world.seen();
+    let (sender, receiver) = (&seen.sender, &seen.receiver);
+    // Who shows nothing has no delay.
+    let known = |value: Option<f64>| value.unwrap_or(f64::NAN);
+    for (metric, value) in [
+        ("utilisation_of_x", utilisation(&inside)),
+        ("x_kbps", mean(&x)),
+        ("x_cov", cov(&x)),
+        ("rate_kbps", mean(&media)),
+        ("rate_cov", cov(&media)),
+        ("buffer_p95_kb", quantile(&queued, 0.95)),
+        ("buffer_growth_kb", mean(later) - mean(earlier)),
+        ("loss", seen.lost),
+        ("frames_discarded_pct", seen.discarded_pct),
+        ("in_time_pct", seen.in_time_pct),
+        ("frames_corrupt_pct", seen.corrupt_pct),
+        ("longest_gap_ms", seen.longest_gap_ms),
+        ("frame_delay_p95_ms", known(receiver.frame_delay_p95_ms)),
+        ("size_error_p50_pct", known(sender.size_error_p50_pct)),
+        ("size_error_p95_pct", known(sender.size_error_p95_pct)),
+        ("psnr_mean_db", known(receiver.psnr_mean_db)),
+    ] {
+        sample.metric(format!("{metric}_{rules}_{}", case.name), value);
+    }
+    let all: Vec<&Look> = looks.iter().collect();
+    let group = |what: &str| format!("{what}_{}", case.name);
+    let x = looks.iter().map(|look| (look.at, look.allowed / 1e3));
+    sample.curve(group("rates"), format!("X, {rules}"), x);
+    sample.curve(group("rates"), format!("media, {rules}"), rates(&all));
+    let queued = looks.iter().map(|look| (look.at, look.queued / 1e3));
+    sample.curve(group("buffer"), rules, queued);
+    sample
+}
+
+/// When, and how many kb/s of media left around then.
+fn rates(looks: &[&Look]) -> Vec<(f64, f64)> {
+    let steps = looks.windows(DRAWN + 1).step_by(DRAWN);
+    steps
+        .map(|step| {
+            let (first, last) = (step[0], step[DRAWN]);
+            let kbps = (last.sent - first.sent) * 8e-3 / (last.at - first.at);
+            (f64::midpoint(first.at, last.at), kbps)
+        })
+        .collect()
+}
+
+fn require_picture([width, height]: [usize; 2]) -> Result<(), Impossible> {
+    let fits = |side: usize| (16..=2_040).contains(&side) && side.is_multiple_of(8);
+    require(
+        fits(width) && fits(height),
+        "picture",
+        "multiples of 8 up to 2040",
+    )
+}
+
+fn require_fps(fps: u32) -> Result<(), Impossible> {
+    require((1..=120).contains(&fps), "fps", "from 1 to 120")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn scenario(content: &str, more: &str, fps: u32) -> Result<VideoCall, toml::de::Error> {
+        toml::from_str(&format!(
+            r#"picture = [64, 48]
+               content = "{content}"
+               {more}
+               queue = "15kB"
+               policies = ["evenkeel", "thesis"]
+               measured = ["2s", "6s"]
+               case = [{{ name = "a", rtt = "60ms", rate = "300kb/s", fps = {fps} }}]"#
+        ))
+    }
+
+    fn run(call: &VideoCall) -> Findings {
+        let stop = AtomicBool::new(false);
+        let cells = (0..call.cells()).map(|cell| {
+            let job = Job {
+                cell,
+                seed: 1,
+                stop: &stop,
+            };
+            vec![call.run(job).unwrap()]
+        });
+        let mut findings = Findings::join(&cells.collect::<Vec<_>>());
+        call.derive(&mut findings);
+        findings
+    }
+
+    #[test]
+    fn what_no_run_could_have_is_refused() {
+        assert_eq!(
+            scenario("scene", "psnr = true", 10).unwrap().verify(),
+            Ok(())
+        );
+        for (content, more, fps, key) in [
+            ("sizes", "psnr = true", 10, "psnr"),
+            ("scene", "", 0, "fps"),
+        ] {
+            let refused = scenario(content, more, fps).unwrap().verify();
+            assert_eq!(refused.map_err(|error| error.key), Err(key));
+        }
+        assert!(scenario("scene", "policies = [\"ours\"]", 10).is_err());
+    }
+
+    #[test]
+    fn pictures_that_fit_are_seen_in_time_and_as_they_were_captured() {
+        let findings = run(&scenario("scene", "psnr = true", 10).unwrap());
+        let value = |name: &str| findings.value(&format!("{name}_evenkeel_a"));
+        assert!(value("in_time_pct") > 95.0, "{findings:?}");
+        assert!(value("psnr_mean_db") > 25.0, "{findings:?}");
+        assert!(value("longest_gap_ms") < 300.0, "{findings:?}");
+        assert!(value("utilisation_of_x") <= 1.02, "{findings:?}");
+    }
+
+    #[test]
+    fn the_worst_of_all_cases_is_told_for_each_policy() {
+        let findings = run(&scenario("sizes", "", 10).unwrap());
+        for policy in ["evenkeel", "thesis"] {
+            let worst = findings.value(&format!("longest_gap_ms_{policy}_worst"));
+            assert_eq!(worst, findings.value(&format!("longest_gap_ms_{policy}_a")));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! One call over one link: the simulation, and what was seen of it.
+
+use evenkeel_link::{LinkConfig, QueueLimit, Random};
+use evenkeel_media::policy::Rules;
+use evenkeel_media::report::{CallReport, Summary};
+use evenkeel_media::sender::SendingSide;
+use evenkeel_media::source::{Format, FrameRate, Scene, Source};
+use evenkeel_sim::{
+    Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic,
+};
+use serde::Deserialize;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+use super::super::{Job, RunError};
+use crate::network::{advance, broken};
+use crate::units::{BitRate, Size, Time};
+
+/// What pictures are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Content {
+    /// The built-in scene, through the real encoder.
+    #[default]
+    Scene,
+    /// Nothing: frames of the sizes that they were asked to be.
+    Sizes,
+}
+
+/// A call: what is sent, by which rules, over what.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    /// Columns and rows.
+    pub(super) picture: [usize; 2],
+    /// Pictures a second.
+    pub(super) fps: u32,
+    pub(super) content: Content,
+    /// What is shown is decoded and compared with what was captured.
+    pub(super) psnr: bool,
+    pub(super) rules: Rules,
+    pub(super) rtt: Time,
+    pub(super) rate: BitRate,
+    /// What the bottleneck's drop-tail queue holds.
+    pub(super) queue: Size,
+    /// When measuring begins, and when the run ends.
+    pub(super) measured: [Time; 2],
+}
+
+impl Setup {
+    /// How many pictures are captured while it is measured.
+    fn captured(&self) -> f64 {
+        let [from, to] = self.measured.map(Time::secs);
+        (to - from) * f64::from(self.fps)
+    }
+
+    /// When measuring begins.
+    pub(super) fn from(&self) -> f64 {
+        self.measured[0].secs()
+    }
+}
+
+/// Between two looks at the sender.
+const LOOK: Duration = Duration::from_millis(50);
+/// γ of the thesis (§6.3.2).
+pub(super) const IN_TIME: Duration = Duration::from_millis(150);
+
+/// What the sender is at, each time that it is looked at.
+pub(super) struct Look {
+    pub(super) at: f64,
+    /// X, in bits per second.
+    pub(super) allowed: f64,
+    /// Bytes of media sent so far, as TFRC counts them.
+    pub(super) sent: f64,
+    /// Bytes in the sending buffer.
+    pub(super) queued: f64,
+}
+
+/// What became of the pictures, in per cent of those captured.
+pub(super) struct Seen {
+    /// Given up by the sender.
+    pub(super) discarded_pct: f64,
+    /// Shown within [`IN_TIME`].
+    pub(super) in_time_pct: f64,
+    /// Shown later.
+    pub(super) late_pct: f64,
+    /// Shown with a part missing.
+    pub(super) corrupt_pct: f64,
+    /// The longest time without a new picture.
+    pub(super) longest_gap_ms: f64,
+    /// Packets lost at the bottleneck, of those that came there, from the start on.
+    pub(super) lost: f64,
+    pub(super) sender: Summary,
+    pub(super) receiver: Summary,
+}
+
+/// The simulation of a call.
+pub(super) struct World<'a> {
+    setup: &'a Setup,
+    sim: Simulation<Traffic>,
+    flow: FlowId,
+    bottleneck: LinkId,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(setup: &'a Setup, seed: u64) -> Result<Self, RunError> {
+        let frame_rate = FrameRate::new(setup.fps, 1)
+            .ok_or_else(|| RunError::Failed("no such frame rate".to_owned()))?;
+        let [width, height] = setup.picture;
+        let format = Format {
+            width,
+            height,
+            frame_rate,
+        };
+        let scene = || -> Result<Box<dyn Source + Send>, RunError> {
+            let scene = Scene::new(format, seed).map_err(|error| broken(&error))?;
+            Ok(Box::new(scene))
+        };
+        let pictures = match setup.content {
+            Content::Scene => Pictures::Coded(scene()?),
+            Content::Sizes => Pictures::Sizes(format, Random::new(seed, 1)),
+        };
+        let link = LinkConfig {
+            rate: setup.rate.0,
+            delay: setup.rtt.0 / 2,
+            queue: QueueLimit::Bytes(setup.queue.0),
+            ..LinkConfig::default()
+        };
+        let access = Access::even(LinkConfig::default());
+        let shape = Shape::dumbbell([link; 2], [access]).map_err(|error| broken(&error))?;
+        let start = Instant::ZERO;
+        let [warm, end] = setup.measured.map(|time| start + time.0);
+        // A sender that has fallen silent has no other event left than the next picture.
+        let stop = end + Duration::from_secs(1);
+        let shooting = Shooting {
+            start,
+            stop,
+            pause: None,
+            most: Rate::INFINITY,
+        };
+        let sender = MediaEnd::sender_by(setup.rules, warm, pictures, shooting, false, seed);
+        let mut receiver = MediaEnd::receiver(start, warm, seed);
+        if setup.psnr {
+            receiver = receiver.looks_at(scene()?, start);
+        }
+        let mut sim = Simulation::new(&shape.topology, seed);
+        let place = &shape.places[0];
+        let flow = sim.add_flow(
+            &place.forward,
+            &place.reverse,
+            sender.into(),
+            receiver.into(),
+        );
+        Ok(Self {
+            setup,
+            sim,
+            flow,
+            bottleneck: shape.bottlenecks[0][0],
+        })
+    }
+
+    /// Runs to the end.
+    pub(super) fn watch(&mut self, job: Job<'_>) -> Result<Vec<Look>, RunError> {
+        let end = self.end_of_run();
+        let mut looks = Vec::new();
+        while self.sim.now() < end {
+            let next = end.min(self.sim.now() + LOOK);
+            advance(&mut self.sim, next, job, &mut ())?;
+            let Some(end) = self.end(End::Sender) else {
+                continue;
+            };
+            let path = end.call().session().path();
+            looks.push(Look {
+                at: next.as_secs_f64(),
+                allowed: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
+                sent: end.call().session().statistics().bytes_sent as f64,
+                queued: end
+                    .call()
+                    .sender()
+                    .map_or(Bytes::ZERO, SendingSide::queued)
+                    .as_f64(),
+            });
+        }
+        Ok(looks)
+    }
+
+    /// What there is to tell after that.
+    pub(super) fn seen(&self) -> Seen {
+        let of_captured = |frames: u64| 100.0 * frames as f64 / self.setup.captured();
+        let report = |end| self.end(end).map(MediaEnd::report);
+        let summary = |end| report(end).map_or_else(Summary::default, CallReport::summary);
+        let [sender, receiver] = [End::Sender, End::Receiver].map(summary);
+        let in_time = report(End::Receiver).map_or(0, |report| report.shown_within(IN_TIME));
+        let until = self.end_of_run();
+        let gap = report(End::Receiver).map_or(Duration::ZERO, |report| report.longest_gap(until));
+        let link = self.sim.link(self.bottleneck).counters();
+        Seen {
+            discarded_pct: of_captured(sender.frames_discarded),
+            in_time_pct: of_captured(in_time).min(100.0),
+            late_pct: of_captured(receiver.frames_shown.saturating_sub(in_time)),
+            corrupt_pct: of_captured(receiver.frames_corrupt),
+            longest_gap_ms: gap.as_secs_f64() * 1e3,
+            lost: link.dropped.packets as f64 / link.received.packets as f64,
+            sender,
+            receiver,
+        }
+    }
+
+    fn end_of_run(&self) -> Instant {
+        Instant::ZERO + self.setup.measured[1].0
+    }
+
+    fn end(&self, end: End) -> Option<&MediaEnd> {
+        match self.sim.agent(self.flow, end) {
+            Traffic::MediaEnd(end) => Some(end),
+            _ => None,
+        }
+    }
+}
+
+/// Media sent for each byte that X allowed: X at one look holds until the next.
+pub(super) fn utilisation(looks: &[&Look]) -> f64 {
+    let pairs = || looks.windows(2).map(|pair| (pair[0], pair[1]));
+    let allowed: f64 = pairs().map(|(a, b)| a.allowed * (b.at - a.at) / 8.0).sum();
+    let sent: f64 = pairs().map(|(a, b)| b.sent - a.sent).sum();
+    sent / allowed
+}

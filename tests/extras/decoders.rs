@@ -1,0 +1,150 @@
+//! Other people's decoders show what our descriptions announce.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{
+    Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
+};
+
+/// What issue and README promise of a clean path.
+const DECODED_SHARE: f64 = 0.95;
+
+/// A stream as `send` is asked for it, and the elements by which GStreamer decodes it.
+pub(crate) struct Stream {
+    name: &'static str,
+    picture: &'static [&'static str],
+    rate: &'static str,
+    pipeline: &'static [&'static str],
+}
+
+impl Stream {
+    pub(crate) const MJPEG: Self = Self {
+        name: "mjpeg",
+        picture: &[],
+        rate: "3M",
+        pipeline: &["rtpjpegdepay", "!", "jpegdec"],
+    };
+    const H264: Self = Self {
+        name: "h264",
+        picture: &["--codec", "h264", "--size", "352x288"],
+        rate: "2M",
+        pipeline: &["rtph264depay", "!", "h264parse", "!", "openh264dec"],
+    };
+    /// Every picture goes: 25 of 160x120 are 7.7 Mb/s.
+    const RAW: Self = Self {
+        name: "raw",
+        picture: &["--codec", "raw", "--size", "160x120"],
+        rate: "12M",
+        pipeline: &["rtpvrawdepay"],
+    };
+}
+
+/// Sends a stream to `port` at its rate, with what else `send` is told.
+fn send(port: u16, stream: &Stream, seconds: &str, more: &[&str], file: &Path) {
+    let dest = format!("127.0.0.1:{port}");
+    let status = evenkeel(&["send", &dest, "--headless", "--seconds", seconds])
+        .args(["--fixed-rate", stream.rate])
+        .args(stream.picture)
+        .args(more)
+        .arg(file)
+        .stdout(Stdio::null())
+        .status()
+        .expect("run the program");
+    assert!(status.success());
+}
+
+/// Writes the session description of a stream to `port` without sending for longer than it takes.
+pub(crate) fn describe(port: u16, stream: &Stream, sdp: &Path) {
+    send(port, stream, "0.1", &["--sdp"], sdp);
+}
+
+/// Sends eight seconds to the receiver, ends it, and gives the number of frames sent.
+fn serve(receiver: &mut Running, port: u16, stream: &Stream, json: &Path) -> f64 {
+    wait_for_port(port);
+    send(port, stream, "8", &["--warmup", "0", "--json"], json);
+    pause(Duration::from_secs(1));
+    receiver.signal("INT");
+    receiver.wait(10);
+    number(&summary(json), "frames_sent")
+}
+
+fn enough(who: &str, stream: &Stream, decoded: usize, sent: f64) {
+    let told = format!("{who}: {decoded} of {sent} frames of {}", stream.name);
+    println!("{told}");
+    assert!(decoded as f64 >= DECODED_SHARE * sent, "{told}");
+    assert!(sent >= 150.0, "{sent} frames in eight seconds");
+}
+
+fn ffmpeg_decodes(stream: &Stream) {
+    let scratch = Scratch::new(&format!("ffmpeg-{}", stream.name));
+    let (sdp, frames) = (scratch.file("s.sdp"), scratch.file("frames.txt"));
+    let port = free_port();
+    describe(port, stream, &sdp);
+    let mut ffmpeg = Running::start(
+        Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error"])
+            .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
+            .arg(&sdp)
+            .args(["-an", "-vsync", "passthrough", "-f", "framecrc", "-y"])
+            .arg(&frames),
+    );
+    let sent = serve(&mut ffmpeg, port, stream, &scratch.file("s.json"));
+    let text = fs::read_to_string(&frames).expect("ffmpeg's list of frames");
+    let decoded = text.lines().filter(|line| !line.starts_with('#')).count();
+    enough("ffmpeg", stream, decoded, sent);
+}
+
+fn gstreamer_decodes(stream: &Stream) {
+    let scratch = Scratch::new(&format!("gstreamer-{}", stream.name));
+    let (sdp, log) = (scratch.file("s.sdp"), scratch.file("gst.txt"));
+    let port = free_port();
+    describe(port, stream, &sdp);
+    let output = fs::File::create(&log).expect("a file for the log");
+    let mut gst = Running::start(
+        Command::new("gst-launch-1.0")
+            .args(["-e", "-v", "filesrc"])
+            .arg(format!("location={}", sdp.display()))
+            .args(["!", "sdpdemux", "!"])
+            .args(stream.pipeline)
+            .args(["!", "fakesink", "silent=false", "sync=false"])
+            .stdout(output),
+    );
+    let sent = serve(&mut gst, port, stream, &scratch.file("s.json"));
+    let text = fs::read_to_string(&log).expect("GStreamer's log");
+    let is_frame = |line: &&str| line.contains("last-message = chain");
+    let decoded = text.lines().filter(is_frame).count();
+    enough("GStreamer", stream, decoded, sent);
+}
+
+#[test]
+fn ffmpeg_decodes_motion_jpeg() {
+    ffmpeg_decodes(&Stream::MJPEG);
+}
+
+#[test]
+fn ffmpeg_decodes_h264() {
+    ffmpeg_decodes(&Stream::H264);
+}
+
+#[test]
+fn ffmpeg_reads_uncompressed_pictures() {
+    ffmpeg_decodes(&Stream::RAW);
+}
+
+#[test]
+fn gstreamer_decodes_motion_jpeg() {
+    gstreamer_decodes(&Stream::MJPEG);
+}
+
+#[test]
+fn gstreamer_decodes_h264() {
+    gstreamer_decodes(&Stream::H264);
+}
+
+#[test]
+fn gstreamer_reads_uncompressed_pictures() {
+    gstreamer_decodes(&Stream::RAW);
+}
