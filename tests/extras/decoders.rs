@@ -75,7 +75,8 @@ fn enough(who: &str, stream: &Stream, decoded: usize, sent: f64) {
     let told = format!("{who}: {decoded} of {sent} frames of {}", stream.name);
     println!("{told}");
     assert!(decoded as f64 >= DECODED_SHARE * sent, "{told}");
-    assert!(sent >= 150.0, "{sent} frames in eight seconds");
+    // A few of them would say nothing.
+    assert!(sent >= 40.0, "{told}");
 }
 
 fn ffmpeg_decodes(stream: &Stream) {
