@@ -80,7 +80,7 @@ fn contents(page: &mut String, entries: &[Entry]) {
         "<p>{} experiments, {} checks: {} pass, {} are documented deviations, {} fail. \
          Built from {}.</p>\n<table class=\"contents\">\n\
          <thead><tr><th>Experiment</th><th>From</th><th>Pass</th><th>Documented</th><th>Fail</th>\
-         <th>Core time</th></tr></thead>\n<tbody>\n",
+         <th>Core time</th><th>Sender-based: rate, CoV</th></tr></thead>\n<tbody>\n",
         entries.len(),
         count(Verdict::Pass) + count(Verdict::Documented) + count(Verdict::Fail),
         count(Verdict::Pass),
@@ -107,17 +107,30 @@ fn contents(page: &mut String, entries: &[Entry]) {
         let definition = &experiment.definition;
         let _ = writeln!(
             page,
-            "<tr><td><a href=\"#{id}\">{id}</a></td><td>{} {}</td>{}{}{}<td>{:.1} s</td></tr>",
+            "<tr><td><a href=\"#{id}\">{id}</a></td><td>{} {}</td>{}{}{}<td>{:.1} s</td><td>{}</td></tr>",
             definition.paper.name(),
             escape(&definition.figure),
             of(Verdict::Pass),
             of(Verdict::Documented),
             of(Verdict::Fail),
             result.wall_s,
+            compared(entries, &result.id),
             id = escape(&result.id),
         );
     }
     page.push_str("</tbody>\n</table>\n");
+}
+
+/// Where an experiment compared the flows of this one with p computed at the sender, by RFC 8888: what that makes
+/// of their rate and their CoV.
+fn compared(entries: &[Entry], id: &str) -> String {
+    let found = |what: &str| {
+        let name = format!("{what}_ccfb_over_tfrc_{id}");
+        let mut metrics = entries.iter().map(|entry| &entry.result.metrics);
+        metrics.find_map(|known| known.get(&name).copied().flatten())
+    };
+    let values = found("kbps").zip(found("cov"));
+    values.map_or_else(String::new, |(rate, cov)| format!("{rate:.2}, {cov:.2}"))
 }
 
 fn section(page: &mut String, entry: &Entry) {

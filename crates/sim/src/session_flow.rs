@@ -10,7 +10,7 @@ use evenkeel_rtp::session::{
 };
 use std::net::SocketAddr;
 use tfrc::ReceiverConfig;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 /// One end of a session that always has media to send, if it sends at all.
@@ -67,6 +67,8 @@ impl SessionEnd {
             tfrc: config.tfrc.clone(),
             feedback,
             estimator: estimator.clone(),
+            // Nor does a flow without bytes ever give up.
+            give_up: Duration::from_secs(86_400),
             ..SendConfig::new(PAYLOAD_TYPE)
         };
         let receive = ReceiveConfig {

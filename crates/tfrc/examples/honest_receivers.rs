@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         eprintln!("RUNS must be a number of runs, such as 10000");
         return ExitCode::from(2);
     };
-    let (mut accused, mut came, mut counted) = (0u64, 0, 0);
+    let [mut accused, mut came, mut counted, mut rates, mut capped] = [0; 5];
     for seed in 0..runs {
         let verdict = run::run(seed);
         if verdict.caught || verdict.never_sent > 0 {
@@ -22,7 +22,12 @@ fn main() -> ExitCode {
         }
         came += verdict.came;
         counted += verdict.counted;
+        rates += verdict.rates;
+        capped += verdict.capped;
     }
-    println!("{runs} runs, {came} packets came, {counted} counted, {accused} receivers accused");
+    println!(
+        "{runs} runs, {came} packets came, {counted} counted, {capped} of {rates} receive rates cut, \
+         {accused} receivers accused"
+    );
     ExitCode::from(u8::from(accused > 0))
 }

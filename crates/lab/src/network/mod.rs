@@ -8,6 +8,7 @@ mod protocol;
 mod queue;
 mod record;
 mod run;
+mod stage;
 mod told;
 mod udp;
 
@@ -22,6 +23,7 @@ pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
 pub(crate) use record::Measured;
 pub(crate) use run::{FLOW_STREAMS, Run, advance, broken, link};
+pub(crate) use stage::Stage;
 pub use told::Told;
 pub use udp::Udp;
 

@@ -135,6 +135,10 @@ pub enum Feedback {
 }
 
 impl Feedback {
+    pub(crate) const fn name(self) -> &'static str {
+        self.mode().name()
+    }
+
     const fn mode(self) -> FeedbackMode {
         match self {
             Self::Tfrc => FeedbackMode::Tfrc,

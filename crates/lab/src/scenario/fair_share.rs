@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Throughput, cov, drop_rate, mean, utilisation};
-use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -62,17 +62,8 @@ impl Scenario for FairShare {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let case = self.case(job.cell);
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
-        let protocols: Vec<Protocol> = (0..case.pairs)
-            .flat_map(|_| [Protocol::Tcp, Protocol::Tfrc])
-            .collect();
-        let factor = case.rate.0 / self.queues_at.0;
-        let bottleneck = Bottleneck::new(case.rate, case.queue.scaled(factor));
-        let members = self.flows.draw(&protocols, job.seed);
-        let run = Run::new(&bottleneck, &members, window, job.seed)?;
-        let measured = run.measure(window, job)?;
-        Ok(self.sample(case, &measured, job.seed))
+        let measured = self.stage(job.cell, job.seed).run(job)?;
+        Ok(self.sample(self.case(job.cell), &measured, job.seed))
     }
 
     fn derive(&self, findings: &mut Findings) {
@@ -117,6 +108,15 @@ impl Scenario for FairShare {
 }
 
 impl FairShare {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let case = self.case(cell);
+        let protocols = [Protocol::Tcp, Protocol::Tfrc].repeat(case.pairs);
+        let factor = case.rate.0 / self.queues_at.0;
+        let bottleneck = Bottleneck::new(case.rate, case.queue.scaled(factor));
+        let measured = self.measured.map(|time| Instant::ZERO + time.0);
+        Stage::new(bottleneck, self.flows.draw(&protocols, seed), measured)
+    }
+
     fn case(&self, cell: usize) -> Case {
         let (rest, pairs) = (cell / self.pairs.len(), cell % self.pairs.len());
         let (queue, rate) = (rest / self.rates.len(), rest % self.rates.len());

@@ -8,6 +8,8 @@ mod controllers;
 mod descheduling;
 mod end_of_congestion;
 mod fair_share;
+mod feedback_compare;
+mod feedback_cost;
 mod formats;
 mod inversion;
 mod late_packets;
@@ -35,6 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde::Deserialize;
 
 use crate::findings::{Findings, Sample};
+use crate::network::Stage;
 use crate::real::Real;
 
 pub use require::Impossible;
@@ -73,6 +76,10 @@ pub enum Kind {
     Formats(formats::Formats),
     /// Loss events counted from SACK vectors, and by a receiver.
     SackEvents(sack_events::SackEvents),
+    /// The flows of other experiments, with p computed in one place and in the other.
+    FeedbackCompare(feedback_compare::FeedbackCompare),
+    /// What reports cost, in each format.
+    FeedbackCost(feedback_cost::FeedbackCost),
     /// What a receiver holds and computes that computes p, and one that only reports.
     ReceiverCost(receiver_cost::ReceiverCost),
     /// Steps that it takes to find the p of a first loss interval.
@@ -173,6 +180,8 @@ impl Kind {
             Self::SteppedLoss(scenario) => scenario,
             Self::Formats(scenario) => scenario,
             Self::SackEvents(scenario) => scenario,
+            Self::FeedbackCompare(scenario) => scenario,
+            Self::FeedbackCost(scenario) => scenario,
             Self::ReceiverCost(scenario) => scenario,
             Self::Inversion(scenario) => scenario,
             Self::EndOfCongestion(scenario) => scenario,
@@ -198,10 +207,24 @@ impl Kind {
         }
     }
 
+    /// What a run of a cell simulates, where that is flows on one bottleneck that others compare as well.
+    fn stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        match self {
+            Self::Smoothness(scenario) => Some(scenario.stage(cell, seed)),
+            Self::OnOff(scenario) => Some(scenario.stage(cell, seed)),
+            Self::FairShare(scenario) => Some(scenario.stage(cell, seed)),
+            Self::Timeline(scenario) => Some(scenario.stage(cell, seed)),
+            Self::Oscillation(scenario) => Some(scenario.stage(cell)),
+            Self::QueueDynamics(scenario) => Some(scenario.stage(cell, seed)),
+            _ => None,
+        }
+    }
+
     /// Reads the files that it names, from this folder on.
     pub(crate) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
         match self {
             Self::Timeline(timeline) => timeline.load(folder),
+            Self::FeedbackCompare(compare) => compare.load(folder),
             _ => Ok(()),
         }
     }

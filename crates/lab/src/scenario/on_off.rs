@@ -11,7 +11,7 @@ use super::{
 };
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, drop_rate, equivalence_ratio, friendliness, utilisation};
-use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run, Udp};
+use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage, Udp};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -60,20 +60,8 @@ impl Scenario for OnOff {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let sources = self.sources[job.cell];
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
-        let bottleneck = Bottleneck::new(self.rate, self.queue);
-        let members = self.flows.draw(&MONITORED, job.seed);
-        let mut run = Run::new(&bottleneck, &members, window, job.seed)?;
-        for index in 0..sources {
-            let mut random = Random::new(job.seed, SOURCE_STREAMS + u64::from(index));
-            let [earliest, latest] = self.flows.start.map(Time::secs);
-            let start = earliest + (latest - earliest) * random.unit();
-            let start = Instant::ZERO + duration_from_secs(start);
-            run.add_background(self.source, start, random)?;
-        }
-        let measured = run.measure(window, job)?;
-        Ok(self.sample(sources, &measured))
+        let measured = self.stage(job.cell, job.seed).run(job)?;
+        Ok(self.sample(self.sources[job.cell], &measured))
     }
 
     /// The extremes over all timescales, and how the two protocols compare on each.
@@ -106,6 +94,22 @@ impl Scenario for OnOff {
 }
 
 impl OnOff {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let [earliest, latest] = self.flows.start.map(Time::secs);
+        let sources = (0..self.sources[cell]).map(|index| {
+            let mut random = Random::new(seed, SOURCE_STREAMS + u64::from(index));
+            let start = earliest + (latest - earliest) * random.unit();
+            let start = Instant::ZERO + duration_from_secs(start);
+            (self.source, start, random)
+        });
+        let measured = self.measured.map(|time| Instant::ZERO + time.0);
+        let bottleneck = Bottleneck::new(self.rate, self.queue);
+        Stage {
+            background: sources.collect(),
+            ..Stage::new(bottleneck, self.flows.draw(&MONITORED, seed), measured)
+        }
+    }
+
     fn sample(&self, sources: u32, measured: &Measured) -> Sample {
         let mut sample = Sample::default();
         let window = self.measured[1].0 - self.measured[0].0;

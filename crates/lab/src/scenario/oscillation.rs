@@ -10,7 +10,7 @@ use super::{
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, utilisation};
 use crate::network::{
-    Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
+    Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
 use crate::units::{BitRate, Size, Time};
 
@@ -60,29 +60,8 @@ impl Scenario for Oscillation {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let packets = self.buffers[job.cell / SPACINGS.len()];
-        let (spacing, name) = SPACINGS[job.cell % SPACINGS.len()];
-        let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
-        let stacks = Stacks {
-            packet: self.packet,
-            // None takes part.
-            tcp_packet: self.packet,
-            tcp: Tcp::default(),
-            tfrc: Tfrc {
-                spacing,
-                ..self.tfrc
-            },
-        };
-        let flow = Member {
-            speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
-            stacks,
-            reverse: false,
-            rtt: self.rtt.0,
-            start: Instant::ZERO,
-            stop: Instant::MAX,
-        };
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
-        let run = Run::new(&bottleneck, &[flow], window, job.seed)?;
-        let measured = run.measure(window, job)?;
+        let (_, name) = SPACINGS[job.cell % SPACINGS.len()];
+        let measured = self.stage(job.cell).run(job)?;
         let sent = &measured.sent[0];
         let value = cov(&sent.rates(self.timescale.0));
         let time = self.measured[1].0 - self.measured[0].0;
@@ -112,5 +91,33 @@ impl Scenario for Oscillation {
         let of = |name: &str| findings.value(&format!("cov_{name}_{largest}"));
         let ratio = of("with") / of("without");
         findings.derive("cov_with_over_without_largest", ratio);
+    }
+}
+
+impl Oscillation {
+    pub(super) fn stage(&self, cell: usize) -> Stage {
+        let packets = self.buffers[cell / SPACINGS.len()];
+        let (spacing, _) = SPACINGS[cell % SPACINGS.len()];
+        let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });
+        let stacks = Stacks {
+            packet: self.packet,
+            // None takes part.
+            tcp_packet: self.packet,
+            tcp: Tcp::default(),
+            tfrc: Tfrc {
+                spacing,
+                ..self.tfrc
+            },
+        };
+        let flow = Member {
+            speaks: Speaks::Long(Protocol::Tfrc, self.feedback),
+            stacks,
+            reverse: false,
+            rtt: self.rtt.0,
+            start: Instant::ZERO,
+            stop: Instant::MAX,
+        };
+        let measured = self.measured.map(|time| Instant::ZERO + time.0);
+        Stage::new(bottleneck, vec![flow], measured)
     }
 }

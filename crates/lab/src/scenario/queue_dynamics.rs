@@ -12,7 +12,7 @@ use super::{
 use crate::findings::Sample;
 use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
 use crate::network::{
-    Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
+    Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
 use crate::units::{BitRate, Share, Size, Time};
 
@@ -95,15 +95,8 @@ impl Scenario for QueueDynamics {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = self.case[job.cell / PROTOCOLS.len()];
-        let (protocol, name) = PROTOCOLS[job.cell % PROTOCOLS.len()];
-        let bottleneck = Bottleneck {
-            jitter: self.jitter,
-            ..Bottleneck::new(case.rate, case.queue)
-        };
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
-        let members = self.members(case, protocol, job.seed);
-        let run = Run::new(&bottleneck, &members, window, job.seed)?;
-        let measured = run.measure(window, job)?;
+        let (_, name) = PROTOCOLS[job.cell % PROTOCOLS.len()];
+        let measured = self.stage(job.cell, job.seed).run(job)?;
 
         let size = self.packet.0.as_f64();
         let lengths = measured.queue.iter();
@@ -136,6 +129,17 @@ impl Scenario for QueueDynamics {
 }
 
 impl QueueDynamics {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let case = self.case[cell / PROTOCOLS.len()];
+        let (protocol, _) = PROTOCOLS[cell % PROTOCOLS.len()];
+        let bottleneck = Bottleneck {
+            jitter: self.jitter,
+            ..Bottleneck::new(case.rate, case.queue)
+        };
+        let measured = self.measured.map(|time| Instant::ZERO + time.0);
+        Stage::new(bottleneck, self.members(case, protocol, seed), measured)
+    }
+
     fn stacks(&self) -> Stacks {
         Stacks {
             packet: self.packet,

@@ -11,7 +11,7 @@ use crate::findings::{Findings, Sample};
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
 };
-use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -71,23 +71,8 @@ impl Scenario for Smoothness {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let queue = self.queues[job.cell];
-        let window = self.measured.map(|time| Instant::ZERO + time.0);
-        // Alternating, so that neither protocol has the earlier places.
-        let protocols: Vec<Protocol> = (0..2 * self.pairs)
-            .map(|flow| {
-                if flow % 2 == 0 {
-                    Protocol::Tcp
-                } else {
-                    Protocol::Tfrc
-                }
-            })
-            .collect();
-        let bottleneck = Bottleneck::new(self.rate, queue);
-        let members = self.flows.draw(&protocols, job.seed);
-        let run = Run::new(&bottleneck, &members, window, job.seed)?;
-        let measured = run.measure(window, job)?;
-        Ok(self.sample(queue, &measured, job.seed))
+        let measured = self.stage(job.cell, job.seed).run(job)?;
+        Ok(self.sample(self.queues[job.cell], &measured, job.seed))
     }
 
     fn derive(&self, findings: &mut Findings) {
@@ -104,6 +89,14 @@ fn of(protocol: Protocol, flows: &[Throughput]) -> Vec<&Throughput> {
 }
 
 impl Smoothness {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        // Alternating, so that neither protocol has the earlier places.
+        let protocols = [Protocol::Tcp, Protocol::Tfrc].repeat(self.pairs);
+        let bottleneck = Bottleneck::new(self.rate, self.queues[cell]);
+        let measured = self.measured.map(|time| Instant::ZERO + time.0);
+        Stage::new(bottleneck, self.flows.draw(&protocols, seed), measured)
+    }
+
     /// `name`, and the queue's name behind it where there are several.
     fn named(&self, name: &str, queue: Queue) -> String {
         if self.queues.len() > 1 {

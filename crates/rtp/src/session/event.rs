@@ -39,7 +39,8 @@ pub enum EventKind {
     },
     /// The peer said BYE. A sender probes on, as before the first feedback, until it gives up.
     PeerLeft,
-    /// The peer twice reported packets that were never sent as received. Its reports count as none from now
+    /// The peer twice reported packets that were never sent as received, or three times a receive rate of many
+    /// times what was sent. Its reports count as none from now
     /// on: the rate falls until media stops.
     ReceiverLied,
     /// Three packets that left with a congestion mark of our own came without: the peer or the path hides

@@ -2,6 +2,7 @@
 
 use tfrc::pacer::Pacer;
 use tfrc::report::Departures;
+use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
@@ -55,6 +56,8 @@ pub(super) struct Outbound {
     control: Control,
     /// What was sent, where p is computed here.
     departures: Option<Box<Departures<IN_FLIGHT>>>,
+    /// What the receiver can have received, where it computes p.
+    receivable: Receivable,
     /// That of the next media packet, extended: its lower half is RTP's.
     sequence: u32,
     /// That of the next packet of either source, by which TFRC counts. Without repair packets the same.
@@ -109,6 +112,7 @@ impl Outbound {
         Self {
             control,
             departures: None,
+            receivable: Receivable::default(),
             sequence,
             transport: sequence,
             repair,
@@ -264,6 +268,8 @@ impl Outbound {
         let rtt = self.rtt();
         if let Some(departures) = &mut self.departures {
             departures.handle_sent(now, Bytes::from(size), rtt);
+        } else {
+            self.receivable.handle_sent(now, Bytes::from(size), rtt);
         }
         self.transport = self.transport.wrapping_add(1);
         self.last_departure = Some(now);
@@ -318,6 +324,9 @@ impl Outbound {
         arrival: Instant,
         feedback: TfrcFeedback,
     ) -> Result<Option<Trace>, Ignored> {
+        if self.has_lied {
+            return Err(Ignored::Distrusted);
+        }
         let sent_at = self
             .departure_of(arrival, feedback.timestamp)
             .ok_or(Ignored::StaleFeedback)?;
@@ -333,6 +342,14 @@ impl Outbound {
             }
         }
         self.last_echo = Some((sent_at, feedback));
+        let mut receive_rate = feedback.rate();
+        if self.config.verify {
+            receive_rate = self.receivable.handle_report(sent_at, receive_rate);
+            self.has_lied = self.receivable.has_caught_a_lie();
+            if self.has_lied {
+                return Err(Ignored::Distrusted);
+            }
+        }
         self.note_feedback(now);
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
@@ -344,7 +361,7 @@ impl Outbound {
             &Feedback {
                 sent_at,
                 delay: delay + waited,
-                receive_rate: feedback.rate(),
+                receive_rate,
                 loss_event_rate: feedback.p(),
             },
         )))
@@ -565,6 +582,7 @@ impl Outbound {
             (self.has_feedback, self.reception) = (false, Reception::default());
             let first = u64::from(self.transport);
             let estimator = &self.config.estimator;
+            self.receivable = Receivable::default();
             self.departures = (self.config.feedback != FeedbackMode::Tfrc).then(|| {
                 let departures = Departures::new(first, estimator.clone());
                 Box::new(if self.config.verify {
@@ -584,6 +602,11 @@ impl Outbound {
     /// True once the receiver was caught lying.
     pub(super) fn has_caught_a_lie(&self) -> bool {
         self.has_lied
+    }
+
+    /// Claims of X_recv above what was sent to the present receiver.
+    pub(super) fn capped(&self) -> u64 {
+        self.receivable.capped()
     }
 
     /// Another receiver takes over.

@@ -28,8 +28,14 @@ impl Session {
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
         let (now, arrived) = (self.now, self.arrived);
         let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
-        let trace = outbound.handle_feedback(now, arrived, report)?;
-        self.note_feedback(trace);
+        let (had_lied, capped) = (outbound.has_caught_a_lie(), outbound.capped());
+        let trace = outbound.handle_feedback(now, arrived, report);
+        let has_lied = outbound.has_caught_a_lie();
+        self.statistics.receive_rates_capped += outbound.capped() - capped;
+        if has_lied && !had_lied {
+            self.emit(EventKind::ReceiverLied);
+        }
+        self.note_feedback(trace?);
         Ok(())
     }
 

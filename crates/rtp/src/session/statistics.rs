@@ -93,6 +93,8 @@ pub struct Statistics {
     pub feedback_sent: u64,
     /// TFRC feedback messages accepted.
     pub feedback_received: u64,
+    /// TFRC feedback whose *`X_recv`* was cut to what had been sent.
+    pub receive_rates_capped: u64,
     /// Full compound RTCP packets sent.
     pub compounds_sent: u64,
     /// RTCP datagrams sent, reduced-size ones included.

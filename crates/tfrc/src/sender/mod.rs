@@ -1,6 +1,7 @@
 //! The data sender (RFC 5348 §4): reports in, the allowed rate and departure times out.
 
 mod limits;
+mod receivable;
 mod rfc3448;
 mod rfc5348;
 mod rtt;
@@ -14,6 +15,8 @@ use crate::pacer::Pacer;
 use crate::time::{Instant, Nanos};
 use crate::trace::{Bound, Trace};
 use crate::units::{Bytes, LossEventRate, Rate};
+pub use receivable::Receivable;
+
 use limits::{DataLimit, ReceiveRates};
 use rtt::RoundTrip;
 use small_packets::SmallPackets;

@@ -17,6 +17,14 @@ fn no_honest_receiver_is_accused() {
 }
 
 #[test]
+fn what_honest_receivers_measure_is_hardly_ever_cut() {
+    let verdicts: Vec<_> = (0..200).map(run).collect();
+    let rates: u64 = verdicts.iter().map(|verdict| verdict.rates).sum();
+    let capped: u64 = verdicts.iter().map(|verdict| verdict.capped).sum();
+    assert!(rates > 1_000 && capped * 500 < rates, "{capped} of {rates}");
+}
+
+#[test]
 fn most_of_what_came_is_counted() {
     let verdicts: Vec<_> = (0..20).map(run).collect();
     let came: u64 = verdicts.iter().map(|verdict| verdict.came).sum();

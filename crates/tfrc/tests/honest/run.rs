@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals, Vector};
+use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
-use tfrc::units::Bytes;
+use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, ReceiverConfig};
 
 const PACKETS: u64 = 1_000;
@@ -15,6 +16,9 @@ const FIRST: u64 = 65_300;
 pub(crate) struct Verdict {
     /// It was called a liar.
     pub(crate) caught: bool,
+    /// Receive rates that it told, computing p itself, and those that were cut.
+    pub(crate) rates: u64,
+    pub(crate) capped: u64,
     /// Arrivals that were taken for claims of what was never sent.
     pub(crate) never_sent: u64,
     /// Packets that came, and those that the sender counted as received.
@@ -53,13 +57,75 @@ enum Event {
     Leaves(u64),
     Arrives(u64),
     Reports,
-    Reported(Header, Option<Vector>, Vec<Fate>),
+    Reported(Told),
 }
 
-/// The receivers there are: one that tells when packets came and one that does not.
+/// What a report says.
+#[derive(Clone)]
+enum Told {
+    Arrivals(Header, Vec<Fate>),
+    Vector(Vector, Vec<bool>),
+    /// X_recv, and the packet that it echoes.
+    Rate(Rate, u64),
+}
+
+/// The receivers there are: one that tells when packets came, one that does not and one that computes p.
 enum Receiver {
     Timed(Box<Arrivals<512>>),
     Metered(Box<MeteredArrivals<512>>),
+    Computing(Box<tfrc::Receiver>),
+}
+
+impl Receiver {
+    /// True if the packet is news to it.
+    fn handle_data(&mut self, arrival: &Arrival) -> bool {
+        match self {
+            Self::Timed(arrivals) => arrivals.handle_data(arrival),
+            Self::Metered(metered) => metered.handle_data(arrival),
+            Self::Computing(receiver) => !receiver.handle_data(arrival).duplicate,
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        match self {
+            Self::Timed(arrivals) => arrivals.poll_timeout(),
+            Self::Metered(metered) => metered.arrivals().poll_timeout(),
+            Self::Computing(receiver) => receiver.poll_timeout(),
+        }
+    }
+
+    fn report(&mut self, now: Instant, clock: Clock) -> Option<Told> {
+        Some(match self {
+            Self::Timed(arrivals) => {
+                let span = arrivals.poll_report(now)?;
+                let seqs = span.first..span.first + span.count as u64;
+                let told = seqs.map(|seq| match arrivals.fate(seq) {
+                    Fate::Arrived { at: Some(at), ecn } => Fate::Arrived {
+                        at: Some(clock.show(at)),
+                        ecn,
+                    },
+                    fate => fate,
+                });
+                let header = Header {
+                    first: span.first as u16,
+                    made_at: clock.show(now),
+                    resolution: Duration::from_millis(1),
+                };
+                Told::Arrivals(header, told.collect())
+            }
+            Self::Metered(metered) => {
+                let (span, vector) = metered.poll_report(now)?;
+                let seqs = span.first..span.first + span.count as u64;
+                let fates = seqs.map(|seq| metered.arrivals().fate(seq));
+                let received = fates.map(|fate| matches!(fate, Fate::Arrived { .. }));
+                Told::Vector(vector, received.collect())
+            }
+            Self::Computing(receiver) => {
+                let report = receiver.poll_report(now)?;
+                Told::Rate(report.receive_rate, report.timestamp.into())
+            }
+        })
+    }
 }
 
 /// Its clock: another zero, up to 100 ppm fast or slow, and in some runs set anew in the middle.
@@ -94,13 +160,16 @@ pub(crate) fn run(seed: u64) -> Verdict {
             .then(|| Instant::ZERO + spacing * (PACKETS / 2) as u32),
     };
     let limit = 20 + random.below(400) as usize;
-    let mut receiver = if random.percent(75) {
-        Receiver::Timed(Box::new(Arrivals::new(limit)))
-    } else {
-        Receiver::Metered(Box::new(MeteredArrivals::new(limit)))
+    let mut receiver = match random.below(6) {
+        0..3 => Receiver::Timed(Box::new(Arrivals::new(limit))),
+        3 => Receiver::Metered(Box::new(MeteredArrivals::new(limit))),
+        _ => Receiver::Computing(Box::new(tfrc::Receiver::new(ReceiverConfig::default()))),
     };
+    let computed = matches!(receiver, Receiver::Computing(_));
     let mut sender = Box::new(Departures::<2_048>::new(FIRST, ReceiverConfig::default()));
     let mut events = BTreeMap::from([((Instant::from_secs(1), 0), Event::Leaves(FIRST))]);
+    let (mut receivable, mut left) = (Receivable::default(), BTreeMap::new());
+    let (mut rates, mut last_echo) = (0, (Instant::ZERO, Rate::ZERO));
     let (mut count, mut came) = (0, 0);
     while let Some(((now, _), event)) = events.pop_first() {
         let mut add = |at: Instant, event| {
@@ -109,8 +178,14 @@ pub(crate) fn run(seed: u64) -> Verdict {
         };
         match event {
             Event::Leaves(seq) => {
+                // Senders that have nothing to send for a while.
+                let silence = if computed && random.percent(2) {
+                    random.micros(8 * rtt.as_micros() as u64)
+                } else {
+                    Duration::ZERO
+                };
                 if seq + 1 < FIRST + PACKETS {
-                    add(now + spacing, Event::Leaves(seq + 1));
+                    add(now + spacing + silence, Event::Leaves(seq + 1));
                 }
                 // Far more often than a session does it.
                 if seq > FIRST && random.percent(5) {
@@ -118,6 +193,8 @@ pub(crate) fn run(seed: u64) -> Verdict {
                     continue;
                 }
                 sender.handle_sent(now, Bytes::new(1_000), Some(rtt));
+                receivable.handle_sent(now, Bytes::new(1_000), Some(rtt));
+                left.insert(seq, now);
                 let copies = u64::from(!random.percent(lost)) + u64::from(random.percent(doubled));
                 for _ in 0..copies {
                     add(now + rtt / 2 + random.micros(jitter), Event::Arrives(seq));
@@ -127,78 +204,54 @@ pub(crate) fn run(seed: u64) -> Verdict {
                 let arrival = Arrival {
                     seq,
                     at: now,
-                    timestamp: 0,
+                    timestamp: seq as u32,
                     rtt: Some(rtt),
                     size: Bytes::new(1_000),
                     ecn: Ecn::NotEct,
                 };
-                let (is_new, due) = match &mut receiver {
-                    Receiver::Timed(arrivals) => {
-                        (arrivals.handle_data(&arrival), arrivals.poll_timeout())
-                    }
-                    Receiver::Metered(metered) => (
-                        metered.handle_data(&arrival),
-                        metered.arrivals().poll_timeout(),
-                    ),
-                };
-                came += u64::from(is_new);
-                if let Some(due) = due {
+                came += u64::from(receiver.handle_data(&arrival));
+                if let Some(due) = receiver.due() {
                     add(due.max(now), Event::Reports);
                 }
             }
             Event::Reports => {
-                let (vector, span) = match &mut receiver {
-                    Receiver::Timed(arrivals) => (None, arrivals.poll_report(now)),
-                    Receiver::Metered(metered) => {
-                        let report = metered.poll_report(now);
-                        (
-                            report.map(|(_, vector)| vector),
-                            report.map(|(span, _)| span),
-                        )
-                    }
-                };
-                let Some(span) = span else {
+                let Some(told) = receiver.report(now, clock) else {
                     continue;
-                };
-                let arrivals = match &receiver {
-                    Receiver::Timed(arrivals) => &**arrivals,
-                    Receiver::Metered(metered) => metered.arrivals(),
-                };
-                let told = (span.first..span.first + span.count as u64).map(|seq| {
-                    match arrivals.fate(seq) {
-                        Fate::Arrived { at: Some(at), ecn } => Fate::Arrived {
-                            at: Some(clock.show(at)),
-                            ecn,
-                        },
-                        fate => fate,
-                    }
-                });
-                let told: Vec<Fate> = told.collect();
-                let header = Header {
-                    first: span.first as u16,
-                    made_at: clock.show(now),
-                    resolution: Duration::from_millis(1),
                 };
                 let copies =
                     u64::from(!random.percent(unreported)) + u64::from(random.percent(told_twice));
                 for _ in 0..copies {
                     let at = now + rtt / 2 + random.micros(report_jitter);
-                    add(at, Event::Reported(header, vector, told.clone()));
+                    add(at, Event::Reported(told.clone()));
                 }
             }
-            Event::Reported(header, None, told) => {
+            Event::Reported(Told::Arrivals(header, told)) => {
                 sender.handle_report(now, &header, told);
             }
-            Event::Reported(_, Some(vector), told) => {
-                let received = told.iter().map(|fate| matches!(fate, Fate::Arrived { .. }));
+            Event::Reported(Told::Vector(vector, received)) => {
                 sender.handle_vector(now, &vector, received);
+            }
+            Event::Reported(Told::Rate(rate, echoed)) => {
+                // Sessions take no report about an earlier packet, nor one twice.
+                let sent_at = left[&echoed];
+                if sent_at >= last_echo.0 && (sent_at, rate) != last_echo {
+                    last_echo = (sent_at, rate);
+                    receivable.handle_report(sent_at, rate);
+                    rates += 1;
+                }
             }
         }
     }
+    let counted = match &receiver {
+        Receiver::Computing(receiver) => receiver.counters().received,
+        _ => sender.counters().received,
+    };
     Verdict {
-        caught: sender.has_caught_a_lie(),
+        caught: sender.has_caught_a_lie() || receivable.has_caught_a_lie(),
+        rates,
+        capped: receivable.capped(),
         never_sent: sender.refused().never_sent,
         came,
-        counted: sender.counters().received,
+        counted,
     }
 }

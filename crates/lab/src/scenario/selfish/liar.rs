@@ -30,6 +30,8 @@ pub(super) enum Lie {
     /// X_recv is three times what it is; or packets came within a third of the time, by a clock that
     /// runs slow.
     RaiseReceiveRate,
+    /// X_recv is a thousand times what it is.
+    Boast,
     /// Fifty packets came that are still to be sent.
     ClaimUnsent,
     /// What was sent within half a round trip came already.
@@ -54,6 +56,7 @@ impl Lie {
             Self::HideLosses => "hide_losses",
             Self::HideHalf => "hide_half",
             Self::RaiseReceiveRate => "raise_receive_rate",
+            Self::Boast => "boast",
             Self::ClaimUnsent => "claim_unsent",
             Self::ClaimEarly => "claim_early",
             Self::LengthenDelay => "lengthen_delay",
@@ -69,6 +72,8 @@ impl Lie {
         match self {
             // p and X_recv name no packets.
             Self::ClaimUnsent | Self::ClaimEarly | Self::PassOver => feedback != FeedbackMode::Tfrc,
+            // Only a report of p claims a rate that nothing in it shows.
+            Self::Boast => feedback == FeedbackMode::Tfrc,
             // Without a time at which it was made a report has waited for nothing.
             Self::LengthenDelay => feedback != FeedbackMode::Twcc,
             // The others know no marks.
@@ -192,6 +197,7 @@ impl Liar {
                     Lie::HideLosses | Lie::EraseMarks => p = LossEventRate::ZERO,
                     Lie::HideHalf => p = LossEventRate::new(p.get() / 2.0),
                     Lie::RaiseReceiveRate => rate = rate * 3.0,
+                    Lie::Boast => rate = rate * 1_000.0,
                     Lie::LengthenDelay => delay += rtt / 2,
                     _ => {}
                 }

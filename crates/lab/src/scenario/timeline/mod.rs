@@ -19,7 +19,7 @@ use super::{
 use crate::findings::{Findings, Sample};
 use crate::metrics::quantile;
 use crate::network::{
-    Bottleneck, Feedback, Impairments, Member, Pace, Protocol, Queue, Run, Speaks, Stacks, Tcp,
+    Bottleneck, Feedback, Impairments, Member, Pace, Protocol, Queue, Speaks, Stacks, Stage, Tcp,
     Tfrc,
 };
 use crate::real::Real;
@@ -228,23 +228,8 @@ impl Scenario for Timeline {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let case = &self.case[job.cell];
-        let bottleneck = Bottleneck {
-            rate: case.rate.mean(),
-            trace: case.rate.trace().cloned(),
-            queue: case.queue,
-            impairments: case.path.clone(),
-            report_loss: Loss::None,
-            jitter: self.jitter,
-        };
-        let window = self.shown.map(|time| Instant::ZERO + time.0);
-        let members = self.members(case, job.seed);
-        let mut run = Run::new(&bottleneck, &members, window, job.seed)?;
-        if let Some(change) = self.rate_change {
-            run.change_rate(Instant::ZERO + change.at.0, change.rate.0, job)?;
-        }
-        let measured = run.measure(self.measured.map(|time| Instant::ZERO + time.0), job)?;
-        Ok(self.sample_of(case, &measured))
+        let measured = self.stage(job.cell, job.seed).run(job)?;
+        Ok(self.sample_of(&self.case[job.cell], &measured))
     }
 }
 
@@ -254,6 +239,26 @@ const MOST_FLOWS: usize = 5_000;
 const MOST_POINTS: f64 = 50_000.0;
 
 impl Timeline {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let case = &self.case[cell];
+        let bottleneck = Bottleneck {
+            rate: case.rate.mean(),
+            trace: case.rate.trace().cloned(),
+            queue: case.queue,
+            impairments: case.path.clone(),
+            report_loss: Loss::None,
+            jitter: self.jitter,
+        };
+        let change = self.rate_change;
+        let [shown, measured] =
+            [self.shown, self.measured].map(|window| window.map(|time| Instant::ZERO + time.0));
+        Stage {
+            change: change.map(|change| (Instant::ZERO + change.at.0, change.rate.0)),
+            shown,
+            ..Stage::new(bottleneck, self.members(case, seed), measured)
+        }
+    }
+
     /// Reads the traces that set the pace.
     pub(super) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
         let cases = self.case.iter_mut().enumerate();

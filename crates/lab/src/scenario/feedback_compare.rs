@@ -1,0 +1,354 @@
+//! The same flows with p computed at the receiver and at the sender: what that makes of their rate and
+//! smoothness on the networks of other experiments. (`light` §IV; decision 10.)
+
+use std::path::Path;
+
+use serde::Deserialize;
+use tfrc::time::Instant;
+
+use super::{Impossible, Job, Kind, RunError, Scenario, require, require_bins, require_window};
+use crate::experiment::Experiment;
+use crate::findings::{Findings, Sample};
+use crate::metrics::{Throughput, cov, mean, quantile};
+use crate::network::{Feedback, Member, Protocol, Speaks, Stage};
+use crate::units::Time;
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeedbackCompare {
+    /// What receivers report that leave p to the sender; each is compared with TFRC's own report.
+    formats: Vec<Feedback>,
+    /// The timescale of the coefficient of variation.
+    timescale: Time,
+    /// Whose flows are compared.
+    case: Vec<Case>,
+}
+
+/// An experiment whose flows share a bottleneck.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    /// Its file beside this one, without `.toml`.
+    of: String,
+    /// Which of its cells; all that have a flow of TFRC unless given.
+    #[serde(default)]
+    cells: Vec<usize>,
+    /// Experiments on the same network, which it stands for.
+    #[serde(default)]
+    stands_for: Vec<String>,
+    /// Runs for each seed: more where they cost little and few flows make them differ much.
+    #[serde(default = "once")]
+    repeat: u32,
+    /// From and to when they are measured, if not as there.
+    measured: Option<[Time; 2]>,
+    /// Read from that file.
+    #[serde(skip)]
+    scenario: Option<Box<Kind>>,
+}
+
+const fn once() -> u32 {
+    1
+}
+
+impl Case {
+    fn cells(&self) -> impl Iterator<Item = usize> {
+        self.cells.iter().copied()
+    }
+
+    /// The values of each cell, with p in this place and at the receiver.
+    fn pairs(&self, what: &str, place: Place, findings: &Findings) -> Vec<[f64; 2]> {
+        let of = |cell, place| {
+            let run = Cell {
+                case: self,
+                cell,
+                place,
+            };
+            findings.value(&run.metric(what))
+        };
+        self.cells()
+            .map(|cell| [of(cell, place), of(cell, Place::Receiver)])
+            .collect()
+    }
+
+    /// On average over its cells, whose rates are of several magnitudes.
+    fn rate_ratio(&self, place: Place, findings: &Findings) -> f64 {
+        let pairs = self.pairs("kbps", place, findings);
+        let ratios: Vec<f64> = pairs.iter().map(|[value, usual]| value / usual).collect();
+        mean(&ratios)
+    }
+
+    /// Of all cells together: where nothing is lost there is next to nothing to compare.
+    fn cov_ratio(&self, place: Place, findings: &Findings) -> f64 {
+        let pairs = self.pairs("cov", place, findings);
+        let [value, usual] = [0, 1].map(|which| pairs.iter().map(|pair| pair[which]).sum::<f64>());
+        value / usual
+    }
+
+    fn stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        let mut stage = self.scenario.as_ref()?.stage(cell, seed)?;
+        if let Some(measured) = self.measured {
+            stage.measured = measured.map(|time| Instant::ZERO + time.0);
+            stage.shown = stage.measured;
+        }
+        Some(stage)
+    }
+
+    fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        let file = folder.join(format!("{}.toml", self.of));
+        let experiment = Experiment::load(&file, &[]).ok();
+        self.scenario = experiment.map(|read| Box::new(read.definition.scenario));
+        let cells = self
+            .scenario
+            .as_ref()
+            .map_or(0, |kind| kind.scenario().cells());
+        let has_tfrc = |cell: usize| {
+            let stage = self.stage(cell, 1);
+            stage.is_some_and(|stage| stage.members.iter().any(is_tfrc))
+        };
+        let usable: Vec<usize> = (0..cells).filter(|cell| has_tfrc(*cell)).collect();
+        let what = "the name of an experiment whose flows of TFRC share a bottleneck";
+        require(!usable.is_empty(), "of", what)?;
+        if self.cells.is_empty() {
+            self.cells = usable;
+            return Ok(());
+        }
+        let known = self.cells.iter().all(|cell| usable.contains(cell));
+        require(
+            known,
+            "cells",
+            "numbers from 0 of cells with a flow of TFRC",
+        )
+    }
+}
+
+fn is_tfrc(member: &Member) -> bool {
+    matches!(member.speaks, Speaks::Long(Protocol::Tfrc, _))
+}
+
+/// Who computes p in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The receiver: what the others are compared with.
+    Receiver,
+    /// The receiver, with other seeds: how far apart chance puts what is the same.
+    Again,
+    /// The sender, from these reports.
+    Sender(Feedback),
+}
+
+impl Place {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Receiver => "tfrc",
+            Self::Again => "again",
+            Self::Sender(feedback) => feedback.name(),
+        }
+    }
+
+    const fn feedback(self) -> Feedback {
+        match self {
+            Self::Receiver | Self::Again => Feedback::Tfrc,
+            Self::Sender(feedback) => feedback,
+        }
+    }
+
+    /// The seed of one of the runs that a seed stands for.
+    const fn seed(self, seed: u64, repetition: u32) -> u64 {
+        let again = matches!(self, Self::Again) as u64;
+        seed + (repetition as u64) * 1_000 + again * 1_000_000
+    }
+}
+
+/// One cell of another experiment, with p computed in one place.
+#[derive(Clone, Copy, Debug)]
+struct Cell<'a> {
+    case: &'a Case,
+    cell: usize,
+    place: Place,
+}
+
+impl Cell<'_> {
+    fn metric(self, what: &str) -> String {
+        format!(
+            "{what}_{}_{}_{}",
+            self.place.name(),
+            self.case.of,
+            self.cell
+        )
+    }
+}
+
+impl Scenario for FeedbackCompare {
+    fn verify(&self) -> Result<(), Impossible> {
+        let others = self.formats.iter().all(|format| *format != Feedback::Tfrc);
+        let some = others && !self.formats.is_empty();
+        require(some, "formats", "one or more other than tfrc")?;
+        require(!self.case.is_empty(), "case", "one or more")?;
+        for (index, case) in self.case.iter().enumerate() {
+            let sound = case
+                .measured
+                .map_or(Ok(()), |measured| require_window("measured", measured));
+            sound.map_err(|wrong| wrong.inside("case", index))?;
+        }
+        require_bins("timescale", [&self.timescale])
+    }
+
+    fn cells(&self) -> usize {
+        self.grid().len()
+    }
+
+    fn is_random(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
+        let run = self.grid()[job.cell];
+        let mut flows = Vec::new();
+        for repetition in 0..run.case.repeat {
+            let seed = run.place.seed(job.seed, repetition);
+            flows.extend(self.flows(run, Job { seed, ..job })?);
+        }
+        let of = |value: fn(&[f64]) -> f64| -> f64 {
+            mean(&flows.iter().map(|rates| value(rates)).collect::<Vec<f64>>())
+        };
+        let mut sample = Sample::default();
+        sample.metric(run.metric("kbps"), of(mean) * 8.0 / 1e3);
+        sample.metric(run.metric("cov"), of(cov));
+        Ok(sample)
+    }
+
+    fn derive(&self, findings: &mut Findings) {
+        for place in self.places().skip(1) {
+            let who = place.name();
+            let (mut rates, mut covs) = (Vec::new(), Vec::new());
+            for (number, case) in (1..).zip(&self.case) {
+                let rate = case.rate_ratio(place, findings);
+                let cov = case.cov_ratio(place, findings);
+                for name in [&case.of].into_iter().chain(&case.stands_for) {
+                    findings.derive(format!("kbps_{who}_over_tfrc_{name}"), rate);
+                    findings.derive(format!("cov_{who}_over_tfrc_{name}"), cov);
+                }
+                findings.draw("kbps", who, f64::from(number), rate);
+                findings.draw("cov", who, f64::from(number), cov);
+                rates.push(rate);
+                covs.push(cov);
+            }
+            for (what, ratios) in [("kbps", rates), ("cov", covs)] {
+                for (name, value) in [
+                    ("mean", mean(&ratios)),
+                    ("least", quantile(&ratios, 0.0)),
+                    ("most", quantile(&ratios, 1.0)),
+                ] {
+                    findings.derive(format!("{what}_{who}_over_tfrc_{name}"), value);
+                }
+            }
+        }
+    }
+}
+
+impl FeedbackCompare {
+    /// Reads the experiments.
+    pub(super) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        let mut cases = self.case.iter_mut().enumerate();
+        cases.try_for_each(|(index, case)| {
+            let loaded = case.load(folder);
+            loaded.map_err(|wrong| wrong.inside("case", index))
+        })
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let formats = self.formats.iter().map(|format| Place::Sender(*format));
+        [Place::Receiver, Place::Again].into_iter().chain(formats)
+    }
+
+    fn grid(&self) -> Vec<Cell<'_>> {
+        let cells = |case| Case::cells(case).map(move |cell| (case, cell));
+        let cells = self.case.iter().flat_map(cells);
+        let run = |(case, cell), place| Cell { case, cell, place };
+        cells
+            .flat_map(|of| self.places().map(move |place| run(of, place)))
+            .collect()
+    }
+
+    /// The rates of each flow of TFRC.
+    fn flows(&self, run: Cell<'_>, job: Job<'_>) -> Result<Vec<Vec<f64>>, RunError> {
+        let Some(mut stage) = run.case.stage(run.cell, job.seed) else {
+            return Err(RunError::Failed(format!("{} is not there", run.case.of)));
+        };
+        for member in stage.members.iter_mut().filter(|member| is_tfrc(member)) {
+            member.speaks = Speaks::Long(Protocol::Tfrc, run.place.feedback());
+            // The bytes, too, wherever p is computed.
+            member.stacks.tfrc.session = true;
+        }
+        let compared: Vec<bool> = stage.members.iter().map(is_tfrc).collect();
+        let window = stage.measured.map(Instant::as_secs_f64);
+        let received = stage.run(job)?.received;
+        let flows = received.iter().zip(compared);
+        let flows = flows.filter(|(_, compared)| *compared);
+        Ok(flows.map(|(flow, _)| self.within(flow, window)).collect())
+    }
+
+    fn within(&self, flow: &Throughput, [from, to]: [f64; 2]) -> Vec<f64> {
+        let timescale = self.timescale.0;
+        let rates = flow.times(timescale).into_iter().zip(flow.rates(timescale));
+        let inside = rates.filter(|(at, _)| (from..to).contains(at));
+        inside.map(|(_, rate)| rate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(case: &str) -> Result<FeedbackCompare, Impossible> {
+        let text = format!("formats = [\"ccfb\"]\ntimescale = \"1s\"\ncase = [{case}]");
+        let mut compare: FeedbackCompare = toml::from_str(&text).unwrap();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        compare.load(&folder)?;
+        compare.verify()?;
+        Ok(compare)
+    }
+
+    #[test]
+    fn cells_without_a_flow_of_tfrc_are_left_out() {
+        let compare = compare(r#"{ of = "sigcomm-tab25" }"#).unwrap();
+        assert_eq!(compare.case[0].cells, [1, 3, 5, 7]);
+        // At the receiver, there again, and by one format.
+        assert_eq!(compare.cells(), 4 * 3);
+    }
+
+    #[test]
+    fn what_has_no_bottleneck_or_no_such_cell_is_refused() {
+        for (case, key) in [
+            (r#"{ of = "sigcomm-a1" }"#, "of"),
+            (r#"{ of = "sigcomm-fig22" }"#, "of"),
+            (r#"{ of = "nothing" }"#, "of"),
+            (r#"{ of = "sigcomm-tab25", cells = [0] }"#, "cells"),
+            (r#"{ of = "sigcomm-tab25", repeat = 0 }"#, "repeat"),
+        ] {
+            assert_eq!(compare(case).unwrap_err().key, key, "{case}");
+        }
+    }
+
+    #[test]
+    fn ratios_are_those_of_the_cells() {
+        let compare = compare(r#"{ of = "sigcomm-fig08", stands_for = ["twin"] }"#).unwrap();
+        let mut findings = Findings::default();
+        for (name, value) in [
+            ("kbps_tfrc_sigcomm-fig08_0", 100.0),
+            ("kbps_tfrc_sigcomm-fig08_1", 10.0),
+            ("kbps_ccfb_sigcomm-fig08_0", 110.0),
+            ("kbps_ccfb_sigcomm-fig08_1", 9.0),
+            ("cov_tfrc_sigcomm-fig08_0", 0.0),
+            ("cov_tfrc_sigcomm-fig08_1", 0.2),
+            ("cov_ccfb_sigcomm-fig08_0", 0.0),
+            ("cov_ccfb_sigcomm-fig08_1", 0.1),
+        ] {
+            findings.derive(name, value);
+        }
+        compare.derive(&mut findings);
+        assert!((findings.value("kbps_ccfb_over_tfrc_twin") - 1.0).abs() < 1e-12);
+        assert_eq!(findings.value("cov_ccfb_over_tfrc_mean"), 0.5);
+    }
+}
