@@ -60,6 +60,29 @@ fn tfrc_shares_an_emulated_link_with_the_kernels_tcp() {
     assert!((0.2..=5.0).contains(&ratio), "TFRC over TCP {ratio}");
 }
 
+/// How far the rate falls says more of a busy machine than of the program: that it is found in the sender's
+/// trace, at the time at which the receiver was stopped, does not.
+#[test]
+fn a_receiver_is_stopped_and_its_senders_rate_is_known() {
+    let scratch = Scratch::new("testbed-stop");
+    let out = scratch.file("out");
+    let ended = evenkeel(&["testbed", "run", "thesis-fig5-24", "--out"])
+        .arg(&out)
+        .args(["--set", r#"measured=["5s","12s"]"#])
+        .args([
+            "--set",
+            r#"receiver=[{ name = "ours", times = "arrival", edition = "rfc5348" }]"#,
+        ])
+        .stdout(Stdio::null())
+        .status();
+    let code = ended.expect("the program").code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    let metrics = metrics(&out, "thesis-fig5-24-real");
+    assert!(value(&metrics, "deschedulings_ours") >= 1.0);
+    let dip = value(&metrics, "rate_dip_pct_ours");
+    assert!((0.0..=100.0).contains(&dip), "dip of {dip} %");
+}
+
 /// Runs of the agreement until one half is close to the other, or it is certain that it is not.
 const ATTEMPTS: usize = 3;
 /// The emulator's lateness at the 99th percentile, beyond which a run says more of the machine than of the
