@@ -11,6 +11,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenkeel_conform::Rfc;
 use evenkeel_media::codec::{Codec, UnknownCodec};
+use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use evenkeel_media::source::FrameRate;
 use evenkeel_rtp::session::FeedbackMode;
@@ -95,6 +96,10 @@ pub(crate) struct PictureArgs {
     /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
     #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
     pub(crate) policy: Rules,
+    /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,
+    /// RFC 8627) as the loss asks for
+    #[arg(long, value_name = "FILLER", default_value = "none")]
+    pub(crate) filler: Filler,
     /// Seed of every random choice of this run [default: 1; `call` and `send` then draw what names
     /// them on the network anew each time]
     #[arg(long, value_name = "N")]

@@ -86,11 +86,13 @@ impl Snapshot {
                     (path, deadline, stretched);
                 snapshot.rate_source = rate_source;
                 snapshot.state.sent = Some(Bytes::new(statistics.bytes_sent));
+                snapshot.state.filler_sent = Some(Bytes::new(statistics.repair_bytes_sent));
             }
             if index + 1 == ends.len() && receives {
                 snapshot.state.received = Some(Bytes::new(statistics.bytes_received));
                 snapshot.state.packets_received = statistics.packets_received;
                 snapshot.state.packets_lost = statistics.packets_lost;
+                snapshot.state.packets_recovered = statistics.packets_recovered;
             }
         }
         snapshot.state.allowed_rate = snapshot.path.map(|path| path.allowed_rate);

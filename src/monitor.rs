@@ -207,6 +207,8 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "rtt_p50_ms": summary.rtt_p50_ms,
         "loss_event_rate": summary.loss_event_rate,
         "packet_loss_pct": summary.packet_loss_pct,
+        "filler_bps": summary.filler.map(Rate::bits_per_sec),
+        "packets_recovered": summary.packets_recovered,
         "frames_sent": summary.frames_sent,
         "frames_shown": summary.frames_shown,
         "frames_discarded": summary.frames_discarded,

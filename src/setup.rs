@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use evenkeel_link::Schedule;
 use evenkeel_media::codec::Codec;
+use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::sink::{Null, Sink};
@@ -19,8 +20,8 @@ use evenkeel_media::source::{
     Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::Clock;
-use evenkeel_rtp::sdp::Description;
-use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, SendConfig};
+use evenkeel_rtp::sdp::{self, Description};
+use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -207,7 +208,10 @@ pub(crate) fn session(
         config.send = Some(SendConfig::new(codec.payload_type()));
     }
     if role != Role::Sends {
-        config.receive = Some(ReceiveConfig::new(codec.payload_type()));
+        config.receive = Some(ReceiveConfig {
+            repair: Some(RepairConfig::PAYLOAD_TYPE),
+            ..ReceiveConfig::new(codec.payload_type())
+        });
     }
     config
 }
@@ -225,6 +229,37 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
+/// Gives the session repair packets to send, if `--filler` asks for any.
+pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
+    let Some(send) = &mut session.send else {
+        return Ok(());
+    };
+    if filler == Filler::None {
+        return Ok(());
+    }
+    if !send.feedback.counts_two_sources() {
+        return Err(Failure::usage(format!(
+            "--filler {}: --feedback {} reports on media alone; choose --feedback tfrc or twcc",
+            filler.name(),
+            send.feedback.name()
+        )));
+    }
+    send.repair = Some(RepairConfig {
+        payload_type: RepairConfig::PAYLOAD_TYPE,
+        ssrc: None,
+    });
+    Ok(())
+}
+
+/// Decides on the sources of media and repair packets before the session would, for a description to name.
+pub(crate) fn name_sources(session: &mut session::Config) {
+    let drawn = RandomState::new().hash_one(session.seed);
+    if let Some(repair) = session.send.as_mut().and_then(|send| send.repair.as_mut()) {
+        session.ssrc = Some(drawn as u32);
+        repair.ssrc = Some((drawn >> 32) as u32);
+    }
+}
+
 /// What `--codec` makes of pictures of this format, which it can carry.
 pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
     let payload = codec.payload((format.width, format.height));
@@ -236,6 +271,7 @@ pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
 pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     PolicyConfig {
         rules: picture.policy,
+        filler: picture.filler,
         ..PolicyConfig::new(format.frame_rate.interval())
     }
 }
@@ -263,8 +299,13 @@ pub(crate) fn describe(
     description.frame_rate = Some(format.frame_rate.per_second());
     if let Some(send) = &session.send {
         description.feedback = vec![send.feedback];
-        description.transport_sequence_id =
-            (send.feedback == FeedbackMode::Twcc).then_some(session.transport_sequence_id);
+        let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
+        description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
+        description.repair = send.repair.map(|repair| sdp::Repair {
+            payload_type: repair.payload_type,
+            window: PolicyConfig::DEADLINE,
+            ssrcs: session.ssrc.zip(repair.ssrc).map(<[u32; 2]>::from),
+        });
     }
     description
 }
@@ -290,7 +331,14 @@ pub(crate) fn follow(
     session.extension_id = description
         .extension_id
         .unwrap_or(session::Config::EXTENSION_ID);
-    session.receive = Some(ReceiveConfig::new(description.payload_type));
+    session.transport_sequence_id = description
+        .transport_sequence_id
+        .unwrap_or(session::Config::TRANSPORT_SEQUENCE_ID);
+    let repair = description.repair.as_ref();
+    session.receive = Some(ReceiveConfig {
+        repair: repair.map(|repair| repair.payload_type),
+        ..ReceiveConfig::new(description.payload_type)
+    });
     set_feedback(session, description.feedback.first().copied());
     Ok(Stream { codec, payload })
 }

@@ -59,7 +59,7 @@ fn check_block(data: &[u8]) {
     let mut repair = Vec::new();
     assert!(encoder.write(&mut repair));
     if !received.is_empty() {
-        assert_eq!(decoder.push_repair(&repair), Ok(0));
+        assert_eq!(decoder.push_repair(&repair), Ok(()));
         assert_eq!(decoder.poll_recovered().map(|back| back.1), Some(&lost[..]));
     }
 }

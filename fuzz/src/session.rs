@@ -275,7 +275,7 @@ impl Party {
                 assert!(media.payload.len() < payload.len());
                 Some(media.sequence)
             }
-            Incoming::Repair(_) | Incoming::Control | Incoming::Ignored(_) => None,
+            Incoming::Repair | Incoming::Dummy | Incoming::Control | Incoming::Ignored(_) => None,
         };
         self.look(now);
         if let Some(sequence) = sequence {

@@ -82,12 +82,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             &clock,
         );
         setup::set_feedback(&mut session, args.run.feedback);
-        session
+        setup::set_filler(&mut session, args.picture.filler).map(|()| session)
     };
     let a = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
-        session: session("a", role_a, relay.address_a()),
+        session: session("a", role_a, relay.address_a())?,
         socket: socket_a,
         policy: setup::policy(&args.picture, &format),
         stream,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let b = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
-        session: session("b", role_b, relay.address_b()),
+        session: session("b", role_b, relay.address_b())?,
         socket: socket_b,
         policy: setup::policy(&args.picture, &format),
         stream,

@@ -28,12 +28,14 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let seed = setup::network_seed(args.picture.seed);
     let mut session = setup::session("send", Role::Sends, stream.codec, Some(peer), seed, &clock);
     setup::set_feedback(&mut session, args.run.feedback);
+    setup::set_filler(&mut session, args.picture.filler)?;
     if let Some(send) = &mut session.send {
         send.fixed_rate = args.fixed_rate;
         send.give_up = args.give_up;
         send.fallback = true;
     }
     if let Some(path) = &args.sdp {
+        setup::name_sources(&mut session);
         let description = setup::describe(&session, stream, &format, peer);
         fs::write(path, description.to_string())
             .map_err(|error| setup::cannot("write", path, &error))?;

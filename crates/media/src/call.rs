@@ -8,6 +8,7 @@ use tfrc::time::Instant;
 use tfrc::trace::Trace;
 
 use crate::event;
+use crate::filler::Filler;
 use crate::frame::{EncodedFrame, ReceivedFrame};
 use crate::packetize::PacketizeError;
 use crate::policy::{FrameTarget, PolicyConfig};
@@ -63,14 +64,15 @@ impl Call {
             .receive
             .as_ref()
             .map(|receive| ReceivingSide::new(payload, receive.clock_rate));
-        let packet_size = config.send.as_ref().map(|send| send.packet_size);
+        let sends = config.send.is_some();
         let session = Session::new(now, config);
-        let sender = packet_size.map(|size| {
+        let sender = sends.then(|| {
             let payload_capacity = session.payload_capacity();
             SendingSide::new(&SenderConfig {
                 policy,
                 payload_capacity,
-                packet_overhead: (size.get() as usize).saturating_sub(payload_capacity),
+                packet_overhead: session.packet_overhead(),
+                filler_capacity: session.repair_capacity(),
             })
         });
         Self {
@@ -137,6 +139,13 @@ impl Call {
         self.receiver.as_ref()
     }
 
+    /// Fills the rate with this from now on, if the session has repair packets.
+    pub fn set_filler(&mut self, filler: Filler) {
+        if let Some(sender) = &mut self.sender {
+            sender.set_filler(filler);
+        }
+    }
+
     /// Ends the call: nothing more is sent but a BYE, which waits for `poll_transmit`.
     pub fn close(&mut self, now: Instant) {
         self.advance(now);
@@ -157,7 +166,8 @@ impl Call {
             match event.kind {
                 EventKind::RateControl(Trace::Feedback { rtt_sample, .. }) => {
                     if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
-                        sender.observe_feedback(event.at, rtt_sample, &path);
+                        let loss = self.session.reported_loss();
+                        sender.observe_feedback(event.at, rtt_sample, &path, loss);
                     }
                 }
                 EventKind::KeyframeRequested => {
@@ -200,12 +210,24 @@ impl Call {
             return None;
         }
         let path = self.session.path()?;
-        let packet = sender.next_packet(self.now, &path, self.session.next_sequence())?;
+        let sequence = self.session.next_sequence();
+        let packet = sender.next_packet(self.now, &path, sequence)?;
         let transmit = self
             .session
             .write_media(self.now, &packet.info, packet.payload, buf)?;
-        sender.packet_sent(self.now, &path);
+        sender.packet_sent(self.now, &path, sequence, &buf[..transmit.len]);
         Some(transmit)
+    }
+
+    /// A packet of filler, if one may leave now and no media wait.
+    fn transmit_filler(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        let sender = self.sender.as_mut()?;
+        let departure = self.session.next_departure(self.now)?;
+        if departure > self.now || sender.has_data() {
+            return None;
+        }
+        let payload = sender.next_filler()?;
+        self.session.write_repair(self.now, payload, buf)
     }
 }
 
@@ -213,8 +235,15 @@ impl Endpoint for Call {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.advance(now);
         let incoming = self.session.handle_datagram(self.now, datagram);
-        if let (Incoming::Media(packet), Some(receiver)) = (incoming, &mut self.receiver) {
-            receiver.push_packet(self.now, &packet);
+        if let Some(receiver) = &mut self.receiver {
+            match incoming {
+                Incoming::Media(packet) => receiver.push_packet(self.now, &packet),
+                Incoming::Repair => receiver.note_repair(self.now),
+                Incoming::Dummy | Incoming::Control | Incoming::Ignored(_) => {}
+            }
+            while let Some(packet) = self.session.poll_recovered() {
+                receiver.push_packet(self.now, &packet);
+            }
         }
         self.collect_events();
     }
@@ -228,14 +257,18 @@ impl Endpoint for Call {
     fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         self.advance(now);
         let control = self.session.poll_transmit(self.now, buf);
-        let transmit = control.or_else(|| self.transmit_media(buf));
+        let transmit = control
+            .or_else(|| self.transmit_media(buf))
+            .or_else(|| self.transmit_filler(buf));
         self.collect_events();
         transmit
     }
 
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
         let departure = match &self.sender {
-            Some(sender) if sender.has_data() => self.session.next_departure(self.now),
+            Some(sender) if sender.has_data() || sender.has_filler() => {
+                self.session.next_departure(self.now)
+            }
             _ => None,
         };
         let playout = self.receiver.as_ref().and_then(ReceivingSide::poll_timeout);

@@ -7,6 +7,7 @@ mod chain;
 pub mod codec;
 pub mod event;
 mod fall;
+pub mod filler;
 pub mod frame;
 pub mod packetize;
 pub mod playout;

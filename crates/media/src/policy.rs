@@ -36,6 +36,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::ceiling::{self, Ceiling};
 use crate::fall::{self, Fall};
+use crate::filler::Filler;
 use crate::rtt_track::RttTrack;
 
 /// What the policy is told when it starts.
@@ -49,6 +50,8 @@ pub struct PolicyConfig {
     pub frame_interval: Duration,
     /// By which rules frames are made and sent.
     pub rules: Rules,
+    /// What fills X where frames leave some of it.
+    pub filler: Filler,
 }
 
 /// The rules of the sending buffer.
@@ -110,6 +113,7 @@ impl PolicyConfig {
             playout: Self::PLAYOUT,
             frame_interval,
             rules: Rules::Evenkeel,
+            filler: Filler::None,
         }
     }
 }

@@ -32,6 +32,58 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
     10.0 * (255.0 * 255.0 / mean).log10()
 }
 
+/// Structural similarity of the luma (Wang, Bovik, Sheikh, Simoncelli: "Image quality assessment: from error
+/// visibility to structural similarity", 2004): 1 if the pictures are equal. The mean over windows of 8x8
+/// samples, four apart, each sample of the same weight.
+///
+/// `None` if their sizes differ, or if they are smaller than a window.
+pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
+    let size = |p: &Picture| (p.width(), p.height());
+    let (width, height) = size(original);
+    if (width, height) != size(shown) || width < WINDOW || height < WINDOW {
+        return None;
+    }
+    let (a, b) = (original.planes()[0], shown.planes()[0]);
+    let (mut sum, mut count) = (0.0, 0u32);
+    for top in (0..=height - WINDOW).step_by(WINDOW / 2) {
+        for left in (0..=width - WINDOW).step_by(WINDOW / 2) {
+            let first = top * width + left;
+            let lines = |plane| lines(plane, first, width);
+            sum += similarity(lines(a).zip(lines(b)));
+            count += 1;
+        }
+    }
+    Some(sum / f64::from(count))
+}
+
+/// Columns and rows of a window.
+const WINDOW: usize = 8;
+
+fn lines(plane: &[u8], first: usize, width: usize) -> impl Iterator<Item = &[u8]> {
+    (0..WINDOW).map(move |line| &plane[first + line * width..][..WINDOW])
+}
+
+/// Equation 13 of the paper, over one window.
+fn similarity<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
+    const N: f64 = (WINDOW * WINDOW) as f64;
+    /// (K1·L)² and (K2·L)².
+    const C1: f64 = 2.55 * 2.55;
+    const C2: f64 = 7.65 * 7.65;
+    // Sums of a, b, a², b², ab: 64 squares of 8 bits fit.
+    let mut sums = [0u32; 5];
+    for (&a, &b) in lines.flat_map(|(a, b)| a.iter().zip(b)) {
+        let (a, b) = (u32::from(a), u32::from(b));
+        for (sum, term) in sums.iter_mut().zip([a, b, a * a, b * b, a * b]) {
+            *sum += term;
+        }
+    }
+    let [mean_a, mean_b, aa, bb, ab] = sums.map(|sum| f64::from(sum) / N);
+    let covariance = ab - mean_a * mean_b;
+    let variances = (aa - mean_a * mean_a) + (bb - mean_b * mean_b);
+    let luminance = (2.0 * mean_a * mean_b + C1) / (mean_a * mean_a + mean_b * mean_b + C1);
+    luminance * (2.0 * covariance + C2) / (variances + C2)
+}
+
 /// The value below or at which a share of the samples lies, by nearest rank: the smallest sample
 /// that at least `percent` per cent of them do not exceed.
 ///
@@ -76,6 +128,60 @@ mod tests {
     fn sizes_that_differ_cannot_be_compared() {
         assert_eq!(luma_psnr(&Picture::new(4, 8), &Picture::new(8, 4)), None);
         assert_eq!(luma_psnr(&Picture::new(0, 0), &Picture::new(0, 0)), None);
+        assert_eq!(luma_ssim(&Picture::new(16, 8), &Picture::new(8, 16)), None);
+        assert_eq!(luma_ssim(&Picture::new(8, 7), &Picture::new(8, 7)), None);
+    }
+
+    /// A picture of 8x8 whose luma alternates from column to column.
+    fn columns(even: u8, odd: u8) -> Picture {
+        let mut picture = Picture::new(8, 8);
+        for pair in picture.planes_mut()[0].chunks_exact_mut(2) {
+            pair.copy_from_slice(&[even, odd]);
+        }
+        picture
+    }
+
+    #[test]
+    fn similarity_is_that_of_the_paper_by_hand() {
+        let ssim = |a: &Picture, b: &Picture| luma_ssim(a, b).expect("same size");
+        let near = |value: f64, expected: f64| (value - expected).abs() < 1e-12;
+        let (c1, c2) = (6.5025, 58.5225);
+        let picture = columns(90, 110);
+        assert!(near(ssim(&picture, &picture), 1.0));
+        // Flat: luminance alone differs.
+        let flat = ssim(&columns(100, 100), &columns(110, 110));
+        assert!(near(flat, (22_000.0 + c1) / (22_100.0 + c1)));
+        // Half the contrast: variances 100 and 25, covariance 50.
+        let faded = ssim(&picture, &columns(95, 105));
+        assert!(near(faded, (100.0 + c2) / (125.0 + c2)));
+        // The contrast reversed: covariance -100.
+        let negative = ssim(&picture, &columns(110, 90));
+        assert!(near(negative, (-200.0 + c2) / (200.0 + c2)));
+    }
+
+    #[test]
+    fn similarity_is_the_mean_over_windows() {
+        // Three windows across: equal, half of it the same, all different.
+        let original = Picture::new(16, 8);
+        let mut shown = original.clone();
+        for line in shown.planes_mut()[0].chunks_exact_mut(16) {
+            line[8..].fill(200);
+        }
+        let window = |from: usize| {
+            let cut = |picture: &Picture| {
+                let mut part = Picture::new(8, 8);
+                let lines = picture.planes()[0].chunks_exact(16);
+                for (to, line) in part.planes_mut()[0].chunks_exact_mut(8).zip(lines) {
+                    to.copy_from_slice(&line[from..from + 8]);
+                }
+                part
+            };
+            luma_ssim(&cut(&original), &cut(&shown)).expect("same size")
+        };
+        let mean = (window(0) + window(4) + window(8)) / 3.0;
+        let whole = luma_ssim(&original, &shown).expect("same size");
+        assert!((whole - mean).abs() < 1e-12, "{whole} {mean}");
+        assert!(window(0) > window(4) && window(4) > window(8));
     }
 
     #[test]

@@ -60,6 +60,12 @@ impl ReceivingSide {
         }
     }
 
+    /// A repair packet came: what it gives back follows by [`push_packet`](Self::push_packet), and more may
+    /// come.
+    pub fn note_repair(&mut self, now: Instant) {
+        self.reassembler.note_repair(now);
+    }
+
     /// The frame that is due for display, if one is. The newest due frame wins.
     pub fn poll_frame(&mut self, now: Instant) -> Option<ReceivedFrame> {
         loop {

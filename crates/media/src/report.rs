@@ -21,12 +21,16 @@ pub struct State {
     pub link_rate: Option<Rate>,
     /// Bytes of media that the sender has sent, as TFRC counts them.
     pub sent: Option<Bytes>,
+    /// Bytes of filler that the sender has sent.
+    pub filler_sent: Option<Bytes>,
     /// Bytes of media that the receiver has received.
     pub received: Option<Bytes>,
     /// Packets that the receiver has received.
     pub packets_received: u64,
     /// Packets that the receiver has missed.
     pub packets_lost: u64,
+    /// Those that repair packets gave back.
+    pub packets_recovered: u64,
 }
 
 /// A frame that was shown.
@@ -84,6 +88,10 @@ pub struct Summary {
     pub loss_event_rate: Option<f64>,
     /// Packets missed, of those sent.
     pub packet_loss_pct: Option<f64>,
+    /// Filler sent a second, repair packets or dummies.
+    pub filler: Option<Rate>,
+    /// Packets missed that repair packets gave back.
+    pub packets_recovered: Option<u64>,
     /// Frames that left whole.
     pub frames_sent: u64,
     /// Frames that were displayed.
@@ -227,6 +235,8 @@ impl CallReport {
             rtt_p50_ms: self.rtt_ms.percentile(50.0),
             loss_event_rate: self.loss_event_rate.mean(),
             packet_loss_pct: self.packet_loss(),
+            filler: self.rate_of(|state| state.filler_sent),
+            packets_recovered: self.packets_recovered(),
             frames_sent: self.frames_sent,
             frames_shown: self.frames_shown,
             frames_discarded: self.frames_discarded,
@@ -253,6 +263,12 @@ impl CallReport {
         let bytes = counter(&last)? - counter(&first)?;
         let time = to.checked_since(from).filter(|time| !time.is_zero())?;
         Some(bytes / time)
+    }
+
+    fn packets_recovered(&self) -> Option<u64> {
+        let ((_, first), (_, last)) = self.first.as_ref().zip(self.last.as_ref())?;
+        last.received?;
+        last.packets_recovered.checked_sub(first.packets_recovered)
     }
 
     fn packet_loss(&self) -> Option<f64> {
@@ -377,8 +393,10 @@ mod tests {
             link_rate: Some(Rate::from_bits_per_sec(4e6)),
             sent: Some(Bytes::new(sent)),
             received: Some(Bytes::new(received)),
+            filler_sent: Some(Bytes::new(sent / 10)),
             packets_received: received / 1_000,
             packets_lost: lost,
+            packets_recovered: lost / 2,
         };
         // X is 2 Mb/s for three seconds and 4 Mb/s for one.
         report.handle_state(at(0), &state(2e6, 0, 0, 0));
@@ -390,6 +408,8 @@ mod tests {
         assert_eq!(summary.media_over_x, Some(0.8));
         assert_eq!(summary.throughput, Some(Rate::from_bits_per_sec(1.98e6)));
         assert_eq!(summary.packet_loss_pct, Some(1.0));
+        assert_eq!(summary.filler, Some(Rate::from_bits_per_sec(2e5)));
+        assert_eq!(summary.packets_recovered, Some(5));
         assert!((summary.loss_event_rate.unwrap() - 0.01).abs() < 1e-12);
     }
 

@@ -7,6 +7,7 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 use crate::event::{Discard, Event, EventKind, EventQueue};
+use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
 use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig};
@@ -22,6 +23,9 @@ pub struct SenderConfig {
     pub payload_capacity: usize,
     /// What TFRC counts of a packet besides its payload, in bytes.
     pub packet_overhead: usize,
+    /// The largest payload of a packet of filler in bytes
+    /// ([`Session::repair_capacity`](evenkeel_rtp::session::Session::repair_capacity)); 0 for none.
+    pub filler_capacity: usize,
 }
 
 /// A packet that may leave now.
@@ -43,6 +47,9 @@ pub struct SendingSide {
     policy: Policy,
     buffer: SendingBuffer,
     packetizer: Packetizer,
+    filling: Filling,
+    /// When a frame was last pushed.
+    pushed: Instant,
     /// The target given last, until a frame answers it.
     target: Option<Bytes>,
     /// A keyframe is owed: one was asked for, or a frame that others refer to was given up.
@@ -68,6 +75,12 @@ impl SendingSide {
             ),
             buffer: SendingBuffer::new(config.packet_overhead),
             packetizer: Packetizer::new(config.payload_capacity),
+            filling: Filling::new(
+                config.policy.filler,
+                config.filler_capacity,
+                Bytes::from(packet),
+            ),
+            pushed: Instant::ZERO,
             target: None,
             owes_keyframe: false,
             keyframe: None,
@@ -76,9 +89,14 @@ impl SendingSide {
         }
     }
 
-    /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
-    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
+    /// Feedback came: a sample of the round-trip time, and the path as it leaves it. `loss` is the share of
+    /// packets lost, as far as reception reports tell.
+    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path, loss: f64) {
         self.policy.observe_feedback(now, sample, path);
+        self.filling.set_loss(PathLoss {
+            events: path.loss_event_rate.get(),
+            packets: loss,
+        });
     }
 
     /// Another peer took the place of the one before, on a path of its own.
@@ -100,6 +118,9 @@ impl SendingSide {
         self.owes_keyframe |= self.buffer.take_gap();
         match &mut target {
             Some(target) => {
+                let share = self.filling.media_share(target.size);
+                target.size = Bytes::new((target.size.as_f64() * share) as u64);
+                target.rate = target.rate * share;
                 target.keyframe = std::mem::take(&mut self.owes_keyframe);
                 if target.keyframe {
                     self.keyframe = Some(now);
@@ -132,6 +153,7 @@ impl SendingSide {
     /// A coded frame for the sending buffer. An error leaves the buffer as it was.
     pub fn push_frame(&mut self, now: Instant, frame: EncodedFrame) -> Result<(), PacketizeError> {
         let target = self.target.take();
+        self.pushed = now;
         let frame = self.packetizer.packetize(frame)?;
         let scan = frame.size();
         self.policy.observe_frame(&CodedFrame {
@@ -188,10 +210,37 @@ impl SendingSide {
         })
     }
 
-    /// The packet that [`next_packet`](Self::next_packet) gave has left.
-    pub fn packet_sent(&mut self, now: Instant, path: &Path) {
+    /// The packet that [`next_packet`](Self::next_packet) gave has left, with this sequence number and in these
+    /// bytes.
+    pub fn packet_sent(&mut self, now: Instant, path: &Path, sequence: u32, packet: &[u8]) {
+        let before = self.buffer.begun();
         self.buffer
             .packet_sent(now, path, &mut self.policy, &mut self.events);
+        let next = self.pushed + self.policy.config().frame_interval;
+        let departed = Departed {
+            packet,
+            sequence: sequence as u16,
+            ends: (before == 0, self.buffer.begun() == 0),
+        };
+        self.filling
+            .handle_sent(&departed, path.allowed_rate, next.saturating_since(now));
+    }
+
+    /// True if there is filler for a departure that finds no media.
+    pub fn has_filler(&self) -> bool {
+        self.filling.has_data()
+    }
+
+    /// The payload of the packet of filler that leaves if one leaves now.
+    pub fn next_filler(&mut self) -> Option<&[u8]> {
+        self.filling
+            .write(&mut self.payload)
+            .then_some(&self.payload)
+    }
+
+    /// Fills the rate with this from now on, if the peer takes any.
+    pub fn set_filler(&mut self, filler: Filler) {
+        self.filling.set_filler(filler);
     }
 
     /// The policy, for its deadline and what it measured.
@@ -206,6 +255,7 @@ impl SendingSide {
 
     /// Gives up what is queued.
     pub fn close(&mut self, now: Instant) {
+        self.filling.set_filler(Filler::None);
         self.buffer.clear(now, &mut self.events);
     }
 

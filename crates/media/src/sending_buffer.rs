@@ -99,6 +99,11 @@ impl SendingBuffer {
         self.waiting.is_empty() && self.current.is_none()
     }
 
+    /// Packets of the frame that is being sent that have left; 0 if none is.
+    pub(crate) fn begun(&self) -> usize {
+        self.current.as_ref().map_or(0, |current| current.next)
+    }
+
     /// A frame as TFRC will count it.
     pub fn wire_size(&self, frame: &PacketizedFrame) -> Bytes {
         frame.payload() + Bytes::from(frame.packets() * self.packet_overhead)

@@ -113,7 +113,7 @@ impl Flow {
                 self.arrivals.record(&packet);
                 true
             }
-            Incoming::Control | Incoming::Repair(_) => true,
+            Incoming::Control | Incoming::Repair | Incoming::Dummy => true,
             Incoming::Ignored(_) => false,
         }
     }

@@ -8,14 +8,15 @@ use crate::traffic::Body;
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::codec::mjpeg::Decoder;
 use evenkeel_media::event::EventKind;
+use evenkeel_media::filler::Filler;
 use evenkeel_media::frame::{CodedPicture, Picture};
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::quality::luma_psnr;
+use evenkeel_media::quality::{luma_psnr, luma_ssim};
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
 use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
-use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, SendConfig};
+use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, RepairConfig, SendConfig};
 use std::fmt;
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
@@ -38,6 +39,8 @@ pub struct MediaEnd {
     start: Instant,
     now: Instant,
     buffer: Vec<u8>,
+    /// When the report begins.
+    warm: Instant,
     report: CallReport,
 }
 
@@ -67,8 +70,28 @@ impl MediaEnd {
             rules,
             ..PolicyConfig::new(pictures.format().frame_rate.interval())
         };
+        Self::sender_of(policy, warm, pictures, shooting, ecn, seed)
+    }
+
+    /// The same with this policy; what fills its rate is told apart from media if there is any.
+    pub fn sender_of(
+        policy: PolicyConfig,
+        warm: Instant,
+        pictures: Pictures,
+        shooting: Shooting,
+        ecn: bool,
+        seed: u64,
+    ) -> Self {
+        let repair = RepairConfig {
+            payload_type: RepairConfig::PAYLOAD_TYPE,
+            ssrc: None,
+        };
+        let send = SendConfig {
+            repair: (policy.filler != Filler::None).then_some(repair),
+            ..SendConfig::new(JPEG)
+        };
         let config = Config {
-            send: Some(SendConfig::new(JPEG)),
+            send: Some(send),
             ecn,
             ..Config::new("sender@sim", seed)
         };
@@ -79,7 +102,10 @@ impl MediaEnd {
     /// The end that receives, from `start` on. Its report is of what happens from `warm` on.
     pub fn receiver(start: Instant, warm: Instant, seed: u64) -> Self {
         let config = Config {
-            receive: Some(ReceiveConfig::new(JPEG)),
+            receive: Some(ReceiveConfig {
+                repair: Some(RepairConfig::PAYLOAD_TYPE),
+                ..ReceiveConfig::new(JPEG)
+            }),
             ..Config::new("receiver@sim", seed)
         };
         // A receiver has no frames to make.
@@ -96,6 +122,7 @@ impl MediaEnd {
             read: 0,
             original: None,
             decoder: Decoder::new(),
+            similarity: Similarity::default(),
         });
         self
     }
@@ -124,6 +151,7 @@ impl MediaEnd {
             start,
             now: start,
             buffer: vec![0; CONTROL_BUFFER.max(packet.get() as usize)],
+            warm,
             report: CallReport::new(warm),
         }
     }
@@ -136,6 +164,12 @@ impl MediaEnd {
     /// What became of the frames.
     pub fn report(&self) -> &CallReport {
         &self.report
+    }
+
+    /// The mean structural similarity of what was shown to what was captured, for a receiver that looks.
+    pub fn ssim_mean(&self) -> Option<f64> {
+        let similarity = self.viewer.as_ref()?.similarity;
+        (similarity.count > 0).then(|| similarity.sum / f64::from(similarity.count))
     }
 
     /// Captures and shows what is due.
@@ -160,7 +194,7 @@ impl MediaEnd {
                 psnr: self
                     .viewer
                     .as_mut()
-                    .and_then(|viewer| viewer.psnr(&frame.picture, captured?)),
+                    .and_then(|viewer| viewer.look(&frame.picture, captured?, at >= self.warm)),
                 corrupt: !frame.picture.is_whole(),
             });
         }
@@ -191,6 +225,14 @@ struct Viewer {
     /// The last of them.
     original: Option<Picture>,
     decoder: Decoder,
+    similarity: Similarity,
+}
+
+/// Of the pictures after the warm-up.
+#[derive(Clone, Copy, Default)]
+struct Similarity {
+    sum: f64,
+    count: u32,
 }
 
 impl fmt::Debug for Viewer {
@@ -202,7 +244,8 @@ impl fmt::Debug for Viewer {
 }
 
 impl Viewer {
-    fn psnr(&mut self, shown: &CodedPicture, captured: Instant) -> Option<f64> {
+    /// PSNR; the similarity is summed up if it `counts`.
+    fn look(&mut self, shown: &CodedPicture, captured: Instant, counts: bool) -> Option<f64> {
         let CodedPicture::Jpeg(image) = shown else {
             return None;
         };
@@ -214,7 +257,12 @@ impl Viewer {
             self.original = self.originals.next().ok()?;
             self.read += 1;
         }
-        luma_psnr(self.original.as_ref()?, &decoded.picture)
+        let original = self.original.as_ref()?;
+        if let Some(ssim) = luma_ssim(original, &decoded.picture).filter(|_| counts) {
+            self.similarity.sum += ssim;
+            self.similarity.count += 1;
+        }
+        luma_psnr(original, &decoded.picture)
     }
 }
 

@@ -10,6 +10,7 @@ mod end_of_congestion;
 mod fair_share;
 mod feedback_compare;
 mod feedback_cost;
+mod filled_call;
 mod formats;
 mod inversion;
 mod late_packets;
@@ -92,6 +93,8 @@ pub enum Kind {
     VideoCall(video_call::VideoCall),
     /// The same over every round-trip time and rate, as maps.
     CallMap(video_call::CallMap),
+    /// One call over a lossy link, its rate filled in one way or more.
+    FilledCall(filled_call::FilledCall),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.
@@ -198,6 +201,7 @@ impl Kind {
             Self::VideoCall(scenario) => scenario,
             Self::CallMap(scenario) => scenario,
             Self::VideoOnDemand(scenario) => scenario,
+            Self::FilledCall(scenario) => scenario,
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,

@@ -10,6 +10,7 @@ mod raw;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use evenkeel_rtp::payload::h264::H264Payload;
 use evenkeel_rtp::payload::jpeg::{JpegHeader, Tables};
@@ -90,6 +91,8 @@ pub struct Reassembler {
     released: Option<i64>,
     /// The highest sequence number of all.
     highest: u64,
+    /// When a repair packet last came.
+    repaired: Option<Instant>,
     tables: TableCache,
 }
 
@@ -107,6 +110,7 @@ impl Reassembler {
             newest: None,
             released: None,
             highest: 0,
+            repaired: None,
             tables: TableCache::default(),
         }
     }
@@ -151,6 +155,11 @@ impl Reassembler {
         (pushed, self.make_room())
     }
 
+    /// A repair packet came.
+    pub fn note_repair(&mut self, now: Instant) {
+        self.repaired = Some(now);
+    }
+
     /// The frames in flight, oldest first.
     pub fn frames(&self) -> impl Iterator<Item = InFlight> + '_ {
         self.frames.iter().map(|(&timestamp, frame)| InFlight {
@@ -180,16 +189,19 @@ impl Reassembler {
         self.newest = None;
         self.released = None;
         self.highest = 0;
+        self.repaired = None;
     }
 
     /// True if nothing that is missing is still expected: [`REORDERING`] packets with higher numbers
-    /// have overtaken it.
+    /// have overtaken it; and where repair packets come, which leave before the next frame, that has begun.
     fn is_settled(&self, timestamp: i64, frame: &Assembly) -> bool {
         let newer = self.newest.is_some_and(|newest| newest > timestamp);
         let Some(missing) = frame.last_missing() else {
             return false;
         };
-        (frame.marker.is_some() || newer) && self.highest >= missing.saturating_add(REORDERING)
+        let repairs = |at: Instant| frame.last_arrival.saturating_since(at) < REPAIRS_WITHIN;
+        let ended = frame.marker.is_some() && !self.repaired.is_some_and(repairs);
+        (ended || newer) && self.highest >= missing.saturating_add(REORDERING)
     }
 
     /// Gives up the oldest frame while there are too many, or too large ones.
@@ -206,6 +218,9 @@ impl Reassembler {
 
 /// A packet is lost once this many with higher numbers have come (RFC 5348 §5.1: NDUPACK).
 const REORDERING: u64 = 3;
+
+/// So long after a repair packet there may be another.
+const REPAIRS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The most that one frame may hold. One packet more brings both frames and bytes back under
 /// [`Reassembler::MAX_BYTES`] when the oldest leaves.

@@ -85,9 +85,8 @@ impl Decoder {
     }
 
     /// The payload of a repair packet came. What it gives back is ready in
-    /// [`poll_recovered`](Self::poll_recovered), now or when more has come. Gives the RTP timestamp of the newest
-    /// packet that it names and that has come.
-    pub fn push_repair(&mut self, payload: &[u8]) -> Result<u32, Unusable> {
+    /// [`poll_recovered`](Self::poll_recovered), now or when more has come.
+    pub fn push_repair(&mut self, payload: &[u8]) -> Result<(), Unusable> {
         let mut reader = Reader::new(payload);
         let header = Header::parse(&mut reader).map_err(Unusable::Malformed)?;
         let newest = self.newest.ok_or(Unusable::Empty)?;
@@ -105,11 +104,9 @@ impl Decoder {
             mask: header.mask,
             payload: reader.rest().to_vec(),
         };
-        let newest = repair.names().filter(|&sequence| self.has(sequence)).last();
-        let newest = newest.ok_or(Unusable::Empty)?;
-        let timestamp = Recovery::of(&self.media[place(newest)].packet)
-            .map(|(of, _)| u32::from_be_bytes(of.timestamp))
-            .ok_or(Unusable::Empty)?;
+        if !repair.names().any(|sequence| self.has(sequence)) {
+            return Err(Unusable::Empty);
+        }
         if self.repairs.len() == REPAIRS {
             self.repairs.pop_front();
         }
@@ -117,7 +114,7 @@ impl Decoder {
         let untrue = self.untrue;
         self.recover();
         if self.untrue == untrue {
-            Ok(timestamp)
+            Ok(())
         } else {
             Err(Unusable::Untrue)
         }
@@ -311,7 +308,7 @@ mod tests {
         for n in [0, 3] {
             decoder.push_media(10 + n as u64, &block[n].1);
         }
-        assert_eq!(decoder.push_repair(&repairs[0]), Ok(3_600 * 2));
+        assert_eq!(decoder.push_repair(&repairs[0]), Ok(()));
         assert_eq!(decoder.poll_recovered(), None);
         decoder.push_media(11, &block[1].1);
         let expected = (12, &block[2].1[..]);

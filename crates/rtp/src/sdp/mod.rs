@@ -4,6 +4,7 @@ mod parse;
 
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use tfrc::units::Rate;
 
@@ -61,6 +62,8 @@ pub struct Description {
     pub extension_id: Option<u8>,
     /// The identifier of the transport-wide sequence number, if it is sent.
     pub transport_sequence_id: Option<u8>,
+    /// Repair packets beside the media (RFC 8627), if there may be any.
+    pub repair: Option<Repair>,
     /// What `rtcp-fb` names of the feedback that TFRC works with, the preferred first.
     pub feedback: Vec<FeedbackMode>,
     /// Keyframes may be asked for by PLI and FIR (`rtcp-fb` with `nack pli`, `ccm fir`).
@@ -81,6 +84,18 @@ pub struct Description {
     pub receiver_reports: Option<Rate>,
 }
 
+/// The repair packets of a stream (RFC 8627 §5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Their RTP payload type.
+    pub payload_type: u8,
+    /// How far apart a packet and what repairs it may be, in whole microseconds.
+    pub window: Duration,
+    /// The synchronisation sources of media and repair packets, where they are known (`ssrc-group` with
+    /// `FEC-FR`, RFC 5956 §4.3).
+    pub ssrcs: Option<[u32; 2]>,
+}
+
 impl Description {
     /// A stream under TFRC, sent one way: AVPF, RTCP multiplexed and of reduced size.
     pub fn new(origin: IpAddr, address: IpAddr, port: u16, payload_type: u8) -> Self {
@@ -97,6 +112,7 @@ impl Description {
             parameters: None,
             extension_id: Some(crate::session::Config::EXTENSION_ID),
             transport_sequence_id: None,
+            repair: None,
             feedback: vec![FeedbackMode::Tfrc],
             keyframe_requests: false,
             reduced_size: true,
@@ -153,7 +169,11 @@ impl fmt::Display for Description {
             Profile::Avp => "RTP/AVP",
             Profile::Avpf => "RTP/AVPF",
         };
-        write!(f, "m=video {} {profile} {payload_type}\r\n", self.port)?;
+        write!(f, "m=video {} {profile} {payload_type}", self.port)?;
+        if let Some(repair) = &self.repair {
+            write!(f, " {}", repair.payload_type)?;
+        }
+        f.write_str("\r\n")?;
         for (kind, rate, unit) in [
             ("AS", self.bandwidth, 1e3),
             ("RS", self.sender_reports, 1.0),
@@ -171,6 +191,14 @@ impl fmt::Display for Description {
         write!(f, "a=rtpmap:{payload_type} {encoding}/{clock_rate}\r\n")?;
         if let Some(parameters) = &self.parameters {
             write!(f, "a=fmtp:{payload_type} {}\r\n", line(parameters))?;
+        }
+        if let Some(repair) = &self.repair {
+            let (number, window) = (repair.payload_type, repair.window.as_micros());
+            write!(f, "a=rtpmap:{number} {REPAIR_ENCODING}/{clock_rate}\r\n")?;
+            write!(f, "a=fmtp:{number} {REPAIR_WINDOW}={window}\r\n")?;
+            if let Some([media, repair]) = repair.ssrcs {
+                write!(f, "a=ssrc-group:{REPAIR_GROUP} {media} {repair}\r\n")?;
+            }
         }
         for (id, uri) in [
             (self.extension_id, RttSendTs::URI),
@@ -222,6 +250,11 @@ const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
         FeedbackMode::Sack => (false, "tfrc sack"),
     }
 }
+
+/// What `rtpmap`, `fmtp` and `ssrc-group` call repair packets.
+const REPAIR_ENCODING: &str = "flexfec";
+const REPAIR_WINDOW: &str = "repair-window";
+const REPAIR_GROUP: &str = "FEC-FR";
 
 /// How `rtcp-fb` names requests for a keyframe (RFC 4585 §4.2, RFC 5104 §7.1).
 const KEYFRAME_REQUESTS: [&str; 2] = ["nack pli", "ccm fir"];
@@ -281,6 +314,27 @@ mod tests {
             .replace("fb:26 ccm", "fb:99 ccm");
         let read: Description = of_others.parse().unwrap();
         assert!(!read.keyframe_requests);
+    }
+
+    #[test]
+    fn repair_packets_have_a_payload_type_and_a_source_of_their_own() {
+        let described = Description {
+            repair: Some(Repair {
+                payload_type: 97,
+                window: Duration::from_millis(200),
+                ssrcs: Some([1, 2]),
+            }),
+            ..described()
+        };
+        let text = described.to_string();
+        let lines = "a=rtpmap:97 flexfec/90000\r\na=fmtp:97 repair-window=200000\r\n\
+            a=ssrc-group:FEC-FR 1 2\r\n";
+        assert!(text.contains(lines), "{text}");
+        assert!(text.contains("RTP/AVPF 26 97\r\n"), "{text}");
+        assert_eq!(text.parse(), Ok(described));
+        // A payload type that is not in the list of the stream is not one of its own.
+        let unlisted: Description = text.replace(" 26 97", " 26").parse().unwrap();
+        assert_eq!(unlisted.repair, None);
     }
 
     #[test]
@@ -361,6 +415,7 @@ mod tests {
             parameters in proptest::option::of("[a-z0-9=:;]{1,30}"),
             extension_id in proptest::option::of(1..=14u8),
             transport_sequence_id in proptest::option::of(1..=14u8),
+            repair in proptest::option::of((96..128u8, 0..1u64 << 40, any::<Option<[u32; 2]>>())),
             feedback in proptest::sample::subsequence(FeedbackMode::ALL.to_vec(), 0..=4).prop_shuffle(),
             (avpf, reduced_size, mux) in any::<(bool, bool, bool)>(),
             frame_rate in proptest::option::of(0.01..1_000.0f64),
@@ -381,6 +436,11 @@ mod tests {
                 parameters,
                 extension_id,
                 transport_sequence_id,
+                repair: repair.filter(|repair| repair.0 != payload_type).map(|repair| Repair {
+                    payload_type: repair.0,
+                    window: Duration::from_micros(repair.1),
+                    ssrcs: repair.2,
+                }),
                 feedback: if avpf { feedback } else { Vec::new() },
                 keyframe_requests: mux && avpf,
                 reduced_size: reduced_size && avpf,

@@ -2,11 +2,13 @@
 
 use std::net::IpAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use tfrc::units::Rate;
 
 use super::{
-    Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, SdpError, feedback_value,
+    Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, REPAIR_ENCODING, REPAIR_GROUP,
+    REPAIR_WINDOW, Repair, SdpError, feedback_value,
 };
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::session::FeedbackMode;
@@ -53,6 +55,11 @@ struct Parser {
     name: String,
     address: Option<IpAddr>,
     media: Option<(u16, Profile, u8)>,
+    /// The other payload types of the stream.
+    others: Vec<u8>,
+    repair: Option<u8>,
+    repair_window: Duration,
+    repair_ssrcs: Option<[u32; 2]>,
     map: Option<(String, u32)>,
     parameters: Option<String>,
     extension_id: Option<u8>,
@@ -104,6 +111,7 @@ impl Parser {
         let payload_type = words.next().and_then(number);
         let payload_type = payload_type.filter(|&t| matches!(t, 0..=63 | 96..=127));
         self.media = Some((port, profile, payload_type.ok_or("payload type")?));
+        self.others = words.filter_map(number).collect();
         Ok(())
     }
 
@@ -129,12 +137,19 @@ impl Parser {
                 let (number, map) = value.split_once(' ').ok_or("rtpmap")?;
                 if is_ours(number) {
                     self.map = Some(encoding(map).ok_or("rtpmap")?);
+                } else if let Some((name, _)) = encoding(map)
+                    && name.eq_ignore_ascii_case(REPAIR_ENCODING)
+                {
+                    let listed = self::number(number).filter(|other| self.others.contains(other));
+                    self.repair = self.repair.or(listed);
                 }
             }
             "fmtp" => {
                 let (number, parameters) = value.split_once(' ').ok_or("fmtp")?;
                 if is_ours(number) {
                     self.parameters = Some(parameters.to_owned());
+                } else if self.repair.is_some() && self::number(number) == self.repair {
+                    self.repair_window = window(parameters).unwrap_or_default();
                 }
             }
             "extmap" => {
@@ -160,6 +175,13 @@ impl Parser {
                 self.feedback.extend(named);
                 let ours = target == "*" || is_ours(target);
                 self.keyframe_requests |= ours && KEYFRAME_REQUESTS.contains(&what);
+            }
+            "ssrc-group" => {
+                let mut words = value.split_ascii_whitespace();
+                if words.next() == Some(REPAIR_GROUP) {
+                    let mut ssrc = || words.next().and_then(number);
+                    self.repair_ssrcs = ssrc().zip(ssrc()).map(|(media, repair)| [media, repair]);
+                }
             }
             "rtcp-rsize" => self.reduced_size = true,
             "rtcp-mux" => self.mux = true,
@@ -198,6 +220,11 @@ impl Parser {
             parameters: self.parameters,
             extension_id: self.extension_id,
             transport_sequence_id: self.transport_sequence_id,
+            repair: self.repair.map(|payload_type| Repair {
+                payload_type,
+                window: self.repair_window,
+                ssrcs: self.repair_ssrcs,
+            }),
             feedback: if has_feedback {
                 self.feedback
             } else {
@@ -213,6 +240,15 @@ impl Parser {
             receiver_reports,
         })
     }
+}
+
+/// `repair-window=200000`, in microseconds, perhaps among other parameters.
+fn window(parameters: &str) -> Option<Duration> {
+    let mut pairs = parameters
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once(['=', ':']));
+    let (_, micros) = pairs.find(|(name, _)| *name == REPAIR_WINDOW)?;
+    number(micros).map(Duration::from_micros)
 }
 
 fn number<T: FromStr>(text: &str) -> Option<T> {

@@ -92,8 +92,8 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
-            let counts_as_one = matches!(send.feedback, FeedbackMode::Tfrc | FeedbackMode::Twcc);
-            send.repair = send.repair.filter(|_| counts_as_one);
+            let feedback = send.feedback;
+            send.repair = send.repair.filter(|_| feedback.counts_two_sources());
             if let Some(repair) = &mut send.repair {
                 repair.payload_type = clamp_payload_type(repair.payload_type);
             }

@@ -33,6 +33,14 @@ impl FeedbackMode {
     }
 }
 
+impl FeedbackMode {
+    /// True if repair packets can be counted with the media: by the receiver itself, or by transport-wide
+    /// numbers. Other reports name packets by the numbers of one source.
+    pub const fn counts_two_sources(self) -> bool {
+        matches!(self, Self::Tfrc | Self::Twcc)
+    }
+}
+
 /// No kind of feedback has this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFeedback(pub String);

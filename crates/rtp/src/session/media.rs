@@ -29,6 +29,11 @@ impl Session {
         outbound.next_departure(now.max(self.now))
     }
 
+    /// Bytes that TFRC counts of a media packet besides its payload; 0 for a session that only receives.
+    pub fn packet_overhead(&self) -> usize {
+        self.outbound.as_ref().map_or(0, Outbound::headers_len)
+    }
+
     /// Bytes of payload that fit into a packet; 0 for a session that only receives.
     pub fn payload_capacity(&self) -> usize {
         let Some(outbound) = &self.outbound else {
@@ -140,9 +145,7 @@ impl Session {
             ecn: datagram.ecn,
         };
         if is_repair {
-            return self
-                .handle_repair(datagram.source, &rtp, &packet)
-                .map(Incoming::Repair);
+            return self.handle_repair(datagram.source, &rtp, &packet);
         }
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
             Origin::Known => {}

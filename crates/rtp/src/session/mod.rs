@@ -61,10 +61,10 @@ const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
 pub enum Incoming<'a> {
     /// Media from the peer.
     Media(MediaPacket<'a>),
-    /// A repair packet or a dummy from the peer, to be followed by
-    /// [`poll_recovered`](Session::poll_recovered). With the timestamp of the newest packet that it names,
-    /// if one has come.
-    Repair(Option<u32>),
+    /// A repair packet from the peer, to be followed by [`poll_recovered`](Session::poll_recovered).
+    Repair,
+    /// One that is of no use: a dummy, as a rule.
+    Dummy,
     /// RTCP from the peer: the session has taken note of it.
     Control,
     /// Neither; it was counted.

@@ -8,7 +8,7 @@ use tfrc::time::Instant;
 use super::inbound::Packet;
 use super::peer::Origin;
 use super::statistics::Ignored;
-use super::{MediaPacket, Session};
+use super::{Incoming, MediaPacket, Session};
 use crate::endpoint::Transmit;
 use crate::flexfec::{Decoder, Unusable};
 use crate::rtp::RtpPacket;
@@ -78,13 +78,13 @@ impl Session {
             .map_or(0.0, super::outbound::Outbound::reported_loss)
     }
 
-    /// Takes in a repair packet; gives the timestamp of the newest media packet that it names.
-    pub(super) fn handle_repair(
+    /// Takes in a repair packet; tells whether it is of use.
+    pub(super) fn handle_repair<'a>(
         &mut self,
         source: SocketAddr,
         rtp: &RtpPacket<'_>,
         packet: &Packet,
-    ) -> Result<Option<u32>, Ignored> {
+    ) -> Result<Incoming<'a>, Ignored> {
         // It introduces nobody: the media that it repairs has come before.
         let ssrc = rtp.first_csrc().ok_or(Ignored::WrongSsrc)?;
         match self.peer.origin(self.now, source, ssrc) {
@@ -103,12 +103,12 @@ impl Session {
             .decoder
             .get_or_insert_with(|| Box::new(Decoder::new(ssrc)));
         match decoder.push_repair(rtp.payload()) {
-            Ok(timestamp) => Ok(Some(timestamp)),
-            Err(Unusable::Empty) => Ok(None),
+            Ok(()) => Ok(Incoming::Repair),
+            Err(Unusable::Empty) => Ok(Incoming::Dummy),
             // It came, and counts; what it says is of no use.
             Err(Unusable::Malformed(_) | Unusable::Untrue) => {
                 self.statistics.count_ignored(Ignored::BadRepair);
-                Ok(None)
+                Ok(Incoming::Dummy)
             }
         }
     }

@@ -176,7 +176,8 @@ impl Pair {
         );
         match incoming {
             Incoming::Media(_) => "media".into(),
-            Incoming::Repair(_) => "repair".into(),
+            Incoming::Repair => "repair".into(),
+            Incoming::Dummy => "dummy".into(),
             Incoming::Control => "control".into(),
             Incoming::Ignored(kind) => kind.name().into(),
         }

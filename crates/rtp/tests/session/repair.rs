@@ -249,7 +249,7 @@ fn repair_packets_introduce_nobody() {
     let incoming = world
         .receiver
         .handle_datagram(world.now, datagram(End::A, world.now, bytes));
-    assert_eq!(incoming, Incoming::Repair(None));
+    assert_eq!(incoming, Incoming::Dummy);
     let incoming = world
         .receiver
         .handle_datagram(world.now, datagram(End::A, world.now, bytes));

@@ -1,0 +1,316 @@
+//! What fills the allowed rate where media leave some of it: nothing, the thesis's dummies, or repair packets.
+//!
+//! Filler never goes before media: a packet of it leaves when the sending buffer is empty and the pacer lets
+//! one go. So it delays a frame by no more than one packet's time, and X holds for both together.
+//!
+//! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
+//! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
+//! whatever the pictures are. **Repair packets** (FlexFEC) follow the frame that they protect. How many it is
+//! to have comes from the loss that the path shows, and its target leaves room for them; what the encoder
+//! leaves unused besides, until the next frame comes, becomes more of them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use evenkeel_rtp::flexfec::{self, Encoder};
+use tfrc::units::{Bytes, Rate};
+
+/// What fills X.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Filler {
+    /// Nothing.
+    #[default]
+    None,
+    /// Packets that say nothing, whenever there is no media to send.
+    Dummy,
+    /// Repair packets, as the loss asks for and the rate has room for.
+    Fec,
+}
+
+impl Filler {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::None, Self::Dummy, Self::Fec];
+
+    /// The name that the program knows it by.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Dummy => "dummy",
+            Self::Fec => "fec",
+        }
+    }
+}
+
+impl FromStr for Filler {
+    type Err = UnknownFiller;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFiller> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|filler| filler.name() == name)
+            .ok_or(UnknownFiller)
+    }
+}
+
+/// No filler has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownFiller;
+
+impl fmt::Display for UnknownFiller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [none, dummy, fec] = Filler::ALL.map(Filler::name);
+        write!(f, "a filler is `{none}`, `{dummy}` or `{fec}`")
+    }
+}
+
+impl std::error::Error for UnknownFiller {}
+
+/// What the path loses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PathLoss {
+    /// The loss event rate p.
+    pub(crate) events: f64,
+    /// The share of packets lost, where reports tell it; 0 where they do not.
+    pub(crate) packets: f64,
+}
+
+impl PathLoss {
+    /// The share of packets lost: no less than the loss events, of which each loses one or more.
+    fn share(self) -> f64 {
+        self.packets.max(self.events).clamp(0.0, 1.0)
+    }
+
+    /// Packets lost at a time, on average.
+    fn burst(self) -> f64 {
+        if self.events > 0.0 {
+            (self.packets / self.events).max(1.0)
+        } else {
+            1.0
+        }
+    }
+}
+
+/// Repair packets for a frame of so many packets: as few as leave no more than [`DAMAGED`] of such frames
+/// with a hole, if [`most`] are enough for that, and no fewer than packets are lost at a time.
+pub(crate) fn wanted(packets: usize, loss: PathLoss) -> usize {
+    let most = most(packets);
+    let enough = (0..=most).find(|&repairs| damaged(packets, repairs, loss.share()) <= DAMAGED);
+    match enough.unwrap_or(most) {
+        0 => 0,
+        repairs => repairs.max(loss.burst().ceil() as usize).min(most),
+    }
+}
+
+/// The share of frames with a hole, where each packet is lost with this probability and each repair packet
+/// stands for its part of the frame.
+fn damaged(packets: usize, repairs: usize, loss: f64) -> f64 {
+    let kept = 1.0 - loss;
+    let power = |n: usize| (0..n).fold(1.0, |product, _| product * kept);
+    if repairs == 0 {
+        return 1.0 - power(packets);
+    }
+    // A part and its repair packet survive the loss of any one of them.
+    let part = packets.div_ceil(repairs);
+    let whole = power(part + 1) + (part + 1) as f64 * loss * power(part);
+    repairs as f64 * (1.0 - whole)
+}
+
+/// No frame has more repair packets than one for each two of its own.
+const fn most(packets: usize) -> usize {
+    packets.div_ceil(2)
+}
+
+/// The share of frames that may be shown with a hole although they are protected.
+const DAMAGED: f64 = 0.01;
+
+/// What fills the rate of one sender.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    filler: Filler,
+    /// Bytes of payload that a packet of filler may have; 0 if the peer takes none.
+    capacity: usize,
+    /// A full packet, as TFRC counts it.
+    packet: Bytes,
+    encoder: Encoder,
+    loss: PathLoss,
+    /// Media have begun.
+    begun: bool,
+}
+
+/// A media packet that left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departed<'a> {
+    /// The whole RTP packet.
+    pub(crate) packet: &'a [u8],
+    pub(crate) sequence: u16,
+    /// The first of its frame; the last.
+    pub(crate) ends: (bool, bool),
+}
+
+impl Filling {
+    pub(crate) fn new(filler: Filler, capacity: usize, packet: Bytes) -> Self {
+        Self {
+            filler,
+            capacity,
+            packet,
+            encoder: Encoder::default(),
+            loss: PathLoss::default(),
+            begun: false,
+        }
+    }
+
+    /// From now on this fills the rate.
+    pub(crate) fn set_filler(&mut self, filler: Filler) {
+        self.filler = filler;
+        self.encoder.clear();
+    }
+
+    /// What the path was last seen to lose.
+    pub(crate) fn set_loss(&mut self, loss: PathLoss) {
+        self.loss = loss;
+    }
+
+    /// The share that media have of a frame that comes to `size` with its repair packets.
+    pub(crate) fn media_share(&self, size: Bytes) -> f64 {
+        if self.filler != Filler::Fec || self.capacity == 0 {
+            return 1.0;
+        }
+        let packets = size.get().div_ceil(self.packet.get().max(1)) as usize;
+        let repairs = wanted(packets, self.loss);
+        packets.max(1) as f64 / (packets + repairs).max(1) as f64
+    }
+
+    /// A media packet left at `now`; X is `rate`, and there is time until `next` if it was the last of its frame.
+    pub(crate) fn handle_sent(
+        &mut self,
+        departed: &Departed<'_>,
+        rate: Rate,
+        until_next: Duration,
+    ) {
+        self.begun = true;
+        if self.filler != Filler::Fec || self.capacity == 0 {
+            return;
+        }
+        let (first, last) = departed.ends;
+        if first {
+            self.encoder.clear();
+        }
+        self.encoder.push(departed.sequence, departed.packet);
+        if last {
+            let packets = self.encoder.len();
+            let spare = (rate * until_next).get() / self.packet.get().max(1);
+            let repairs = wanted(packets, self.loss).max(spare as usize);
+            self.encoder.plan(repairs.min(most(packets)));
+        }
+    }
+
+    /// True if there is something to send where media leave room.
+    pub(crate) fn has_data(&self) -> bool {
+        self.capacity > 0
+            && match self.filler {
+                Filler::None => false,
+                Filler::Dummy => self.begun,
+                Filler::Fec => self.encoder.planned() > 0,
+            }
+    }
+
+    /// Writes what is to be sent to `payload`; false if there is nothing.
+    pub(crate) fn write(&mut self, payload: &mut Vec<u8>) -> bool {
+        if !self.has_data() {
+            return false;
+        }
+        if self.filler == Filler::Dummy {
+            flexfec::dummy(self.capacity, payload);
+            return true;
+        }
+        self.encoder.write(payload)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(packets: f64) -> PathLoss {
+        PathLoss {
+            events: packets,
+            packets: 0.0,
+        }
+    }
+
+    #[test]
+    fn a_frame_gets_as_many_repair_packets_as_the_loss_asks_for() {
+        assert_eq!(wanted(10, loss(0.0)), 0);
+        // 1 % of frames are damaged as it is.
+        assert_eq!(wanted(10, loss(0.001)), 0);
+        // 10 packets and one more: two of 11 are lost in 55 * 0.01² = 0.5 % of frames.
+        assert_eq!(wanted(10, loss(0.01)), 1);
+        // Two of 6, twice: 2 * 15 * 0.02² = 1.2 %; of 5, three times: 3 * 10 * 0.02² = 1.2 %;
+        // of 4, four times: 4 * 6 * 0.02² = 0.96 %.
+        assert_eq!(wanted(10, loss(0.02)), 4);
+        assert_eq!(wanted(10, loss(0.5)), 5);
+        assert_eq!(wanted(1, loss(0.05)), 1);
+        assert_eq!(wanted(0, loss(0.05)), 0);
+    }
+
+    #[test]
+    fn a_burst_finds_a_repair_packet_for_each_of_its_packets() {
+        let bursts = PathLoss {
+            events: 0.005,
+            packets: 0.014,
+        };
+        assert_eq!(wanted(12, loss(0.014)), 2);
+        assert_eq!(wanted(12, bursts), 3);
+    }
+
+    #[test]
+    fn repair_packets_take_their_share_of_the_frame() {
+        let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
+        let size = Bytes::new(10_000);
+        assert_eq!(filling.media_share(size), 1.0);
+        filling.set_loss(loss(0.01));
+        assert_eq!(filling.media_share(size), 10.0 / 11.0);
+        filling.set_filler(Filler::Dummy);
+        assert_eq!(filling.media_share(size), 1.0);
+    }
+
+    #[test]
+    fn what_the_encoder_leaves_becomes_repair_packets() {
+        let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
+        let rate = Rate::from_bytes_per_sec(1e6);
+        let mut frame = |until_next: u64| {
+            for n in 0..8u16 {
+                let departed = Departed {
+                    packet: &[0x80; 100],
+                    sequence: n,
+                    ends: (n == 0, n == 7),
+                };
+                filling.handle_sent(&departed, rate, Duration::from_millis(until_next));
+            }
+            let mut payload = Vec::new();
+            std::iter::from_fn(|| filling.write(&mut payload).then_some(())).count()
+        };
+        // A packet a millisecond.
+        assert_eq!(frame(0), 0);
+        assert_eq!(frame(3), 3);
+        assert_eq!(frame(20), 4);
+    }
+
+    #[test]
+    fn dummies_go_from_the_first_frame_on_and_only_to_who_takes_them() {
+        let mut payload = Vec::new();
+        for (capacity, goes) in [(500, true), (0, false)] {
+            let mut filling = Filling::new(Filler::Dummy, capacity, Bytes::new(1_000));
+            assert!(!filling.has_data());
+            let departed = Departed {
+                packet: &[0x80; 100],
+                sequence: 0,
+                ends: (true, false),
+            };
+            filling.handle_sent(&departed, Rate::ZERO, Duration::ZERO);
+            assert_eq!(filling.has_data(), goes);
+            assert_eq!(filling.write(&mut payload), goes);
+            assert_eq!(payload.len(), 500);
+        }
+    }
+}
