@@ -1,5 +1,6 @@
 //! Packets on the wire and behind it, in the order in which they come out.
 
+use core::hint::black_box;
 use std::collections::VecDeque;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -32,6 +33,19 @@ impl<P> Line<P> {
 
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.rest.len()
+    }
+
+    /// In the order in which they come out.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Travelling<P>> {
+        self.first.iter().chain(&self.rest)
+    }
+
+    /// Looks at what the next to come out and the next to be added will touch outside of the line.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        for travelling in [self.rest.front(), self.rest.back()] {
+            black_box(travelling.map(|it| (it.size, it.due)));
+        }
     }
 
     /// When the first comes out.

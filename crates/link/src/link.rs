@@ -9,6 +9,7 @@ use crate::packet::Packet;
 use crate::queue::{Discipline, Queue, QueueLimit, Waiting};
 use crate::rate::{Wire, later};
 use crate::trace_file::DeliveryTrace;
+use core::hint::black_box;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -175,6 +176,31 @@ impl<P: Packet> Link<P> {
             });
         }
         (next < Instant::MAX).then_some(next)
+    }
+
+    /// The packets that come out by `until` if nothing changes, of those that are off the queue.
+    pub fn leaving(&self, until: Instant) -> impl Iterator<Item = &P> {
+        let due = self.line.iter().take_while(move |it| it.due <= until);
+        due.map(|travelling| &travelling.packet)
+    }
+
+    /// Looks at what a packet needs that arrives or comes out, and changes nothing: a simulation that does so
+    /// some time ahead finds it in a near cache.
+    #[inline]
+    pub fn fetch(&self) {
+        black_box(self.wire.is_idle());
+        black_box(self.line.first_due());
+        black_box(self.latest);
+        black_box(self.last_output);
+    }
+
+    /// The same for what lies elsewhere, where [`fetch`](Link::fetch) has found out.
+    #[inline]
+    pub fn fetch_packets(&self) {
+        self.line.fetch();
+        if self.ledger.held().packets > self.line.len() as u64 {
+            self.queue.fetch();
+        }
     }
 
     /// Changes the rate, also for the rest of the packet on the wire.

@@ -49,6 +49,21 @@ fn packet_numbers(outputs: &[(Instant, u64)]) -> Vec<u64> {
 }
 
 #[test]
+fn what_leaves_by_a_time_is_told_without_taking_it_out() {
+    let mut link = Link::new(config(), 1);
+    for number in 0..3 {
+        link.handle_packet(ms(0), number, SIZE);
+    }
+    // The last comes out at 34 ms, and is not on the wire before the second is through.
+    link.poll_output(ms(17));
+    let leaving = |until| link.leaving(ms(until)).copied().collect::<Vec<i32>>();
+    assert_eq!(leaving(17), []);
+    assert_eq!(leaving(25), [0]);
+    assert_eq!(leaving(40), [0, 1, 2]);
+    assert_eq!(drain(&mut link).len(), 3);
+}
+
+#[test]
 fn packets_come_out_after_their_turn_their_bits_and_the_delay() {
     let mut link = Link::new(config(), 1);
     // Two at once, one while the second is on the wire, one after the wire is idle.

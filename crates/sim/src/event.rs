@@ -37,6 +37,12 @@ const LEVELS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
 /// About where sorting in an event costs as much as another move.
 const MAX_NEAR: usize = 32;
 
+/// Enough that what they need, fetched at once, comes in little more time than one of them would take.
+const FEW: usize = 64;
+
+/// So many that what they need still lies in a near cache when the last of them happens.
+const MANY: usize = 256;
+
 impl<E: Copy> EventQueue<E> {
     pub(crate) fn new() -> Self {
         Self {
@@ -82,6 +88,31 @@ impl<E: Copy> EventQueue<E> {
         let (at, event) = self.near.pop_if(|&mut (at, _)| at <= until)?;
         self.now = at;
         Some((Instant::from_nanos(at), event))
+    }
+
+    /// The events that happen next, some `FEW` to `MANY` of them but for a crowd that is still to be dealt
+    /// out, and the time up to which there are no others.
+    pub(crate) fn preview(&self) -> (Vec<E>, Instant) {
+        let mut next = Vec::with_capacity(MANY);
+        let mut until = self.now;
+        let mut take = |events: &[(u64, E)]| {
+            next.extend(events.iter().map(|&(_, event)| event));
+            let times = events.iter().map(|&(at, _)| at);
+            until = times.fold(until, u64::max);
+            next.len() < FEW
+        };
+        let mut buckets = ones(self.levels.into()).flat_map(|level| {
+            let slots = ones(self.slots[level]);
+            slots.map(move |slot| &self.buckets[level * SLOTS + slot])
+        });
+        let mut goes_on = take(&self.near);
+        while goes_on
+            && let Some(bucket) = buckets.next()
+            && bucket.len() <= MANY
+        {
+            goes_on = take(bucket);
+        }
+        (next, Instant::from_nanos(until))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -162,6 +193,15 @@ impl<E: Copy> EventQueue<E> {
     }
 }
 
+/// The places of the bits that are set, in ascending order.
+fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let place = bits.checked_ilog2().map(|_| bits.trailing_zeros())?;
+        bits &= bits - 1;
+        Some(place as usize)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +245,29 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_previewed_is_all_that_happens_until_then(
+            times in prop::collection::vec((0..40u32, any::<u64>()), 1..900),
+            happened in 0..300usize,
+        ) {
+            let mut queue = EventQueue::new();
+            for (number, (shift, draw)) in times.iter().enumerate() {
+                queue.push(Instant::from_nanos(draw >> 24 >> (39 - shift)), number);
+            }
+            for _ in 0..happened.min(times.len() - 1) {
+                queue.pop_until(Instant::MAX);
+            }
+            let (mut previewed, until) = queue.preview();
+            let mut popped: Vec<usize> = std::iter::from_fn(|| queue.pop_until(until))
+                .map(|(_, event)| event)
+                .collect();
+            // Of a crowd in one place it is not known who comes first; else there is somebody to name.
+            prop_assert!(!previewed.is_empty() || times.len() > MANY);
+            previewed.sort_unstable();
+            popped.sort_unstable();
+            prop_assert_eq!(previewed, popped);
+        }
+
         #[test]
         fn the_order_is_that_of_a_sorted_map(steps in prop::collection::vec((0..3u8, 0..40u32, any::<u64>()), 1..600)) {
             let mut queue = EventQueue::new();

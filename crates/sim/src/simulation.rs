@@ -1,5 +1,7 @@
 //! The engine: it hands packets from agents to links, from link to link and to agents, in time.
 
+mod ahead;
+
 use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
@@ -71,13 +73,21 @@ pub trait Observer<A: Agent> {
 impl<A: Agent> Observer<A> for () {}
 
 /// Where a packet lies while it is under way; empty when it has arrived, for another one to come.
-type Parcel<B> = Box<Option<Packet<B>>>;
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Parcel<B>(Option<Packet<B>>);
+
+impl<B> Default for Parcel<B> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
 
 /// A packet inside a link.
 #[derive(Clone, Debug)]
 pub struct Travelling<B> {
     /// Stays where it is until it has arrived: moving it at every hop would cost more.
-    parcel: Parcel<B>,
+    parcel: Box<Parcel<B>>,
     /// The agent that sent it.
     flow: u32,
     /// Where in [`Simulation::stops`] it goes from here.
@@ -86,13 +96,12 @@ pub struct Travelling<B> {
 
 impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
     fn ecn(&self) -> Ecn {
-        (*self.parcel)
-            .as_ref()
-            .map_or(Ecn::NotEct, |packet| packet.ecn)
+        let packet = self.parcel.0.as_ref();
+        packet.map_or(Ecn::NotEct, |packet| packet.ecn)
     }
 
     fn mark(&mut self) {
-        if let Some(packet) = &mut *self.parcel {
+        if let Some(packet) = &mut self.parcel.0 {
             packet.ecn = Ecn::Ce;
         }
     }
@@ -148,10 +157,12 @@ pub struct Simulation<A: Agent> {
     /// All paths, one after the other, each ending at an agent.
     stops: Vec<Stop>,
     /// The latest to be emptied is the next to be filled, as its memory is nearest.
-    empty: Vec<Parcel<A::Body>>,
+    empty: Vec<Box<Parcel<A::Body>>>,
     transmissions: u64,
     /// Agents woken since time last passed.
     standing_still: u32,
+    /// What the events up to this time need has been fetched, or need not be.
+    fetched: Instant,
 }
 
 impl<A: Agent> Simulation<A> {
@@ -173,6 +184,7 @@ impl<A: Agent> Simulation<A> {
             empty: Vec::new(),
             transmissions: 0,
             standing_still: 0,
+            fetched: ahead::begin(topology),
         }
     }
 
@@ -208,6 +220,9 @@ impl<A: Agent> Simulation<A> {
             if at > self.now {
                 self.now = at;
                 self.standing_still = 0;
+            }
+            if at > self.fetched {
+                self.fetched = self.fetch_ahead(wake);
             }
             match wake {
                 Wake::Link(index) => self.serve_link(index, observer),
@@ -326,7 +341,7 @@ impl<A: Agent> Simulation<A> {
             observer.sent(self.now, flow, end, &packet);
             let size = packet.size;
             let mut parcel = self.empty.pop().unwrap_or_default();
-            *parcel = Some(packet);
+            parcel.0 = Some(packet);
             let travelling = Travelling {
                 parcel,
                 flow: index,
@@ -353,7 +368,7 @@ impl<A: Agent> Simulation<A> {
             }
             Stop::Agent(index) => {
                 let (flow, end) = owner(index);
-                if let Some(packet) = travelling.parcel.take() {
+                if let Some(packet) = travelling.parcel.0.take() {
                     observer.arrived(self.now, flow, end, &packet);
                     let agent = &mut self.stations[index as usize].agent;
                     agent.handle_packet(self.now, packet);

@@ -3,6 +3,7 @@
 use crate::agent::{Agent, Packet};
 use crate::tcp::{Config, ConfigError, Receiver, Sender};
 use crate::traffic::Body;
+use core::hint::black_box;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -65,6 +66,11 @@ impl Agent for TcpSender {
             .or_else(|| self.sender.poll_timeout())
             .filter(|&at| at < self.stop)
     }
+
+    fn fetch(&self) {
+        black_box(self.stop);
+        self.sender.fetch();
+    }
 }
 
 /// The receiver of a flow.
@@ -122,5 +128,10 @@ impl Agent for TcpReceiver {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.receiver.poll_timeout()
+    }
+
+    fn fetch(&self) {
+        black_box(self.received);
+        self.receiver.fetch();
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::agent::{Agent, Packet};
 use crate::traffic::Body;
+use core::hint::black_box;
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
@@ -166,6 +167,15 @@ impl Agent for TfrcSender {
     fn poll_timeout(&self) -> Option<Instant> {
         self.next_wake(Some(Instant::ZERO))
     }
+
+    fn fetch(&self) {
+        black_box(self.config.start);
+        black_box(self.last_departure);
+        black_box(self.sender.allowed_rate());
+        black_box(self.sender.next_departure(self.last_departure));
+        black_box(self.sender.poll_timeout());
+        black_box(self.sender.rtt());
+    }
 }
 
 /// The receiver of a flow.
@@ -244,6 +254,14 @@ impl Agent for TfrcReceiver {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.receiver.poll_timeout()
+    }
+
+    fn fetch(&self) {
+        black_box(self.received);
+        black_box(self.receiver.poll_timeout());
+        black_box(self.receiver.receive_rate());
+        black_box(self.receiver.round_trip_time());
+        black_box(self.receiver.counters().received);
     }
 }
 

@@ -152,4 +152,8 @@ impl Agent for Traffic {
     fn poll_timeout(&self) -> Option<Instant> {
         each!(self, agent => agent.poll_timeout())
     }
+
+    fn fetch(&self) {
+        each!(self, agent => agent.fetch());
+    }
 }

@@ -18,6 +18,7 @@ use red::{Found, Red};
 use crate::event::DropReason;
 use crate::ledger::Ledger;
 use crate::packet::Packet;
+use core::hint::black_box;
 use std::collections::VecDeque;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -218,6 +219,13 @@ impl<P: Packet> Queue<P> {
             State::FqCoDel(flows) => flows.bytes(),
             _ => self.backlog.fifo.bytes,
         }
+    }
+
+    /// Looks at the first packet that waits.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        let first = self.backlog.fifo.waiting.front();
+        black_box(first.map(|waiting| (waiting.size, waiting.arrival)));
     }
 
     /// True if a packet that finds the wire idle need not pass through the queue.

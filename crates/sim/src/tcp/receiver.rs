@@ -3,6 +3,7 @@
 use super::config::{Config, ConfigError};
 use super::runs::Runs;
 use super::segment::{Ack, SACK_BLOCKS, Segment};
+use core::hint::black_box;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -100,6 +101,14 @@ impl Receiver {
             }
         }
         Some(ack)
+    }
+
+    /// Looks at what a segment needs, so that it lies in a near cache by then.
+    pub(crate) fn fetch(&self) {
+        black_box(self.config.header);
+        black_box(self.next);
+        black_box(self.delayed);
+        black_box(self.echo);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).
