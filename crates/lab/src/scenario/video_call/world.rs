@@ -196,7 +196,7 @@ impl<'a> World<'a> {
         Seen {
             discarded_pct: of_captured(sender.frames_discarded),
             in_time_pct: of_captured(in_time).min(100.0),
-            late_pct: of_captured(receiver.frames_shown.saturating_sub(in_time)),
+            late_pct: of_captured(receiver.frames_shown.saturating_sub(in_time)).min(100.0),
             corrupt_pct: of_captured(receiver.frames_corrupt),
             longest_gap_ms: gap.as_secs_f64() * 1e3,
             lost: link.dropped.packets as f64 / link.received.packets as f64,
