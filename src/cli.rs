@@ -146,7 +146,8 @@ impl FromStr for CodecChoice {
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
     /// What receivers report, the same at both ends: p (tfrc), or what came, and the sender computes p:
-    /// RFC 8888 (ccfb), WebRTC's transport-wide feedback (twcc), a bit a packet (sack)
+    /// RFC 8888 (ccfb), WebRTC's transport-wide feedback (twcc), a bit a packet (sack); or p in RTCP APP
+    /// packets beside the reports that RTCP sends anyway (app)
     /// [default: tfrc, or what --sdp says]
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, help_heading = "Control")]
     pub(crate) feedback: Option<FeedbackMode>,

@@ -297,6 +297,7 @@ pub(crate) fn describe(
     description.keyframe_requests = stream.codec == Codec::H264;
     description.extension_id = Some(session.extension_id);
     description.frame_rate = Some(format.frame_rate.per_second());
+    description.reduced_size = session.reduced_size;
     if let Some(send) = &session.send {
         description.feedback = vec![send.feedback];
         let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
@@ -331,6 +332,10 @@ pub(crate) fn follow(
     session.extension_id = description
         .extension_id
         .unwrap_or(session::Config::EXTENSION_ID);
+    session.reduced_size = description.reduced_size;
+    if let Some(bandwidth) = description.bandwidth {
+        session.bandwidth = bandwidth;
+    }
     session.transport_sequence_id = description
         .transport_sequence_id
         .unwrap_or(session::Config::TRANSPORT_SEQUENCE_ID);

@@ -15,8 +15,9 @@ use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtcp::tfrc_app::Reception;
 use evenkeel_rtp::rtcp::{
-    Bye, ReceiverReport, ReportBlock, SenderReport, TfrcFeedback, ccfb, sack, sdes, twcc,
+    Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, TfrcFeedback, ccfb, sack, sdes, twcc,
 };
 use evenkeel_rtp::rtp::RtpHeader;
 use evenkeel_rtp::session::FeedbackMode;
@@ -249,6 +250,10 @@ fn control() -> [(&'static str, Vec<u8>); 7] {
     };
     let received = arrivals.clone().map(|at| at.is_some());
     let sack: Write<'_> = &|buf: &mut [u8]| sack::emit(ssrcs, &vector, received.clone(), buf);
+    let round_trip = TfrcApp::round_trip(Some(Duration::from_millis(132)));
+    let round_trip: Write<'_> = &|buf: &mut [u8]| round_trip.emit(SSRC, buf);
+    let told = TfrcApp::Reception(Reception::new(ssrcs.1, rate, p));
+    let told: Write<'_> = &|buf: &mut [u8]| told.emit(SSRC, buf);
     [
         ("sender-report", join(&[sender, name])),
         ("receiver-report", join(&[receiver, name, feedback])),
@@ -257,6 +262,7 @@ fn control() -> [(&'static str, Vec<u8>); 7] {
         ("ccfb", join(&[receiver, name, block])),
         ("twcc", join(&[transport])),
         ("sack", join(&[sack])),
+        ("app", join(&[sender, name, round_trip, told])),
     ]
 }
 

@@ -3,7 +3,8 @@
 use evenkeel_rtp::rtcp::sack::{self, Sack};
 use evenkeel_rtp::rtcp::twcc::Twcc;
 use evenkeel_rtp::rtcp::{
-    App, Bye, Feedback, KeyframeRequest, Packet, Packets, ReportBlock, TfrcFeedback, ccfb, sdes,
+    App, Bye, Feedback, KeyframeRequest, Packet, Packets, ReportBlock, TfrcApp, TfrcFeedback, ccfb,
+    sdes,
 };
 
 /// Reads every packet of a datagram; what reads well must survive being written and read.
@@ -45,7 +46,10 @@ pub fn check(data: &[u8]) {
                     assert!(again.sources().eq([ssrc]) && again.reason.is_none());
                 }
             }
-            Ok(Packet::Application(app)) => check_vector(&app, &mut buf),
+            Ok(Packet::Application(app)) => {
+                check_vector(&app, &mut buf);
+                check_told(&app, &mut buf);
+            }
             Ok(Packet::Feedback(feedback)) => {
                 check_arrivals(&feedback);
                 let Ok(tfrc) = TfrcFeedback::parse(feedback.fci) else {
@@ -101,6 +105,21 @@ fn check_vector(app: &App<'_>, buf: &mut [u8]) {
         (sack.media_ssrc, sack.vector)
     );
     assert!(again.received().eq(received));
+}
+
+fn check_told(app: &App<'_>, buf: &mut [u8]) {
+    let Ok(Some(told)) = TfrcApp::parse(app) else {
+        return;
+    };
+    if let TfrcApp::Reception(told) = told {
+        assert!((0.0..=1.0).contains(&told.p().get()) && told.rate().is_finite());
+    }
+    let len = told.emit(app.ssrc, buf).expect("it was read from as much");
+    let Packet::Application(again) = only(&buf[..len]) else {
+        panic!("an APP packet reads as another");
+    };
+    assert_eq!((again.ssrc, again.data), (app.ssrc, app.data));
+    assert_eq!(TfrcApp::parse(&again), Ok(Some(told)));
 }
 
 /// What was written, which is one packet.

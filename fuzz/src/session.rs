@@ -316,7 +316,7 @@ impl End {
         if let Some(id) = self.extension_id {
             config.extension_id = id;
         }
-        let feedback = FeedbackMode::ALL[usize::from(self.feedback % 4)];
+        let feedback = FeedbackMode::ALL[usize::from(self.feedback % 5)];
         config.receive = self.receive.map(|payload_type| ReceiveConfig {
             feedback,
             ..ReceiveConfig::new(payload_type)

@@ -116,7 +116,7 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, value_enum, default_value = "rfc5348", help_heading = "TFRC")]
     mode: PerfMode,
     /// What receivers report: p (tfrc), or what came, and the sender computes p: RFC 8888 (ccfb), WebRTC's
-    /// transport-wide feedback (twcc), a bit a packet (sack)
+    /// transport-wide feedback (twcc), a bit a packet (sack); or p in RTCP APP packets (app)
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, default_value = FeedbackMode::Tfrc.name(), conflicts_with = "udp", help_heading = "TFRC")]
     pub(crate) feedback: FeedbackMode,
     /// s, the size of packets that TFRC computes the rate for [default: that of -l; 1460 for sp]

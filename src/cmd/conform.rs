@@ -6,6 +6,8 @@ use evenkeel_conform::check::packets_of;
 use evenkeel_conform::interposer::Side;
 use evenkeel_conform::{Check, Run, Setup, all};
 
+use evenkeel_rtp::session::FeedbackMode;
+
 use crate::cli::ConformArgs;
 use crate::conform::{self, Parties};
 use crate::failure::Failure;
@@ -59,6 +61,11 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
 
 /// The checks that hold for the standard, concern whom is tested, and match `--only`.
 fn selected(args: &ConformArgs) -> Result<Vec<&'static Check>, Failure> {
+    if args.feedback == FeedbackMode::App {
+        return Err(Failure::usage(
+            "--feedback: there is no list for app; what it tells is checked with tfrc",
+        ));
+    }
     let rfc = args.rfc();
     let checks: Vec<_> = all()
         .into_iter()

@@ -60,7 +60,7 @@ pub use distribution::Law;
 pub use evenkeel_rtp::session::FeedbackMode;
 pub use media_flow::MediaEnd;
 pub use rap::{RapAck, RapReceiver, RapSender};
-pub use session_flow::SessionEnd;
+pub use session_flow::{Rtcp, SessionEnd};
 pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
 pub use sink::Sink;

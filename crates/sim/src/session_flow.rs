@@ -13,6 +13,33 @@ use tfrc::ReceiverConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
+/// When RTCP leaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rtcp {
+    /// The session's, which says how often compounds leave: [`Rtcp::bandwidth_for`].
+    pub bandwidth: Rate,
+    /// Reports leave when TFRC wants them.
+    pub reduced_size: bool,
+}
+
+impl Rtcp {
+    /// The bandwidth at which compounds leave so often on average (RFC 3550 §6.2).
+    pub fn bandwidth_for(interval: Duration) -> Rate {
+        Rate::from_bits_per_sec(360e3 / interval.as_secs_f64())
+    }
+}
+
+/// As sessions have it.
+impl Default for Rtcp {
+    fn default() -> Self {
+        let usual = Config::new("", 0);
+        Self {
+            bandwidth: usual.bandwidth,
+            reduced_size: usual.reduced_size,
+        }
+    }
+}
+
 /// One end of a session that always has media to send, if it sends at all.
 #[derive(Debug)]
 pub struct SessionEnd {
@@ -48,18 +75,24 @@ impl SessionEnd {
     }
 
     /// Both ends of the flow that `config` describes, with feedback of any kind; `estimator` says how p is
-    /// computed, wherever it is. Of RTCP's compounds the first alone leaves, as in a flow without bytes.
+    /// computed, wherever it is. Of RTCP's compounds the first alone leaves, as in a flow without bytes, but
+    /// with [`FeedbackMode::App`], where they leave as `rtcp` says.
     pub fn pair(
         config: &TfrcConfig,
         estimator: &ReceiverConfig,
         feedback: FeedbackMode,
+        rtcp: Rtcp,
         seed: u64,
     ) -> [Self; 2] {
         let [a, b] = [1, 2].map(|host| SocketAddr::from(([192, 0, 2, host], 5004)));
         let end = |name: &str, peer| Config {
             peer: Some(peer),
             ecn: config.ecn,
-            bandwidth: Rate::from_bits_per_sec(50.0),
+            bandwidth: match feedback {
+                FeedbackMode::App => rtcp.bandwidth,
+                _ => Rate::from_bits_per_sec(50.0),
+            },
+            reduced_size: rtcp.reduced_size,
             ..Config::new(name, seed)
         };
         let send = SendConfig {

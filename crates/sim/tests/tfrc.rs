@@ -3,7 +3,7 @@
 use evenkeel_link::{Discipline, GilbertElliott, LinkConfig, Loss, QueueLimit, Random, RedConfig};
 use evenkeel_rtp::session::ReceiveConfig;
 use evenkeel_sim::{
-    Access, Agent, Body, End, FeedbackMode, FlowId, Law, Observer, Outcome, Packet, Pattern,
+    Access, Agent, Body, End, FeedbackMode, FlowId, Law, Observer, Outcome, Packet, Pattern, Rtcp,
     SessionEnd, Shape, Simulation, Sink, Source, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
 };
 use tfrc::ReceiverConfig;
@@ -43,7 +43,7 @@ fn estimator() -> ReceiverConfig {
 
 /// Two sessions that exchange bytes.
 fn sessions(feedback: FeedbackMode) -> [Traffic; 2] {
-    SessionEnd::pair(&config(), &estimator(), feedback, 1).map(Traffic::from)
+    SessionEnd::pair(&config(), &estimator(), feedback, Rtcp::default(), 1).map(Traffic::from)
 }
 
 /// The same flow without bytes.

@@ -4,7 +4,7 @@
 use evenkeel_link::Random;
 use evenkeel_sim::tcp::{self, Binomial, Variant};
 use evenkeel_sim::{
-    FeedbackMode, RapReceiver, RapSender, SessionEnd, TcpReceiver, TcpSender, TearReceiver,
+    FeedbackMode, RapReceiver, RapSender, Rtcp, SessionEnd, TcpReceiver, TcpSender, TearReceiver,
     TearSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
 };
 use serde::Deserialize;
@@ -89,7 +89,9 @@ impl Protocol {
                 let estimator = stacks.tfrc.receiver();
                 if stacks.tfrc.session || feedback != Feedback::Tfrc {
                     let (mode, seed) = (feedback.mode(), random.next_u64());
-                    Ok(SessionEnd::pair(&config, &estimator, mode, seed).map(Traffic::from))
+                    let rtcp = stacks.tfrc.rtcp();
+                    let ends = SessionEnd::pair(&config, &estimator, mode, rtcp, seed);
+                    Ok(ends.map(Traffic::from))
                 } else {
                     Ok([
                         Traffic::from(TfrcSender::new(config)),
@@ -132,6 +134,8 @@ pub enum Feedback {
     Twcc,
     /// The SACK vector of the `light` paper.
     Sack,
+    /// p and X_recv in APP packets, as the `hdtv` paper has them.
+    App,
 }
 
 impl Feedback {
@@ -145,6 +149,7 @@ impl Feedback {
             Self::Ccfb => FeedbackMode::Ccfb,
             Self::Twcc => FeedbackMode::Twcc,
             Self::Sack => FeedbackMode::Sack,
+            Self::App => FeedbackMode::App,
         }
     }
 }
@@ -168,6 +173,12 @@ pub struct Tfrc {
     /// Whole sessions that exchange RTP and RTCP, byte by byte, in place of the same senders and receivers
     /// without the bytes. Reports of another kind than TFRC's need them in any case.
     pub session: bool,
+    /// With reports in APP packets: the mean time from an RTCP compound to the next, 360 ms unless given.
+    pub rtcp_interval: Option<Time>,
+    /// The same reports leave with compounds alone, as the `hdtv` paper has it.
+    pub piggy_backed: bool,
+    /// Quarters of a round trip from a report to the next, where TFRC says when reports leave.
+    pub report_quarters: u32,
 }
 
 /// What `docs/METHOD.md` states: as RFC 5348 has it, without the bytes.
@@ -182,6 +193,9 @@ impl Default for Tfrc {
             small_packets: false,
             timer: None,
             session: false,
+            rtcp_interval: None,
+            piggy_backed: false,
+            report_quarters: ReceiverConfig::default().report_quarters,
         }
     }
 }
@@ -193,6 +207,9 @@ impl Tfrc {
         let whole =
             |timer: Time| !timer.0.is_zero() && timer.0.subsec_nanos().is_multiple_of(1_000_000);
         require(self.timer.is_none_or(whole), "timer", "a multiple of 1ms")?;
+        require(self.report_quarters > 0, "report_quarters", "1 or more")?;
+        let interval = self.rtcp_interval.is_none_or(|time| !time.0.is_zero());
+        require(interval, "rtcp_interval", "above 0")?;
         let sized = !(self.small_packets && self.session);
         require(
             sized,
@@ -221,7 +238,18 @@ impl Tfrc {
         ReceiverConfig {
             reordering: self.reordering,
             small_packets: self.small_packets,
+            report_quarters: self.report_quarters,
             ..ReceiverConfig::default()
+        }
+    }
+
+    fn rtcp(&self) -> Rtcp {
+        let usual = Rtcp::default();
+        Rtcp {
+            bandwidth: self
+                .rtcp_interval
+                .map_or(usual.bandwidth, |interval| Rtcp::bandwidth_for(interval.0)),
+            reduced_size: !self.piggy_backed,
         }
     }
 }

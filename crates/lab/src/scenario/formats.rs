@@ -49,6 +49,7 @@ enum Speaking {
     Ccfb,
     Twcc,
     Sack,
+    App,
 }
 
 impl Speaking {
@@ -59,6 +60,7 @@ impl Speaking {
             Self::Ccfb => "ccfb",
             Self::Twcc => "twcc",
             Self::Sack => "sack",
+            Self::App => "app",
         }
     }
 
@@ -69,6 +71,7 @@ impl Speaking {
             Self::Ccfb => Feedback::Ccfb,
             Self::Twcc => Feedback::Twcc,
             Self::Sack => Feedback::Sack,
+            Self::App => Feedback::App,
         };
         Speaks::Long(Protocol::Tfrc, feedback)
     }

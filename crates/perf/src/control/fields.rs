@@ -21,11 +21,12 @@ pub(super) fn read_terms(reader: &mut Reader<'_>) -> Result<Terms, ParseError> {
         2 => Mode::SmallPackets,
         _ => Mode::Fixed,
     };
-    let feedback = match one_of(reader, "feedback", 3)? {
+    let feedback = match one_of(reader, "feedback", 4)? {
         0 => FeedbackMode::Tfrc,
         1 => FeedbackMode::Ccfb,
         2 => FeedbackMode::Twcc,
-        _ => FeedbackMode::Sack,
+        3 => FeedbackMode::Sack,
+        _ => FeedbackMode::App,
     };
     let ecn = one_of(reader, "ecn", 1)? == 1;
     let flows = within(reader, "flows", 1, Terms::MAX_FLOWS)?;
@@ -70,6 +71,7 @@ pub(super) fn write_terms(writer: &mut Writer<'_>, terms: &Terms) -> Option<()> 
         FeedbackMode::Ccfb => 1,
         FeedbackMode::Twcc => 2,
         FeedbackMode::Sack => 3,
+        FeedbackMode::App => 4,
     })?;
     writer.u8(terms.ecn.into())?;
     writer.u16(terms.flows)?;

@@ -58,8 +58,8 @@ impl TfrcFeedback {
         Self {
             timestamp,
             delay_micros: u32::try_from(delay.as_micros()).unwrap_or(u32::MAX),
-            receive_rate: rate.bytes_per_sec().ceil() as u32,
-            loss_event_rate: (p.get() * f64::from(u32::MAX)).ceil() as u32,
+            receive_rate: to_wire_rate(rate),
+            loss_event_rate: to_wire_p(p),
         }
     }
 
@@ -75,7 +75,7 @@ impl TfrcFeedback {
 
     /// *p* as a probability.
     pub fn p(&self) -> LossEventRate {
-        LossEventRate::new(f64::from(self.loss_event_rate) / f64::from(u32::MAX))
+        from_wire_p(self.loss_event_rate)
     }
 
     /// Reads the control information, which must be exactly [`FCI_LEN`](Self::FCI_LEN) bytes.
@@ -121,6 +121,20 @@ impl TfrcFeedback {
         writer.u32(self.loss_event_rate)?;
         Some(writer.len())
     }
+}
+
+/// *X_recv* as packets carry it: bytes per second, rounded up.
+pub(super) fn to_wire_rate(rate: Rate) -> u32 {
+    rate.bytes_per_sec().ceil() as u32
+}
+
+/// *p* as packets carry it: times 2^32 - 1, rounded up.
+pub(super) fn to_wire_p(p: LossEventRate) -> u32 {
+    (p.get() * f64::from(u32::MAX)).ceil() as u32
+}
+
+pub(super) fn from_wire_p(p: u32) -> LossEventRate {
+    LossEventRate::new(f64::from(p) / f64::from(u32::MAX))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub mod receiver_report;
 pub mod sack;
 pub mod sdes;
 pub mod sender_report;
+pub mod tfrc_app;
 pub mod twcc;
 
 use crate::wire::{ParseError, Writer};
@@ -20,6 +21,7 @@ pub use keyframe::KeyframeRequest;
 pub use receiver_report::{ReceiverReport, ReportBlock, ReportBlocks};
 pub use sdes::Sdes;
 pub use sender_report::SenderReport;
+pub use tfrc_app::TfrcApp;
 
 /// Packet type of a sender report.
 pub const SENDER_REPORT: u8 = 200;

@@ -241,13 +241,15 @@ impl fmt::Display for Description {
 }
 
 /// How `rtcp-fb` names a kind of feedback, and whether for all payload types, as RFC 8888 §6 asks. What the
-/// last profile draft calls `tfrc` reports p; with `sack`, a parameter of ours, the vector.
+/// last profile draft calls `tfrc` reports p; with `sack`, a parameter of ours, the vector, and with `app`,
+/// another, p in APP packets.
 const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
     match mode {
         FeedbackMode::Tfrc => (false, "tfrc"),
         FeedbackMode::Ccfb => (true, "ack ccfb"),
         FeedbackMode::Twcc => (false, "transport-cc"),
         FeedbackMode::Sack => (false, "tfrc sack"),
+        FeedbackMode::App => (false, "tfrc app"),
     }
 }
 
@@ -349,6 +351,7 @@ mod tests {
             "a=rtcp-fb:* ack ccfb\r\n",
             "a=rtcp-fb:26 transport-cc\r\n",
             "a=rtcp-fb:26 tfrc sack\r\n",
+            "a=rtcp-fb:26 tfrc app\r\n",
             "a=extmap:5 http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01\r\n",
         ] {
             assert!(text.contains(line), "{line}");
@@ -416,7 +419,7 @@ mod tests {
             extension_id in proptest::option::of(1..=14u8),
             transport_sequence_id in proptest::option::of(1..=14u8),
             repair in proptest::option::of((96..128u8, 0..1u64 << 40, any::<Option<[u32; 2]>>())),
-            feedback in proptest::sample::subsequence(FeedbackMode::ALL.to_vec(), 0..=4).prop_shuffle(),
+            feedback in proptest::sample::subsequence(FeedbackMode::ALL.to_vec(), 0..=5).prop_shuffle(),
             (avpf, reduced_size, mux) in any::<(bool, bool, bool)>(),
             frame_rate in proptest::option::of(0.01..1_000.0f64),
             direction in prop_oneof![

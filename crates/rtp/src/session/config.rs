@@ -41,6 +41,10 @@ pub struct Config {
     /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock
     /// leaves open. Sender reports carry it, and two ends whose wall clocks agree measure delay by it.
     pub wallclock: NtpTime,
+    /// RTCP may be of reduced size once the peer was seen to hear us (RFC 5506), and feedback leaves when TFRC
+    /// wants it. Without it feedback is a part of compounds, and with [`FeedbackMode::App`] of those alone that
+    /// leave by RTCP's timer.
+    pub reduced_size: bool,
     /// The bandwidth of the session, as `b=AS` states it: 5 % of it is RTCP's, and the reduced
     /// minimum interval is 360 s over it in kb/s (RFC 3550 §6.2).
     pub bandwidth: Rate,
@@ -68,8 +72,18 @@ impl Config {
             transport_sequence_id: Self::TRANSPORT_SEQUENCE_ID,
             ecn: false,
             wallclock: NtpTime::default(),
+            reduced_size: true,
             bandwidth: Rate::from_bits_per_sec(1e6),
         }
+    }
+
+    /// True if a direction works with this feedback.
+    pub(super) fn works_with(&self, mode: FeedbackMode) -> bool {
+        self.send.as_ref().is_some_and(|send| send.feedback == mode)
+            || self
+                .receive
+                .as_ref()
+                .is_some_and(|receive| receive.feedback == mode)
     }
 
     /// Brings into its range what the wire could not carry: such a session would be mute.

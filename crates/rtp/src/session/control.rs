@@ -1,5 +1,7 @@
 //! RTCP: what is read from the peer's, and what of ours is due.
 
+use std::time::Duration;
+
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
@@ -13,8 +15,12 @@ use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
 use crate::rtcp::sack::{self, Sack};
 use crate::rtcp::{
-    Bye, KeyframeRequest, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, sdes,
+    App, Bye, KeyframeRequest, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, TfrcApp,
+    sdes, tfrc_app,
 };
+
+/// A sender report with a block.
+const REPORT_LEN: usize = 28 + ReportBlock::LEN;
 
 impl Session {
     /// Writes the next control packet (feedback, reports, BYE) that is due. `buf` must have
@@ -61,7 +67,9 @@ impl Session {
         if packets.is_compound() {
             self.rtcp.handle_received(datagram.payload.len());
         }
-        let told = self.handle_arrivals(author, packets.clone());
+        let told = self
+            .handle_arrivals(author, packets.clone())
+            .and_then(|()| self.handle_reception(author, packets.clone()));
         for packet in packets.clone().flatten() {
             self.handle_packet(author, &packet)?;
         }
@@ -126,6 +134,7 @@ impl Session {
                 self.handle_payload_feedback(author, feedback);
                 Ok(())
             }
+            Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(author, app),
             Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
                 self.handle_bye();
                 Ok(())
@@ -147,10 +156,26 @@ impl Session {
         if !inbound.handle_sender_report(report, arrival) {
             return Err(Ignored::Replayed);
         }
+        self.rtcp.start(self.now);
         self.emit(EventKind::SenderReport {
             ntp: report.ntp,
             timestamp: report.timestamp,
         });
+        Ok(())
+    }
+
+    /// The round-trip time, as the sender of the media measured it.
+    fn handle_app(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
+        let told = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
+        if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
+            && inbound.ssrc() == author
+            && app.ssrc == author
+        {
+            let rtt = Duration::from_micros(micros.into());
+            inbound
+                .reporter_mut()
+                .handle_round_trip((!rtt.is_zero()).then_some(rtt));
+        }
         Ok(())
     }
 
@@ -165,7 +190,11 @@ impl Session {
 
     /// When TFRC's next report may leave: its own time, or when the budget allows.
     pub(super) fn feedback_due(&self) -> Option<Instant> {
-        let due = self.inbound.as_ref()?.reporter().poll_timeout()?;
+        let inbound = self.inbound.as_ref()?;
+        if self.has_app_reports() && (!self.config.reduced_size || inbound.awaits_sender_report()) {
+            return None;
+        }
+        let due = inbound.reporter().poll_timeout()?;
         let affordable = self.peer.is_present() && self.peer.allows(self.compound_len());
         affordable.then(|| due.max(self.budget.ready(self.feedback_cost())))
     }
@@ -185,8 +214,13 @@ impl Session {
     fn write_due(&mut self, now: Instant, buf: &mut [u8]) -> Option<usize> {
         let members = self.members();
         let is_expired = self.compound_expiry().is_some_and(|expiry| expiry <= now);
-        let compound = is_expired && self.rtcp.is_due(now, members);
-        let feedback = self.take_feedback(now);
+        let compound =
+            (is_expired && self.rtcp.is_due(now, members)) || self.must_tell_round_trip();
+        let feedback = if compound && self.has_app_reports() {
+            self.take_report(now)
+        } else {
+            self.take_feedback(now)
+        };
         let keyframe = self.take_keyframe_request(now);
         let mut len = 0;
         if compound || ((feedback.is_some() || keyframe) && !self.may_reduce()) {
@@ -194,12 +228,24 @@ impl Session {
             self.rtcp.handle_sent(now, len, members);
             self.statistics.compounds_sent += 1;
         } else if let Some(feedback) = feedback {
-            len = self.write_feedback(feedback, buf)?;
+            if self.has_app_reports() {
+                len = self.write_report(buf)?;
+            }
+            len += self.write_feedback(feedback, &mut buf[len..])?;
         }
         if keyframe {
             len += self.write_keyframe_request(&mut buf[len..])?;
         }
         (len > 0).then_some(len)
+    }
+
+    /// True if the receiver, which waits for it to tell loss events apart, is to get the first round-trip time
+    /// early (RFC 4585 §3.2).
+    fn must_tell_round_trip(&self) -> bool {
+        let outbound = self.outbound.as_ref().filter(|_| self.is_sending());
+        self.config.reduced_size
+            && !self.has_told_round_trip
+            && outbound.is_some_and(|o| o.tells_round_trip() && o.rtt().is_some())
     }
 
     /// The report, if it is due and the budget allows it.
@@ -216,10 +262,33 @@ impl Session {
         Some(report)
     }
 
+    /// The report that a compound takes along, which RTCP's own bandwidth pays.
+    fn take_report(&mut self, now: Instant) -> Option<Report> {
+        let inbound = self.inbound.as_mut()?;
+        if inbound.awaits_sender_report() {
+            return None;
+        }
+        let (report, event) = inbound.reporter_mut().take_report(now)?;
+        self.statistics.feedback_sent += 1;
+        self.emit(event);
+        Some(report)
+    }
+
+    /// True if what we report of the peer's media goes with reception reports.
+    fn has_app_reports(&self) -> bool {
+        let inbound = self.inbound.as_ref();
+        inbound.is_some_and(|inbound| inbound.reporter().needs_reception_report())
+    }
+
     /// What the next report costs on the wire.
     fn feedback_cost(&self) -> usize {
         let len = if self.may_reduce() {
-            self.report_len()
+            let with = if self.has_app_reports() {
+                REPORT_LEN
+            } else {
+                0
+            };
+            with + self.report_len()
         } else {
             self.compound_len()
         };
@@ -231,7 +300,8 @@ impl Session {
     /// compounds.
     fn may_reduce(&self) -> bool {
         let inbound = self.inbound.as_ref();
-        inbound.is_some_and(|inbound| inbound.reporter().round_trip_time().is_some())
+        self.config.reduced_size
+            && inbound.is_some_and(|inbound| inbound.reporter().round_trip_time().is_some())
             && self.statistics.compounds_sent > 0
     }
 
@@ -248,17 +318,37 @@ impl Session {
 
     /// The most that a compound may need.
     pub(super) fn compound_len(&self) -> usize {
-        28 + ReportBlock::LEN + sdes::cname_len(&self.config.cname) + self.report_len()
+        REPORT_LEN + sdes::cname_len(&self.config.cname) + self.report_len()
     }
 
     /// What the next report needs alone.
     fn report_len(&self) -> usize {
+        let round_trip = match &self.outbound {
+            Some(outbound) if outbound.tells_round_trip() => TfrcApp::ROUND_TRIP_LEN,
+            _ => 0,
+        };
         let inbound = self.inbound.as_ref();
-        inbound.map_or(0, |inbound| inbound.reporter().report_len())
+        round_trip + inbound.map_or(0, |inbound| inbound.reporter().report_len())
     }
 
     /// Writes SR or RR, SDES and, if there is any, feedback (RFC 4585 §3.1: in this order).
     fn write_compound(&mut self, feedback: Option<Report>, buf: &mut [u8]) -> Option<usize> {
+        let mut len = self.write_report(buf)?;
+        len += sdes::emit_cname(self.ssrc, &self.config.cname, &mut buf[len..])?;
+        let outbound = self.outbound.as_ref().filter(|_| self.is_sending());
+        if let Some(outbound) = outbound.filter(|outbound| outbound.tells_round_trip()) {
+            let rtt = outbound.rtt();
+            len += TfrcApp::round_trip(rtt).emit(self.ssrc, &mut buf[len..])?;
+            self.has_told_round_trip = rtt.is_some();
+        }
+        if let Some(feedback) = feedback {
+            len += self.write_feedback(feedback, &mut buf[len..])?;
+        }
+        Some(len)
+    }
+
+    /// Writes SR or RR.
+    fn write_report(&mut self, buf: &mut [u8]) -> Option<usize> {
         let now = self.now;
         let block = self
             .inbound
@@ -267,7 +357,7 @@ impl Session {
             .map(|inbound| inbound.report_block(now));
         let blocks = block.as_slice();
         let ssrc = self.ssrc;
-        let mut len = match self.outbound.as_ref().filter(|_| self.is_sending()) {
+        match self.outbound.as_ref().filter(|_| self.is_sending()) {
             Some(outbound) => {
                 let (packets, bytes) = outbound.counts();
                 let ntp = self.config.wallclock.at(now);
@@ -279,15 +369,10 @@ impl Session {
                     packets,
                     bytes,
                 }
-                .emit(blocks, buf)?
+                .emit(blocks, buf)
             }
-            None => ReceiverReport { ssrc }.emit(blocks, buf)?,
-        };
-        len += sdes::emit_cname(ssrc, &self.config.cname, &mut buf[len..])?;
-        if let Some(feedback) = feedback {
-            len += self.write_feedback(feedback, &mut buf[len..])?;
+            None => ReceiverReport { ssrc }.emit(blocks, buf),
         }
-        Some(len)
     }
 
     fn write_feedback(&self, feedback: Report, buf: &mut [u8]) -> Option<usize> {

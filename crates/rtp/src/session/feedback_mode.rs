@@ -16,11 +16,20 @@ pub enum FeedbackMode {
     Twcc,
     /// As before, from a bit a packet and X_recv: the `light` paper's SACK vector.
     Sack,
+    /// At the receiver as with [`Tfrc`](Self::Tfrc), told in APP packets that leave with reception reports,
+    /// R with sender reports: the `hdtv` paper's. Without reduced-size RTCP
+    /// ([`Config::reduced_size`](super::Config::reduced_size)) at RTCP's times alone, as there.
+    App,
 }
 
 impl FeedbackMode {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack];
+    pub const ALL: [Self; 5] = [Self::Tfrc, Self::Ccfb, Self::Twcc, Self::Sack, Self::App];
+
+    /// True if p is computed from reports of what came, where media is sent.
+    pub const fn tells_arrivals(self) -> bool {
+        matches!(self, Self::Ccfb | Self::Twcc | Self::Sack)
+    }
 
     /// The name by which commands and experiments ask for it.
     pub const fn name(self) -> &'static str {
@@ -29,6 +38,7 @@ impl FeedbackMode {
             Self::Ccfb => "ccfb",
             Self::Twcc => "twcc",
             Self::Sack => "sack",
+            Self::App => "app",
         }
     }
 }
@@ -73,10 +83,10 @@ mod tests {
         for mode in FeedbackMode::ALL {
             assert_eq!(mode.name().parse(), Ok(mode));
         }
-        let error = "app".parse::<FeedbackMode>().unwrap_err();
+        let error = "nack".parse::<FeedbackMode>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "'app' is no feedback format; there are tfrc, ccfb, twcc, sack"
+            "'nack' is no feedback format; there are tfrc, ccfb, twcc, sack, app"
         );
     }
 }

@@ -201,7 +201,9 @@ impl Session {
         self.statistics.bytes_received += packet.size as u64;
         self.statistics.packets_marked += u64::from(packet.ecn.is_marked());
         self.statistics.packets_lost = self.lost_before + inbound.lost();
-        self.rtcp.start(self.now);
+        if !inbound.awaits_sender_report() {
+            self.rtcp.start(self.now);
+        }
         Ok(sequence)
     }
 

@@ -155,6 +155,8 @@ pub struct Session {
     keyframes: Keyframes,
     rtcp: RtcpTimer,
     sent_reports: SentReports,
+    /// Our last sender report took a round-trip time along.
+    has_told_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
     events: EventQueue,
@@ -177,6 +179,11 @@ impl Session {
         config.clamp();
         let mut random = Random::new(config.seed, &config.cname);
         let drawn = random.next_u32();
+        let least = if config.works_with(FeedbackMode::App) {
+            rtcp_timer::LEAST_MINIMUM_OF_APP
+        } else {
+            rtcp_timer::LEAST_MINIMUM
+        };
         let outbound = config
             .send
             .take()
@@ -194,8 +201,9 @@ impl Session {
             lost_before: 0,
             budget: Budget::new(now),
             keyframes: Keyframes::default(),
-            rtcp: RtcpTimer::new(random, config.bandwidth, first_size),
+            rtcp: RtcpTimer::new(random, config.bandwidth, least, first_size),
             sent_reports: SentReports::default(),
+            has_told_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
             events: EventQueue::new(),

@@ -15,10 +15,11 @@ use super::feedback_mode::FeedbackMode;
 use super::gaps::Gaps;
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
+use super::sent_reports::Answer;
 use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::flexfec;
-use crate::rtcp::{ReportBlock, TfrcFeedback};
+use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
 use crate::rtp::{HEADER_LEN, RtpHeader};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
@@ -72,6 +73,8 @@ pub(super) struct Outbound {
     last_departure: Option<Instant>,
     /// When the packet left that feedback was last about, and that feedback.
     last_echo: Option<(Instant, TfrcFeedback)>,
+    /// The sender report that feedback last answered.
+    last_answer: Option<Answer>,
     /// The first departure since the last feedback.
     waiting_since: Option<Instant>,
     gave_up: bool,
@@ -95,7 +98,7 @@ pub(super) struct Outbound {
 impl Outbound {
     pub(super) fn new(now: Instant, config: SendConfig, ecn: bool, random: &mut Random) -> Self {
         // Who cannot tell of marks must get none.
-        let reads_marks = matches!(config.feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb);
+        let reads_marks = !matches!(config.feedback, FeedbackMode::Twcc | FeedbackMode::Sack);
         let control = match config.fixed_rate {
             Some(rate) => Control::Plain(plain_pacer(rate), RateSource::Fixed),
             None => Control::Tfrc(new_sender(now, &config)),
@@ -123,6 +126,7 @@ impl Outbound {
             started: None,
             last_departure: None,
             last_echo: None,
+            last_answer: None,
             waiting_since: None,
             gave_up: false,
             gaps: Gaps::new(random.fork("gaps")),
@@ -367,6 +371,42 @@ impl Outbound {
         )))
     }
 
+    /// Takes in p and X_recv that came at `arrival` with what answers a sender report; or says why not.
+    pub(super) fn handle_reception(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        answer: Answer,
+        told: &tfrc_app::Reception,
+    ) -> Result<Option<Trace>, Ignored> {
+        // What left then arrived there as the answer left.
+        let sent_at = answer.left + answer.waited;
+        if arrival <= sent_at {
+            return Err(Ignored::StaleFeedback);
+        }
+        if self.last_answer.is_some_and(|last| answer <= last) {
+            return Err(Ignored::Replayed);
+        }
+        self.last_answer = Some(answer);
+        self.note_feedback(now);
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
+        let feedback = Feedback {
+            sent_at,
+            // The time between the kernel's receipt and ours is no part of the round trip.
+            delay: now.saturating_since(arrival),
+            receive_rate: told.rate(),
+            loss_event_rate: told.p(),
+        };
+        Ok(Some(sender.handle_feedback(now, &feedback)))
+    }
+
+    /// True if sender reports take R along.
+    pub(super) fn tells_round_trip(&self) -> bool {
+        self.config.feedback == FeedbackMode::App
+    }
+
     /// What receivers report.
     pub(super) fn feedback_mode(&self) -> FeedbackMode {
         self.config.feedback
@@ -583,7 +623,7 @@ impl Outbound {
             let first = u64::from(self.transport);
             let estimator = &self.config.estimator;
             self.receivable = Receivable::default();
-            self.departures = (self.config.feedback != FeedbackMode::Tfrc).then(|| {
+            self.departures = self.config.feedback.tells_arrivals().then(|| {
                 let departures = Departures::new(first, estimator.clone());
                 Box::new(if self.config.verify {
                     departures

@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span, Vector};
 use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
 use tfrc::{Arrival, Ecn, Receiver};
 
 use super::config::ReceiveConfig;
 use super::event::EventKind;
 use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
+use crate::rtcp::tfrc_app::{Reception, TfrcApp};
 use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 
 /// The most packets that a report speaks of. With a receiver report and the longest name it fits into
@@ -32,6 +34,11 @@ pub(super) enum Reporter {
         made: u8,
     },
     Sack(Box<MeteredArrivals<1_024>>),
+    /// Computes p and X_recv with the round-trip time that sender reports bring.
+    App {
+        receiver: Box<Receiver>,
+        rtt: Option<Duration>,
+    },
 }
 
 /// A report that is due.
@@ -40,7 +47,12 @@ pub(super) enum Report {
     Tfrc(TfrcFeedback),
     Arrivals(Span, Instant),
     Vector(Span, Vector),
+    Told(Told),
 }
+
+/// What [`Reporter::App`] tells: X_recv and p.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told(Rate, LossEventRate);
 
 /// Where a report goes and comes from.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +74,10 @@ impl Reporter {
                 made: 0,
             },
             FeedbackMode::Sack => Self::Sack(Box::new(MeteredArrivals::new(SACK_PACKETS))),
+            FeedbackMode::App => Self::App {
+                receiver: Box::new(Receiver::new(config.tfrc.clone())),
+                rtt: None,
+            },
         }
     }
 
@@ -71,13 +87,27 @@ impl Reporter {
             Self::Tfrc(receiver) => !receiver.handle_data(arrival).duplicate,
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.handle_data(arrival),
             Self::Sack(arrivals) => arrivals.handle_data(arrival),
+            Self::App { receiver, rtt } => {
+                let arrival = Arrival {
+                    rtt: *rtt,
+                    ..*arrival
+                };
+                !receiver.handle_data(&arrival).duplicate
+            }
+        }
+    }
+
+    /// Takes in the round-trip time that came with a sender report.
+    pub(super) fn handle_round_trip(&mut self, told: Option<Duration>) {
+        if let Self::App { rtt, .. } = self {
+            *rtt = told.or(*rtt);
         }
     }
 
     /// When the next report is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self {
-            Self::Tfrc(receiver) => receiver.poll_timeout(),
+            Self::Tfrc(receiver) | Self::App { receiver, .. } => receiver.poll_timeout(),
             Self::Ccfb(arrivals) => arrivals.poll_timeout(),
             // This format does not tell how long a packet has waited for its report.
             Self::Twcc { arrivals, .. } => arrivals.poll_timeout_at_arrival(),
@@ -89,6 +119,7 @@ impl Reporter {
     pub(super) fn round_trip_time(&self) -> Option<Duration> {
         match self {
             Self::Tfrc(receiver) => receiver.round_trip_time(),
+            Self::App { rtt, .. } => *rtt,
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.round_trip_time(),
             Self::Sack(metered) => metered.arrivals().round_trip_time(),
         }
@@ -101,6 +132,20 @@ impl Reporter {
             Self::Ccfb(arrivals) => ccfb::packet_len(arrivals.next_span().count),
             Self::Twcc { arrivals, .. } => twcc::max_packet_len(arrivals.next_span().count),
             Self::Sack(metered) => sack::packet_len(metered.arrivals().next_span().count),
+            Self::App { .. } => TfrcApp::RECEPTION_LEN,
+        }
+    }
+
+    /// True if a report means something with a reception report alone.
+    pub(super) fn needs_reception_report(&self) -> bool {
+        matches!(self, Self::App { .. })
+    }
+
+    /// The report that goes with a compound, due or not, where all compounds take one along.
+    pub(super) fn take_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
+        match self {
+            Self::App { receiver, .. } => receiver.take_report(now).as_ref().map(told_of),
+            _ => None,
         }
     }
 
@@ -115,12 +160,10 @@ impl Reporter {
                     report.receive_rate,
                     report.loss_event_rate,
                 );
-                let event = EventKind::ReportSent {
-                    receive_rate: report.receive_rate,
-                    loss_event_rate: report.loss_event_rate,
-                    delay: report.delay,
-                };
-                return Some((Report::Tfrc(feedback), event));
+                return Some((Report::Tfrc(feedback), report_sent(&report)));
+            }
+            Self::App { receiver, .. } => {
+                return receiver.poll_report(now).as_ref().map(told_of);
             }
             Self::Ccfb(arrivals) => {
                 let span = arrivals.poll_report(now)?;
@@ -160,9 +203,26 @@ impl Reporter {
                 let received = told(metered.arrivals(), span).map(|packet| packet.is_some());
                 sack::emit(to.ssrcs, &vector, received, buf)
             }
+            (Report::Told(Told(rate, p)), _) => {
+                let told = Reception::new(to.ssrcs.1, rate, p);
+                TfrcApp::Reception(told).emit(to.ssrcs.0, buf)
+            }
             (Report::Arrivals(..) | Report::Vector(..), _) => None,
         }
     }
+}
+
+fn report_sent(report: &tfrc::Report) -> EventKind {
+    EventKind::ReportSent {
+        receive_rate: report.receive_rate,
+        loss_event_rate: report.loss_event_rate,
+        delay: report.delay,
+    }
+}
+
+fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
+    let told = Told(report.receive_rate, report.loss_event_rate);
+    (Report::Told(told), report_sent(report))
 }
 
 /// When each packet of a span came, and with which mark.

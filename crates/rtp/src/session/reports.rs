@@ -10,7 +10,7 @@ use super::statistics::Ignored;
 use super::{FeedbackMode, Session};
 use crate::rtcp::sack::{self, Sack};
 use crate::rtcp::twcc::{self, Twcc};
-use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, TfrcFeedback, ccfb};
+use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, TfrcApp, TfrcFeedback, ccfb, tfrc_app};
 
 impl Session {
     /// Takes in p and X_recv as the receiver computed them.
@@ -36,6 +36,39 @@ impl Session {
             self.emit(EventKind::ReceiverLied);
         }
         self.note_feedback(trace?);
+        Ok(())
+    }
+
+    /// Takes in p and X_recv as they come in an APP packet, with the reception report that they came with.
+    pub(super) fn handle_reception(
+        &mut self,
+        author: u32,
+        packets: Packets<'_>,
+    ) -> Result<(), Ignored> {
+        let Some(outbound) = self.outbound.as_mut().filter(|o| o.tells_round_trip()) else {
+            return Ok(());
+        };
+        let ssrc = self.ssrc;
+        let told = packets.clone().flatten().find_map(|packet| match packet {
+            Packet::Application(app) if app.name == tfrc_app::NAME && app.ssrc == author => {
+                match TfrcApp::parse(&app) {
+                    Ok(Some(TfrcApp::Reception(told))) => Some(told),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let Some(told) = told else {
+            return Ok(());
+        };
+        if told.media_ssrc != ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
+        let block = packets.flatten().find_map(|packet| about(ssrc, &packet));
+        let answer = block.and_then(|block| self.sent_reports.answered(&block));
+        let answer = answer.ok_or(Ignored::StaleFeedback)?;
+        let trace = outbound.handle_reception(self.now, self.arrived, answer, &told)?;
+        self.note_feedback(trace);
         Ok(())
     }
 

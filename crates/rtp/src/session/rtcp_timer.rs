@@ -14,7 +14,9 @@ const COMPENSATION: f64 = 1.218_281_828_459_045;
 /// The reduced minimum interval is this over the session bandwidth in kb/s (§6.2).
 const REDUCED_MINIMUM_SECS_KBPS: f64 = 360.0;
 /// Ten compounds a second serve any session, however wide; and the timer must not stand still.
-const LEAST_MINIMUM_SECS: f64 = 0.1;
+pub(super) const LEAST_MINIMUM: Duration = Duration::from_millis(100);
+/// Where TFRC depends on compounds; 360/kbps comes down to it at 3.6 Gb/s.
+pub(super) const LEAST_MINIMUM_OF_APP: Duration = Duration::from_micros(100);
 /// IPv4 and UDP headers, which count as well (§6.2).
 pub(super) const LOWER_LAYERS: usize = 28;
 
@@ -43,13 +45,19 @@ pub(super) struct RtcpTimer {
 }
 
 impl RtcpTimer {
-    /// A timer that does not run yet. `first_size` is the likely size of the first compound.
-    pub(super) fn new(random: Random, session_bandwidth: Rate, first_size: usize) -> Self {
+    /// A timer that does not run yet, whose minimum interval is `least` or longer. `first_size` is the likely
+    /// size of the first compound.
+    pub(super) fn new(
+        random: Random,
+        session_bandwidth: Rate,
+        least: Duration,
+        first_size: usize,
+    ) -> Self {
         Self {
             random,
             bandwidth: session_bandwidth.bytes_per_sec() * RTCP_FRACTION,
             minimum: (REDUCED_MINIMUM_SECS_KBPS / (session_bandwidth.bits_per_sec() / 1e3))
-                .max(LEAST_MINIMUM_SECS),
+                .max(least.as_secs_f64()),
             average_size: (first_size + LOWER_LAYERS) as f64,
             previous: None,
             before_previous: None,
@@ -133,6 +141,7 @@ mod tests {
         RtcpTimer::new(
             Random::new(1, "timer"),
             Rate::from_bits_per_sec(bandwidth),
+            LEAST_MINIMUM,
             100,
         )
     }
@@ -183,6 +192,17 @@ mod tests {
         assert!((mean(16e3) / 22.5 - 1.0).abs() < 0.02);
         assert!((mean(f64::INFINITY) / 0.1 - 1.0).abs() < 0.02);
         assert!((mean(1e9) / 0.1 - 1.0).abs() < 0.02);
+    }
+
+    /// The `hdtv` paper, §6: "a report every 400 µs on average" at 850 Mb/s.
+    #[test]
+    fn a_session_of_hdtv_may_report_every_400_microseconds() {
+        let bandwidth = Rate::from_bits_per_sec(850e6);
+        let least = LEAST_MINIMUM_OF_APP;
+        let mut timer = RtcpTimer::new(Random::new(1, "timer"), bandwidth, least, 100);
+        let list = intervals(&mut timer, 4_000, CALL);
+        let mean = list.iter().sum::<f64>() / 4_000.0;
+        assert!((mean / 423.5e-6 - 1.0).abs() < 0.02, "{mean}");
     }
 
     #[test]

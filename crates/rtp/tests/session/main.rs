@@ -1,5 +1,6 @@
 //! The session over a path, in virtual time.
 
+mod app;
 mod call;
 mod foreign;
 mod hostile;

@@ -58,6 +58,9 @@ pub struct ReceiverConfig {
     /// TFRC-SP, the variant for small packets (RFC 4828 §3): every loss counts in an interval of two
     /// round trips at most, and the current interval does not while it is as short. Off by default.
     pub small_packets: bool,
+    /// Quarters of a round trip from a report to the next: 4 by default, as RFC 5348 §6.1 has it. Others are
+    /// for comparison. At least 1.
+    pub report_quarters: u32,
     /// The edition of the standard. RFC 5348 by default.
     pub standard: Standard,
 }
@@ -69,6 +72,7 @@ impl Default for ReceiverConfig {
             reordering: false,
             average: Average::default(),
             small_packets: false,
+            report_quarters: 4,
             standard: Standard::default(),
         }
     }
@@ -101,6 +105,7 @@ pub struct Receiver {
     /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
     /// p rises above it (RFC 5348 §6.1).
     computed: LossEventRate,
+    report_quarters: u32,
     standard: Standard,
     /// Nothing has come since it was computed.
     is_computed: bool,
@@ -120,6 +125,7 @@ impl Receiver {
             counters: Counters::default(),
             timestamp: 0,
             computed: LossEventRate::ZERO,
+            report_quarters: config.report_quarters.max(1),
             standard: config.standard,
             is_computed: false,
         }
@@ -189,10 +195,18 @@ impl Receiver {
         self.schedule.is_due(now).then(|| self.report(now))
     }
 
+    /// A report now if data came since the last, due or not: for a caller with a timer of its own.
+    pub fn take_report(&mut self, now: Instant) -> Option<Report> {
+        self.schedule.due().map(|_| self.report(now))
+    }
+
     /// A report now, due or not.
     pub(crate) fn report(&mut self, now: Instant) -> Report {
         let rtt = self.estimator.round_trip_time();
-        self.schedule.restart(now, rtt);
+        self.schedule.restart(
+            now,
+            rtt.map(|rtt| rtt.saturating_mul(self.report_quarters) / 4),
+        );
         self.compute();
         Report {
             timestamp: self.timestamp,
@@ -317,6 +331,34 @@ mod tests {
         assert!(report.loss_event_rate.is_zero());
         assert_eq!(report.receive_rate, Rate::from_bytes_per_sec(1e9));
         assert_eq!(receiver.counters().received, 250_000);
+    }
+
+    #[test]
+    fn a_report_may_be_taken_whenever_data_came_since_the_last() {
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        assert_eq!(receiver.take_report(Instant::from_millis(1)), None);
+        receiver.handle_data(&packet(0, 5));
+        assert!(receiver.take_report(Instant::from_millis(6)).is_some());
+        assert_eq!(receiver.take_report(Instant::from_millis(7)), None);
+        receiver.handle_data(&packet(1, 8));
+        let report = receiver.take_report(Instant::from_millis(9)).unwrap();
+        assert_eq!(report.delay, Duration::from_millis(1));
+    }
+
+    #[test]
+    fn reports_leave_as_often_as_they_are_told_to() {
+        for (quarters, expected) in [(1, 40), (4, 10), (40, 1)] {
+            let mut receiver = Receiver::new(ReceiverConfig {
+                report_quarters: quarters,
+                ..ReceiverConfig::default()
+            });
+            let sent = (0..=1_000).filter(|&ms| {
+                receiver.handle_data(&packet(ms, ms));
+                receiver.poll_report(Instant::from_millis(ms)).is_some()
+            });
+            // The first packet is reported at once.
+            assert_eq!(sent.count(), expected + 1, "{quarters}");
+        }
     }
 
     #[test]

@@ -74,9 +74,9 @@ impl Schedule {
     }
 
     /// Starts the timer anew: the report was made.
-    pub(crate) fn restart(&mut self, now: Instant, rtt: Option<Duration>) {
+    pub(crate) fn restart(&mut self, now: Instant, interval: Option<Duration>) {
         *self = Self {
-            timer: rtt.map(|rtt| now + rtt),
+            timer: interval.map(|interval| now + interval),
             ..Self::new()
         };
     }

@@ -70,6 +70,8 @@ impl Lie {
     /// Can it be told in this format?
     pub(super) fn fits(self, feedback: FeedbackMode) -> bool {
         match self {
+            // What it tells is what `tfrc` tells, and believed as little.
+            _ if feedback == FeedbackMode::App => false,
             // p and X_recv name no packets.
             Self::ClaimUnsent | Self::ClaimEarly | Self::PassOver => feedback != FeedbackMode::Tfrc,
             // Only a report of p claims a rate that nothing in it shows.
@@ -118,7 +120,7 @@ const REPLAYED_AFTER: Duration = Duration::from_secs(1);
 impl Liar {
     pub(super) fn new(lie: Lie, feedback: FeedbackMode, marks: f64, seed: u64) -> Self {
         let reception = match feedback {
-            FeedbackMode::Tfrc => {
+            FeedbackMode::Tfrc | FeedbackMode::App => {
                 let config = ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc;
                 Reception::Tfrc(Box::new(Receiver::new(config)))
             }

@@ -1,0 +1,224 @@
+//! TFRC in APP packets, as the `hdtv` paper has it: a sender's reports take the round-trip time along, a
+//! receiver's the loss event rate.
+//!
+//! ```text
+//! | V=2 | subtype 0 | PT=204 |  length                   |
+//! |           SSRC of the packet's sender               |
+//! |           name "TFRC"                               |
+//! |  R, microseconds; 0 if none is known                |
+//!
+//! | V=2 | subtype 1 | PT=204 |  length                   |
+//! |           SSRC of the packet's sender               |
+//! |           name "TFRC"                               |
+//! |           SSRC of the media                         |
+//! |  receive rate, bytes per second, rounded up         |
+//! |  p times 2^32 - 1, rounded up                       |
+//! ```
+//!
+//! The paper gives no layout, and names R and p alone. X_recv is beside p as no rate follows without it
+//! (RFC 5348 §4.3). What TFRC's own message echoes of the data is not here: the reports that these packets
+//! leave with give the round trip (LSR and DLSR, RFC 3550 §6.4.1).
+
+use std::time::Duration;
+
+use tfrc::units::{LossEventRate, Rate};
+
+use super::feedback::{from_wire_p, to_wire_p, to_wire_rate};
+use super::{APPLICATION, App, emit_header};
+use crate::wire::{ParseError, Reader, Writer};
+
+/// The name of the packets.
+pub const NAME: [u8; 4] = *b"TFRC";
+
+/// What a packet of that name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TfrcApp {
+    /// R, as the sender of media measured it, in microseconds; 0 if it has not.
+    RoundTrip(u32),
+    /// What the receiver of media measured.
+    Reception(Reception),
+}
+
+/// What a receiver tells, in the units of the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reception {
+    /// The source of the media.
+    pub media_ssrc: u32,
+    /// The receive rate *X_recv* in bytes per second.
+    pub receive_rate: u32,
+    /// The loss event rate *p* times 2^32 - 1.
+    pub loss_event_rate: u32,
+}
+
+impl Reception {
+    /// Rounds to the units of the wire. The rates round up, so that what is not zero does not become it.
+    pub fn new(media_ssrc: u32, rate: Rate, p: LossEventRate) -> Self {
+        Self {
+            media_ssrc,
+            receive_rate: to_wire_rate(rate),
+            loss_event_rate: to_wire_p(p),
+        }
+    }
+
+    /// *X_recv* as a rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.receive_rate.into())
+    }
+
+    /// *p* as a probability.
+    pub fn p(&self) -> LossEventRate {
+        from_wire_p(self.loss_event_rate)
+    }
+}
+
+impl TfrcApp {
+    /// The bytes of a packet with the round-trip time.
+    pub const ROUND_TRIP_LEN: usize = 16;
+    /// The bytes of a packet with p.
+    pub const RECEPTION_LEN: usize = 24;
+
+    /// A round-trip time in the units of the wire, rounded up to a microsecond and held to 71 minutes.
+    pub fn round_trip(rtt: Option<Duration>) -> Self {
+        let micros = rtt.map_or(0, |rtt| rtt.as_nanos().div_ceil(1_000));
+        Self::RoundTrip(u32::try_from(micros).unwrap_or(u32::MAX))
+    }
+
+    /// Reads a packet of that name; `None` if its subtype is another.
+    pub fn parse(app: &App<'_>) -> Result<Option<Self>, ParseError> {
+        let mut reader = Reader::new(app.data);
+        let this = match app.subtype {
+            ROUND_TRIP => Self::RoundTrip(reader.u32("APP round-trip time")?),
+            RECEPTION => Self::Reception(Reception {
+                media_ssrc: reader.u32("APP media SSRC")?,
+                receive_rate: reader.u32("APP receive rate")?,
+                loss_event_rate: reader.u32("APP loss event rate")?,
+            }),
+            _ => return Ok(None),
+        };
+        if reader.rest().is_empty() {
+            Ok(Some(this))
+        } else {
+            Err(ParseError::Invalid {
+                field: "APP length",
+                offset: reader.offset(),
+            })
+        }
+    }
+
+    /// Writes the whole RTCP packet of the source `ssrc` and gives its length; `None` if `buf` is too short.
+    pub fn emit(&self, ssrc: u32, buf: &mut [u8]) -> Option<usize> {
+        let (subtype, len) = match self {
+            Self::RoundTrip(_) => (ROUND_TRIP, Self::ROUND_TRIP_LEN),
+            Self::Reception(_) => (RECEPTION, Self::RECEPTION_LEN),
+        };
+        let mut writer = Writer::new(buf);
+        emit_header(&mut writer, subtype, APPLICATION, len - 4)?;
+        writer.u32(ssrc)?;
+        writer.bytes(&NAME)?;
+        match self {
+            Self::RoundTrip(micros) => writer.u32(*micros)?,
+            Self::Reception(told) => {
+                writer.u32(told.media_ssrc)?;
+                writer.u32(told.receive_rate)?;
+                writer.u32(told.loss_event_rate)?;
+            }
+        }
+        Some(writer.len())
+    }
+}
+
+const ROUND_TRIP: u8 = 0;
+const RECEPTION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Packet, Packets};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(packet: &[u8]) -> App<'_> {
+        match Packets::parse(packet).unwrap().next().unwrap().unwrap() {
+            Packet::Application(app) if app.name == NAME => app,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn both_packets_are_laid_out_as_drawn() {
+        let mut buf = [0xaa; 24];
+        let round_trip = TfrcApp::round_trip(Some(Duration::from_nanos(131_999_001)));
+        assert_eq!(round_trip.emit(7, &mut buf), Some(16));
+        let expected = [
+            0x80, 204, 0, 3, 0, 0, 0, 7, b'T', b'F', b'R', b'C', 0, 2, 3, 0xa0,
+        ];
+        assert_eq!(buf[..16], expected);
+        let rate = Rate::from_bytes_per_sec(0.5);
+        let told = TfrcApp::Reception(Reception::new(8, rate, LossEventRate::ONE));
+        assert_eq!(told.emit(7, &mut buf), Some(24));
+        let expected = [
+            0x81, 204, 0, 5, 0, 0, 0, 7, b'T', b'F', b'R', b'C', //
+            0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
+        ];
+        assert_eq!(buf, expected);
+    }
+
+    #[test]
+    fn a_round_trip_time_that_is_not_known_is_zero() {
+        assert_eq!(TfrcApp::round_trip(None), TfrcApp::RoundTrip(0));
+        let longest = TfrcApp::round_trip(Some(Duration::MAX));
+        assert_eq!(longest, TfrcApp::RoundTrip(u32::MAX));
+    }
+
+    #[test]
+    fn other_lengths_are_errors_and_other_subtypes_are_another_s() {
+        for (subtype, len) in [(0, 4), (1, 12)] {
+            let data = [1; 32];
+            for cut in (0..=32).filter(|cut| *cut != len) {
+                let app = App {
+                    subtype,
+                    ssrc: 7,
+                    name: NAME,
+                    data: &data[..cut],
+                };
+                assert!(TfrcApp::parse(&app).is_err(), "{subtype} {cut}");
+            }
+        }
+        let app = App {
+            subtype: 2,
+            ssrc: 7,
+            name: NAME,
+            data: &[],
+        };
+        assert_eq!(TfrcApp::parse(&app), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(words: [u32; 4], ssrc: u32) {
+            let told = Reception {
+                media_ssrc: words[0],
+                receive_rate: words[1],
+                loss_event_rate: words[2],
+            };
+            for packet in [TfrcApp::RoundTrip(words[3]), TfrcApp::Reception(told)] {
+                let mut buf = [0; 24];
+                let len = packet.emit(ssrc, &mut buf).unwrap();
+                let app = read(&buf[..len]);
+                prop_assert_eq!((app.ssrc, TfrcApp::parse(&app)), (ssrc, Ok(Some(packet))));
+                prop_assert_eq!(packet.emit(ssrc, &mut buf[..len - 1]), None);
+            }
+            // The quantities survive a second journey unchanged.
+            let again = Reception::new(told.media_ssrc, told.rate(), told.p());
+            prop_assert_eq!(again.receive_rate, told.receive_rate);
+            prop_assert!(again.loss_event_rate.abs_diff(told.loss_event_rate) <= 1);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_no_panic(subtype in 0..32u8, data: Vec<u8>) {
+            let app = App { subtype, ssrc: 0, name: NAME, data: &data };
+            if let Ok(Some(packet)) = TfrcApp::parse(&app) {
+                prop_assert!(packet.emit(0, &mut [0; 24]).is_some());
+            }
+        }
+    }
+}
