@@ -10,6 +10,7 @@ mod end_of_congestion;
 mod fair_share;
 mod feedback_compare;
 mod feedback_cost;
+mod feedback_timing;
 mod filled_call;
 mod formats;
 mod inversion;
@@ -75,6 +76,8 @@ pub enum Kind {
     FairShare(fair_share::FairShare),
     /// The same flows, reporting in one format after the other.
     Formats(formats::Formats),
+    /// One flow, reporting more and less often, by RTCP's timer and by TFRC's.
+    FeedbackTiming(feedback_timing::FeedbackTiming),
     /// Loss events counted from SACK vectors, and by a receiver.
     SackEvents(sack_events::SackEvents),
     /// The flows of other experiments, with p computed in one place and in the other.
@@ -182,6 +185,7 @@ impl Kind {
         match self {
             Self::SteppedLoss(scenario) => scenario,
             Self::Formats(scenario) => scenario,
+            Self::FeedbackTiming(scenario) => scenario,
             Self::SackEvents(scenario) => scenario,
             Self::FeedbackCompare(scenario) => scenario,
             Self::FeedbackCost(scenario) => scenario,
