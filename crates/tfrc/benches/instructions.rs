@@ -107,14 +107,14 @@ const CASES: [Case; 11] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 291.0,
+        budget: 208.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
-        budget: 278.0,
+        budget: 230.0,
         run: |steps| be_told_all(HDTV, steps),
     },
     Case {

@@ -79,6 +79,19 @@ impl LossEstimator {
         plain
     }
 
+    /// Is a packet of that number the next in order, with nothing missing below?
+    #[inline]
+    pub(crate) fn is_next(&self, seq: u64) -> bool {
+        self.history.is_next(seq)
+    }
+
+    /// Takes in the next packets in order, up to `last`, as [`LossEstimator::handle_next`] would one by one.
+    #[inline]
+    pub(crate) fn handle_run(&mut self, last: u64, last_at: Instant, rtt: Duration) {
+        self.history.record_up_to(last, last_at);
+        self.rtt = Some(rtt);
+    }
+
     /// Takes in one packet. `first_interval` gives the synthetic interval before the first loss event
     /// (RFC 5348 §6.3.1) and is called at most once between resets to no loss at all.
     pub fn handle_arrival(

@@ -199,6 +199,18 @@ impl History {
         true
     }
 
+    /// Would [`History::record_next`] record that packet?
+    #[inline]
+    pub(super) fn is_next(&self, seq: u64) -> bool {
+        self.pending.len() == 0 && seq != 0 && self.highest == Some(seq.wrapping_sub(1))
+    }
+
+    /// Records the packets after the highest, up to this one, as [`History::record_next`] would one by one.
+    #[inline]
+    pub(super) fn record_up_to(&mut self, last: u64, at: Instant) {
+        (self.highest, self.latest) = (Some(last), (last, at));
+    }
+
     /// Records an arrival. Losses that it reveals are then taken with [`History::next_loss`].
     pub(super) fn record(&mut self, seq: u64, at: Instant) -> Recorded {
         let Some(highest) = self.highest else {

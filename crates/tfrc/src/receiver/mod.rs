@@ -31,6 +31,20 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
+/// Packets with numbers in a row that tell nothing but that they came, one after the other: not marked, with
+/// the timestamp of the packet before, and with one round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Run {
+    /// How many, one or more.
+    pub(crate) count: u64,
+    pub(crate) last_seq: u64,
+    pub(crate) last_at: Instant,
+    pub(crate) rtt: Duration,
+    /// The sum of their sizes, and the largest.
+    pub(crate) bytes: Bytes,
+    pub(crate) largest: Bytes,
+}
+
 /// What a feedback packet carries (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
@@ -141,6 +155,27 @@ impl Receiver {
         } else {
             self.handle_news(arrival)
         }
+    }
+
+    /// A run that begins with this number and ends before this time may be handed in as one; none if zero.
+    #[inline]
+    pub(crate) fn takes_run_until(&self, first: u64) -> Instant {
+        if self.estimator.is_next(first) {
+            self.schedule.settled()
+        } else {
+            Instant::ZERO
+        }
+    }
+
+    /// Takes in a run that [`Receiver::takes_run_until`] allows: what [`Receiver::handle_data`] would do with
+    /// one packet after the other.
+    #[inline]
+    pub(crate) fn handle_run(&mut self, run: &Run) {
+        self.is_computed = false;
+        self.estimator
+            .handle_run(run.last_seq, run.last_at, run.rtt);
+        self.counters.received += run.count;
+        self.meter.handle_run(run.last_at, run.bytes, run.largest);
     }
 
     /// Takes in a packet that may tell of a loss, a mark or reordering.
@@ -358,6 +393,43 @@ mod tests {
             });
             // The first packet is reported at once.
             assert_eq!(sent.count(), expected + 1, "{quarters}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_counts_as_its_packets_do(
+            lost in 0..12u64, before in 0..20u64, sizes in proptest::collection::vec(1..2_000u64, 1..200), gap in 0..3u64,
+        ) {
+            let mut receiver = Receiver::new(ReceiverConfig::default());
+            for seq in (0..=before).filter(|seq| *seq != lost) {
+                receiver.handle_data(&packet(seq, seq));
+                receiver.poll_report(Instant::from_millis(seq));
+            }
+            let first = before + 1;
+            let mut single = receiver.clone();
+            let until = receiver.takes_run_until(first);
+            let run = (first..).zip(&sizes).map(|(seq, size)| Arrival {
+                size: Bytes::new(*size),
+                ..packet(seq, before + (seq - before) * gap)
+            });
+            let run: std::vec::Vec<_> = run.take_while(|packet| packet.at < until).collect();
+            for packet in &run {
+                single.handle_data(packet);
+            }
+            if let Some(last) = run.last() {
+                receiver.handle_run(&Run {
+                    count: run.len() as u64,
+                    last_seq: last.seq,
+                    last_at: last.at,
+                    rtt: RTT,
+                    bytes: run.iter().map(|packet| packet.size).sum(),
+                    largest: run.iter().map(|packet| packet.size).max().unwrap_or_default(),
+                });
+                // The timestamp of a run is that of the packet before.
+                single.timestamp = receiver.timestamp;
+            }
+            prop_assert_eq!(std::format!("{receiver:?}"), std::format!("{single:?}"));
         }
     }
 

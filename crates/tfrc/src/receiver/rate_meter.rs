@@ -65,6 +65,14 @@ impl RateMeter {
         }
     }
 
+    /// Notes several packets, the last of which came then.
+    #[inline]
+    pub(crate) fn handle_run(&mut self, at: Instant, bytes: Bytes, largest: Bytes) {
+        self.latest = self.latest.max(at);
+        self.bytes = self.bytes.saturating_add(bytes.get());
+        self.largest_packet = self.largest_packet.max(largest);
+    }
+
     /// X_recv for a report. The first is zero (RFC 5348 §6.3).
     pub(crate) fn report(&mut self, rtt: Option<Duration>) -> Rate {
         let rate = self.measure(rtt);

@@ -37,6 +37,12 @@ impl Schedule {
         at < self.settled && !urgent
     }
 
+    /// Data before this changes nothing, if it can wait.
+    #[inline]
+    pub(crate) const fn settled(&self) -> Instant {
+        self.settled
+    }
+
     /// Notes data, and whether the report about it cannot wait.
     pub(crate) fn handle_data(&mut self, at: Instant, urgent: bool) {
         self.data = true;

@@ -1,21 +1,19 @@
 //! The sender's side: what was sent, and what reports say became of it.
 
+mod conclude;
+
 use core::ops::Range;
 use core::time::Duration;
 
+use super::batch::{Batch, Known};
 use super::clock::Clock;
 use super::vector::{Anchor, Vector};
 use super::{Fate, Header};
 use crate::Ecn;
-use crate::receiver::{Arrival, Counters, Receiver, ReceiverConfig};
+use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
 use crate::time::Instant;
 use crate::units::Bytes;
-
-/// Arrivals put into order at a time: more than one report of a datagram's size tells.
-const BATCH: usize = 1_024;
-/// This share of a round trip a report is waited for that another has overtaken.
-const PATIENCE: u32 = 4;
 
 /// What is known of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,17 +54,6 @@ impl Sent {
     };
 }
 
-/// A packet that is to be counted as arrived.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// When it arrived, on the time line of the receiver's clock.
-    at: Instant,
-    seq: u64,
-    /// Its number among the packets that were reported.
-    number: u64,
-    ecn: Ecn,
-}
-
 /// What reports claimed and cannot be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
@@ -97,6 +84,8 @@ pub struct Departures<const N: usize> {
     next: u64,
     /// The packets below have had their turn.
     turn: u64,
+    /// Of those, what is said of the ones from here on changes nothing: they came.
+    settled: u64,
     /// One past the highest packet that was reported.
     reported: u64,
     /// Numbers that had their turn and count as never sent.
@@ -119,8 +108,7 @@ pub struct Departures<const N: usize> {
     /// When the last packet to arrive did, and when it had left.
     arrived: Instant,
     departed: Instant,
-    batch: [Known; BATCH],
-    batch_len: usize,
+    batch: Batch,
     refused: Refused,
     /// The unit in which the last report told time.
     pub(super) resolution: Duration,
@@ -145,6 +133,7 @@ impl<const N: usize> Departures<N> {
             first,
             next: first,
             turn: first,
+            settled: first,
             reported: first,
             skipped: 0,
             never_reported: 0,
@@ -158,13 +147,7 @@ impl<const N: usize> Departures<N> {
             receiver: Receiver::new(config),
             arrived: Instant::ZERO,
             departed: Instant::ZERO,
-            batch: [Known {
-                at: Instant::ZERO,
-                seq: 0,
-                number: 0,
-                ecn: Ecn::NotEct,
-            }; BATCH],
-            batch_len: 0,
+            batch: Batch::new(),
             refused: Refused::default(),
             resolution: Duration::ZERO,
             vector: None,
@@ -253,7 +236,16 @@ impl<const N: usize> Departures<N> {
         let made_at = self.clock.handle_report(now, header.made_at);
         let came = now + header.resolution;
         let remembered = self.remembered();
-        for (seq, fate) in (first..).zip(packets).take(1 << 16) {
+        let done = self.settled.max(remembered.start)..self.turn;
+        let mut told = (first..).zip(packets).take(1 << 16);
+        while let Some((seq, fate)) = told.next() {
+            if done.contains(&seq) {
+                // Each packet is reported more than once.
+                if let Some(others) = (done.end - seq - 1).checked_sub(1) {
+                    told.nth(others as usize);
+                }
+                continue;
+            }
             match fate {
                 Fate::Missing if remembered.contains(&seq) => self.note_missing(seq),
                 Fate::Missing => {}
@@ -266,22 +258,6 @@ impl<const N: usize> Departures<N> {
                 Fate::Arrived { .. } => self.refuse_unknown(seq),
             }
         }
-    }
-
-    /// Counts what the reports that came at `now` have made known: what RFC 5348 §4.3 makes of them, if they
-    /// told of an arrival and all before that is known. Reports that waited for one another at the receiver
-    /// are concluded together: the round trip of the first among them would contain that wait.
-    pub fn conclude(&mut self, now: Instant) -> Option<Feedback> {
-        let claimed = self.refused.never_sent;
-        self.lies += u32::from(claimed != core::mem::replace(&mut self.seen_through, claimed));
-        self.advance();
-        self.wait(now);
-        self.count().then(|| {
-            if !self.is_trusting {
-                self.clock.handle_way(now, self.departed, self.arrived);
-            }
-            self.feedback(now)
-        })
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.
@@ -352,6 +328,20 @@ impl<const N: usize> Departures<N> {
                 self.refused.never_sent += 1;
             }
             _ if latest <= sent.at => self.refused.too_early += 1,
+            State::Unreported if seq == self.turn && seq == self.reported => {
+                // All below had their turn, so this packet has it.
+                let at = at.max(self.clock.earliest(sent.at));
+                sent.state = State::Done;
+                self.in_hole = false;
+                (self.turn, self.reported) = (seq + 1, seq + 1);
+                let number = seq - self.skipped;
+                self.push(Known {
+                    at,
+                    seq,
+                    number,
+                    ecn,
+                });
+            }
             State::Unreported | State::Missing => {
                 let at = at.max(self.clock.earliest(sent.at));
                 sent.state = State::Arrived { at, ecn };
@@ -400,9 +390,11 @@ impl<const N: usize> Departures<N> {
             }
             State::Missing => {
                 sent.state = State::Lost { skipped };
+                self.settled = self.turn;
                 self.in_hole = false;
             }
             State::Unreported => {
+                self.settled = self.turn;
                 sent.state = if self.in_hole || self.is_trusting {
                     self.skipped += 1;
                     State::Done
@@ -413,6 +405,7 @@ impl<const N: usize> Departures<N> {
                 self.never_reported += 1;
             }
             State::LeftOut | State::Lost { .. } | State::Done => {
+                self.settled = self.turn;
                 self.skipped += 1;
             }
         }
@@ -441,20 +434,6 @@ impl<const N: usize> Departures<N> {
         }
     }
 
-    /// Waits for packets that were not reported, or goes on without them.
-    fn wait(&mut self, now: Instant) {
-        if self.turn == self.reported {
-            self.waiting_since = None;
-            return;
-        }
-        let since = *self.waiting_since.get_or_insert(now);
-        let patience = self.rtt.map_or(Duration::ZERO, |rtt| rtt / PATIENCE);
-        if now.saturating_since(since) >= patience {
-            self.give_up(self.reported);
-            self.waiting_since = None;
-        }
-    }
-
     /// Gives their turn to all packets below `end`, reported or not.
     #[inline(never)]
     fn give_up(&mut self, end: u64) {
@@ -477,94 +456,11 @@ impl<const N: usize> Departures<N> {
         self.reported = self.reported.max(end);
     }
 
+    #[inline]
     fn push(&mut self, known: Known) {
-        if self.batch_len == BATCH {
+        if self.batch.is_full() {
             self.count();
         }
-        self.batch[self.batch_len] = known;
-        self.batch_len += 1;
-    }
-
-    /// Hands arrivals on in the order of their times; false if there are none.
-    #[inline(never)]
-    fn count(&mut self) -> bool {
-        let batch = &mut self.batch[..self.batch_len];
-        sort(batch);
-        for known in &*batch {
-            let sent = &self.sent[known.seq as usize % N];
-            if known.at >= self.arrived {
-                (self.arrived, self.departed) = (known.at, sent.at);
-            }
-            if sent.rtt_micros != self.told_rtt.0 {
-                let rtt = Duration::from_micros(sent.rtt_micros.into());
-                self.told_rtt = (sent.rtt_micros, (sent.rtt_micros > 0).then_some(rtt));
-            }
-            let mut ecn = known.ecn;
-            if sent.is_test {
-                self.erased_marks += u32::from(!ecn.is_marked());
-                ecn = Ecn::Ect0;
-            }
-            self.receiver.handle_data(&Arrival {
-                seq: known.number,
-                at: self.arrived,
-                timestamp: 0,
-                rtt: self.told_rtt.1,
-                size: Bytes::new(sent.size.into()),
-                ecn,
-            });
-        }
-        let any = self.batch_len > 0;
-        self.batch_len = 0;
-        any
-    }
-
-    /// How long the receiver can have waited since the last packet to arrive: no longer than we did before we
-    /// sent the first that it had not seen: else that one would have come. More would make R too short.
-    pub(super) fn longest_delay(&self) -> Option<Duration> {
-        if self.is_trusting {
-            return None;
-        }
-        let mut unseen = (self.reported..self.next).map(|seq| &self.sent[seq as usize % N]);
-        let next = unseen.find(|sent| sent.state == State::Unreported)?;
-        Some(next.at.saturating_since(self.departed))
-    }
-
-    /// What a receiver that knows TFRC would have reported.
-    fn feedback(&mut self, now: Instant) -> Feedback {
-        let report = self.receiver.report(self.arrived);
-        let longest = now
-            .saturating_since(self.departed)
-            .saturating_sub(self.resolution);
-        let believed = self
-            .longest_delay()
-            .map_or(longest, |delay| longest.min(delay + self.resolution));
-        let (delay, receive_rate) = match self.vector {
-            Some(vector) => (vector.delay, vector.receive_rate),
-            None => (self.clock.age(self.arrived, now), report.receive_rate),
-        };
-        Feedback {
-            sent_at: self.departed,
-            delay: delay.min(believed),
-            receive_rate,
-            loss_event_rate: report.loss_event_rate,
-        }
-    }
-}
-
-/// Sorts by time of arrival and then by number, as which they come: almost in order, or at a cost that
-/// their number bounds.
-fn sort(batch: &mut [Known]) {
-    let mut moves = 0;
-    for end in 1..batch.len() {
-        let mut place = end;
-        while place > 0 && batch[place - 1].at > batch[place].at {
-            batch.swap(place - 1, place);
-            place -= 1;
-        }
-        moves += end - place;
-        if moves > 8 * batch.len() {
-            batch.sort_unstable_by_key(|known| (known.at, known.seq));
-            return;
-        }
+        self.batch.push(known);
     }
 }

@@ -12,6 +12,7 @@
 //! packet and X_recv.
 
 mod arrivals;
+mod batch;
 mod clock;
 mod departures;
 mod vector;

@@ -1,0 +1,102 @@
+//! Arrivals that reports made known, until they are handed on in the order of time.
+
+use crate::Ecn;
+use crate::time::Instant;
+
+/// Arrivals put into order at a time: more than one report of a datagram's size tells.
+pub(super) const BATCH: usize = 1_024;
+
+/// A packet that is to be counted as arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// When it arrived, on the time line of the receiver's clock.
+    pub(super) at: Instant,
+    pub(super) seq: u64,
+    /// Its number among the packets that were reported.
+    pub(super) number: u64,
+    pub(super) ecn: Ecn,
+}
+
+/// A list of bounded length.
+#[derive(Clone, Debug)]
+pub(super) struct Batch {
+    known: [Known; BATCH],
+    len: usize,
+}
+
+impl Batch {
+    pub(super) const fn new() -> Self {
+        const NONE: Known = Known {
+            at: Instant::ZERO,
+            seq: 0,
+            number: 0,
+            ecn: Ecn::NotEct,
+        };
+        Self {
+            known: [NONE; BATCH],
+            len: 0,
+        }
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.len == BATCH
+    }
+
+    /// Adds an arrival to a list that is not full.
+    #[inline]
+    pub(super) fn push(&mut self, known: Known) {
+        self.known[self.len] = known;
+        self.len += 1;
+    }
+
+    /// All of them in the order of time, of which nothing stays.
+    pub(super) fn take(&mut self) -> &[Known] {
+        let known = &mut self.known[..self.len];
+        self.len = 0;
+        sort(known);
+        known
+    }
+}
+
+/// Sorts by time of arrival and then by number, as which they come: almost in order, or at a cost that
+/// their number bounds.
+fn sort(batch: &mut [Known]) {
+    let mut moves = 0;
+    for end in 1..batch.len() {
+        let mut place = end;
+        while place > 0 && batch[place - 1].at > batch[place].at {
+            batch.swap(place - 1, place);
+            place -= 1;
+        }
+        moves += end - place;
+        if moves > 8 * batch.len() {
+            batch.sort_unstable_by_key(|known| (known.at, known.seq));
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    proptest! {
+        #[test]
+        fn arrivals_come_out_in_the_order_of_time_and_of_numbers(times in proptest::collection::vec(0..200u64, 0..BATCH)) {
+            let mut batch = Batch::new();
+            let known = (0..).zip(&times).map(|(seq, nanos)| Known {
+                at: Instant::from_nanos(*nanos),
+                seq,
+                number: seq,
+                ecn: Ecn::NotEct,
+            });
+            let mut expected: Vec<_> = known.clone().collect();
+            known.for_each(|known| batch.push(known));
+            expected.sort_by_key(|known| (known.at, known.seq));
+            prop_assert_eq!(batch.take(), expected);
+            prop_assert!(batch.take().is_empty());
+        }
+    }
+}
