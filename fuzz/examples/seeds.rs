@@ -199,7 +199,7 @@ fn foreign_packet() -> Vec<u8> {
 /// Something that writes a packet into a buffer and gives its length.
 type Write<'a> = &'a dyn Fn(&mut [u8]) -> Option<usize>;
 
-fn control() -> [(&'static str, Vec<u8>); 7] {
+fn control() -> [(&'static str, Vec<u8>); 8] {
     let mut buf = [0; 512];
     let block = ReportBlock {
         ssrc: SSRC,
