@@ -30,7 +30,8 @@ pub(crate) fn parameters((width, height): (usize, usize)) -> Option<String> {
     let &[_, profile, constraints, level, ..] = sequence.as_slice() else {
         return None;
     };
-    let level = level.max(LEAST_LEVEL);
+    // constraint_set3_flag makes a level of 11 one of 1b, and means nothing to a higher one (§A.3.4).
+    let (constraints, level) = (constraints & !0x10, level.max(LEAST_LEVEL));
     Some(format!(
         "packetization-mode=1; profile-level-id={profile:02x}{constraints:02x}{level:02x}; \
          sprop-parameter-sets={},{}",
