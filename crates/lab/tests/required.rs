@@ -122,6 +122,7 @@ const REQUIRED: &[(&str, &str)] = &[
     ),
     ("light-tab5", "bytes_ reports_per_packet_"),
     ("light-tab6", "steps_ cycles_"),
+    ("feedback-compare", "kbps_ cov_"),
     ("feedback-cost", "overhead_pct_ interval_ms_ report_bytes_"),
 ];
 
