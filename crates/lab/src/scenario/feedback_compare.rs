@@ -95,6 +95,7 @@ impl Case {
     }
 
     fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        require(self.repeat > 0, "repeat", "1 or more")?;
         let file = folder.join(format!("{}.toml", self.of));
         let experiment = Experiment::load(&file, &[]).ok();
         self.scenario = experiment.map(|read| Box::new(read.definition.scenario));

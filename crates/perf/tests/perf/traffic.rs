@@ -169,8 +169,14 @@ fn every_feedback_sets_the_rate() {
         let rate = theirs.bytes_received as f64 * 8.0 / 20.0;
         assert!(rate > 0.8 * 4e6, "{feedback:?}: {rate}");
         let lost = ours.packets_sent - theirs.packets_received;
+        // By APP packets a receiver learns R from sender reports alone, and knows an old one most of the time.
+        let one_in = if feedback == FeedbackMode::App {
+            10
+        } else {
+            100
+        };
         assert!(
-            lost > 0 && lost * 20 < ours.packets_sent,
+            lost > 0 && lost * one_in < ours.packets_sent,
             "{feedback:?}: {lost} of {}",
             ours.packets_sent
         );
