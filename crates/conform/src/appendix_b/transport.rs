@@ -153,7 +153,7 @@ pub(super) const CHECKS: &[Check] = &[
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
         runs: &[&RECEIVED_SEQUENCE_WRAP],
-        judge: |e| reports_go_on(e.log(), |a, b| b.seq < a.seq),
+        judge: |e| reports_go_on(e, |a, b| b.seq < a.seq),
     },
     Check {
         id: "B.2.2-13",
@@ -162,7 +162,7 @@ pub(super) const CHECKS: &[Check] = &[
         section: "RFC 5348 §3.2.1",
         rfc: BOTH,
         runs: &[&RECEIVED_CLOCK_WRAP],
-        judge: |e| reports_go_on(e.log(), |a, b| b.timestamp < a.timestamp),
+        judge: |e| reports_go_on(e, |a, b| b.timestamp < a.timestamp),
     },
 ];
 
@@ -296,8 +296,11 @@ fn goes_on(
     within(rates, 1.0, e.pick(1e-4, 0.1))
 }
 
-/// After the wrap reports echo what was delivered, tell of no loss, and keep coming.
-fn reports_go_on(log: &Log, wraps: impl Fn(&Data, &Data) -> bool) -> Outcome {
+/// After the wrap reports echo what was delivered, tell of no loss, and keep coming. In real time a report that
+/// comes with it may have left before.
+fn reports_go_on(e: &Evidence<'_>, wraps: impl Fn(&Data, &Data) -> bool) -> Outcome {
+    let log = e.log();
+    let surely_read = e.pick(ms(0), ms(20));
     let delivered = log.data_to_receiver();
     let wrap = delivered
         .windows(2)
@@ -306,7 +309,7 @@ fn reports_go_on(log: &Log, wraps: impl Fn(&Data, &Data) -> bool) -> Outcome {
     let after: Vec<_> = log
         .reports
         .iter()
-        .filter(|report| report.at > wrap)
+        .filter(|report| report.at.saturating_since(wrap) > surely_read)
         .collect();
     let right = after.iter().filter(|report| {
         let echoed = delivered
