@@ -185,10 +185,14 @@ static LIMITED: Run = Run {
     script: || {
         Box::new(|mut passing| {
             let is_second = passing.log.reports.len() == 1;
-            if let Some(report) = report_in(&mut passing).filter(|_| is_second) {
-                report.delay += ms(10);
+            let fate = steer(&mut passing, ROUND_TRIP, 60e3, 0.0);
+            match report_in(&mut passing) {
+                Some(report) if is_second => {
+                    report.delay += ms(10);
+                    Fate::After(ROUND_TRIP + ms(10))
+                }
+                _ => fate,
             }
-            steer(&mut passing, ROUND_TRIP, 60e3, 0.0)
         })
     },
 };
