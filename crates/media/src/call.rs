@@ -8,7 +8,6 @@ use tfrc::time::Instant;
 use tfrc::trace::Trace;
 
 use crate::event;
-use crate::filler::Filler;
 use crate::frame::{EncodedFrame, ReceivedFrame};
 use crate::packetize::PacketizeError;
 use crate::policy::{FrameTarget, PolicyConfig};
@@ -137,13 +136,6 @@ impl Call {
     /// What is received, if anything is.
     pub const fn receiver(&self) -> Option<&ReceivingSide> {
         self.receiver.as_ref()
-    }
-
-    /// Fills the rate with this from now on, if the session has repair packets.
-    pub fn set_filler(&mut self, filler: Filler) {
-        if let Some(sender) = &mut self.sender {
-            sender.set_filler(filler);
-        }
     }
 
     /// Ends the call: nothing more is sent but a BYE, which waits for `poll_transmit`.

@@ -238,11 +238,6 @@ impl SendingSide {
             .then_some(&self.payload)
     }
 
-    /// Fills the rate with this from now on, if the peer takes any.
-    pub fn set_filler(&mut self, filler: Filler) {
-        self.filling.set_filler(filler);
-    }
-
     /// The policy, for its deadline and what it measured.
     pub const fn policy(&self) -> &Policy {
         &self.policy

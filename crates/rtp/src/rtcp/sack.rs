@@ -19,6 +19,7 @@ use std::time::Duration;
 use tfrc::report::Vector;
 use tfrc::units::Rate;
 
+use super::feedback::to_wire_rate;
 use super::{APPLICATION, App, emit_header};
 use crate::wire::{ParseError, Reader, Writer};
 
@@ -87,7 +88,7 @@ pub fn emit(
     writer.u32(media_ssrc)?;
     writer.u16(vector.first)?;
     writer.u16(u16::try_from(count).ok()?)?;
-    writer.u32(vector.receive_rate.bytes_per_sec().ceil() as u32)?;
+    writer.u32(to_wire_rate(vector.receive_rate))?;
     writer.u32(u32::try_from(vector.delay.as_micros()).unwrap_or(u32::MAX))?;
     let mut byte = 0;
     for (index, received) in received.enumerate() {
