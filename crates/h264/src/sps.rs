@@ -1,8 +1,9 @@
-//! What a sequence parameter set says of the memory that its stream needs: H.264 §7.3.2.1.
+//! What a sequence parameter set says of the memory that its stream needs, and of how its pictures are
+//! counted: H.264 §7.3.2.1.
 
 use crate::bits::Bits;
 
-/// A sequence parameter set, as far as it bounds what is decoded.
+/// A sequence parameter set, as far as it bounds what is decoded and tells whether a picture is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sps {
     /// Its profile.
@@ -13,10 +14,16 @@ pub struct Sps {
     pub height: u32,
     /// Pictures that may be referred to.
     pub references: u32,
+    /// Bits of frame_num, which counts the pictures that may be referred to: 4 to 16.
+    pub frame_num_bits: u32,
 }
 
 /// Profiles whose parameter sets have the part on chroma and bit depth (§7.3.2.1.1).
 const HIGH_PROFILES: [u8; 4] = [100, 110, 122, 244];
+
+/// Bytes of a slice in which its frame_num stands: three numbers of up to 63 bits come before, and emulation
+/// prevention adds a half.
+const SLICE_HEADER: usize = 40;
 
 impl Sps {
     /// Reads a NAL unit. `None` unless it is a sequence parameter set of 8-bit 4:2:0 frames: what we
@@ -42,7 +49,7 @@ impl Sps {
         } else if ![66, 77, 88].contains(&profile) {
             return None;
         }
-        let _log2_max_frame_num = bits.unsigned()?;
+        let frame_num_bits = 4 + bits.unsigned().filter(|&more| more <= 12)?;
         match bits.unsigned()? {
             0 => drop(bits.unsigned()?),
             1 => {
@@ -69,7 +76,21 @@ impl Sps {
             width,
             height,
             references,
+            frame_num_bits,
         })
+    }
+
+    /// The frame_num of the picture of this slice (§7.3.3). `None` unless the NAL unit is a slice.
+    pub fn frame_num(&self, unit: &[u8]) -> Option<u32> {
+        let (&header, payload) = unit.split_first()?;
+        if !matches!(header & 0x1f, 1 | 5) {
+            return None;
+        }
+        let mut bits = Bits::new(&payload[..payload.len().min(SLICE_HEADER)]);
+        let _first_macroblock = bits.unsigned()?;
+        let _kind = bits.unsigned()?;
+        let _picture_parameter_set = bits.unsigned()?;
+        bits.bits(self.frame_num_bits)
     }
 }
 
@@ -87,6 +108,20 @@ mod tests {
         assert_eq!((sps.profile, sps.width, sps.height), (66, 352, 288));
     }
 
+    /// Of the 31 before the count begins anew, with 5 bits.
+    #[test]
+    fn the_count_of_a_slice_is_read() {
+        let sps = Sps {
+            frame_num_bits: 5,
+            ..Sps::parse(&CIF).unwrap()
+        };
+        // Macroblock 0 (1), a P slice (00110), parameter set 0 (1), frame_num (10011).
+        let slice = [0x41, 0b1001_1011, 0b0011_0000];
+        assert_eq!(sps.frame_num(&slice), Some(19));
+        assert_eq!(sps.frame_num(&slice[..2]), None);
+        assert_eq!(sps.frame_num(&[0x67, 0x9b, 0x30]), None);
+    }
+
     #[test]
     fn what_is_cut_off_is_refused() {
         for len in 0..7 {
@@ -100,6 +135,8 @@ mod tests {
             let unit = [&[0x67, 66][..], &bytes].concat();
             if let Some(sps) = Sps::parse(&unit) {
                 prop_assert!(sps.width.is_multiple_of(16) && sps.height.is_multiple_of(16));
+                let slice = [&[0x41][..], &bytes].concat();
+                prop_assert!(sps.frame_num(&slice).is_none_or(|num| num < 1 << 16));
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The chain of pictures that a decoder needs: each refers to the one before it, so that after a loss
 //! nothing can be shown until a keyframe.
 
+use evenkeel_h264::Sps;
+
 use crate::frame::{AccessUnit, CodedPicture, H264Picture};
 use crate::reassemble::Reassembler;
 
@@ -15,6 +17,31 @@ pub(crate) struct Chain {
     last: Option<u64>,
     /// Pictures that were superseded: the next one refers to them.
     before: Vec<AccessUnit>,
+    count: Count,
+}
+
+/// The pictures that others refer to, as the stream itself counts them: H.264 §7.4.3, frame_num.
+#[derive(Debug, Default)]
+struct Count {
+    sps: Option<Sps>,
+    /// The count of the next picture, if none is missing.
+    next: Option<u32>,
+}
+
+impl Count {
+    /// Takes in the next picture; true if it is certain that none is missing before it.
+    fn follows(&mut self, unit: &AccessUnit) -> bool {
+        let units = || unit.units.iter().flatten();
+        self.sps = units().find_map(|unit| Sps::parse(unit)).or(self.sps);
+        let expected = self.next.take();
+        let Some(sps) = self.sps else {
+            return false;
+        };
+        let slice = units().find_map(|unit| Some((sps.frame_num(unit)?, unit[0] & 0x60 != 0)));
+        self.next = slice
+            .map(|(num, referred)| (num + u32::from(referred)) & ((1 << sps.frame_num_bits) - 1));
+        slice.is_some_and(|(num, _)| expected == Some(num))
+    }
 }
 
 impl Chain {
@@ -29,9 +56,15 @@ impl Chain {
         let CodedPicture::H264(picture) = picture else {
             return Some(picture);
         };
-        let follows = self
-            .last
-            .is_some_and(|last| last.checked_add(1) == Some(first));
+        // A number that no packet has may be one that the sender left out.
+        let counted = picture
+            .access_units
+            .first()
+            .is_some_and(|unit| self.count.follows(unit));
+        let follows = counted
+            || self
+                .last
+                .is_some_and(|last| last.checked_add(1) == Some(first));
         self.last = Some(last);
         self.begun = true;
         let keyframe = picture
@@ -113,6 +146,37 @@ mod tests {
             let linked = chain.link(unit(kind), packets, complete);
             assert_eq!(linked.is_some(), shown, "{packets:?}");
             assert_eq!(chain.wants_keyframe(), !shown, "{packets:?}");
+        }
+    }
+
+    /// A picture of 16 by 16 whose slice has this count.
+    fn counted(kind: u8, frame_num: u8) -> CodedPicture {
+        let sps = vec![0x67, 66, 0, 10, 0b1111_1011, 0b1111_1100];
+        // Macroblock 0, a P slice, parameter set 0, four bits of the count.
+        let slice = vec![0x60 | kind, 0b1001_1010 | frame_num >> 3, frame_num << 5];
+        CodedPicture::from(AccessUnit {
+            units: vec![Some(sps), Some(slice)],
+        })
+    }
+
+    #[test]
+    fn a_number_left_out_between_pictures_that_count_on_is_no_loss() {
+        let mut chain = Chain::default();
+        for (kind, frame_num, packets, shown) in [
+            (5, 0, (10, 11), true),
+            (1, 1, (13, 13), true),
+            (1, 2, (14, 15), true),
+            (1, 4, (17, 17), false),
+            (1, 5, (18, 19), false),
+            (5, 0, (21, 21), true),
+        ] {
+            let linked = chain.link(counted(kind, frame_num), packets, true);
+            assert_eq!(linked.is_some(), shown, "{packets:?}");
+        }
+        for frame_num in (1..40).map(|n| n % 16) {
+            let n = u64::from(frame_num);
+            let linked = chain.link(counted(1, frame_num), (2 * n, 2 * n), true);
+            assert!(linked.is_some(), "{frame_num}");
         }
     }
 
