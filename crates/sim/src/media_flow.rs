@@ -10,7 +10,7 @@ use evenkeel_media::codec::mjpeg::Decoder;
 use evenkeel_media::event::EventKind;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::frame::{CodedPicture, Picture};
-use evenkeel_media::policy::{PolicyConfig, Rules};
+use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::quality::{luma_psnr, luma_ssim};
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
@@ -47,34 +47,13 @@ pub struct MediaEnd {
 impl MediaEnd {
     /// The end that sends: it captures what `shooting` says. With `ecn` its media says so.
     pub fn sender(pictures: Pictures, shooting: Shooting, ecn: bool, seed: u64) -> Self {
-        Self::sender_by(
-            Rules::default(),
-            shooting.start,
-            pictures,
-            shooting,
-            ecn,
-            seed,
-        )
+        let policy = PolicyConfig::new(pictures.format().frame_rate.interval());
+        Self::sender_by(policy, shooting.start, pictures, shooting, ecn, seed)
     }
 
-    /// The same with a policy of these rules. Its report is of what happens from `warm` on.
+    /// The same with this policy; what fills its rate is told apart from media if there is any. Its report is
+    /// of what happens from `warm` on.
     pub fn sender_by(
-        rules: Rules,
-        warm: Instant,
-        pictures: Pictures,
-        shooting: Shooting,
-        ecn: bool,
-        seed: u64,
-    ) -> Self {
-        let policy = PolicyConfig {
-            rules,
-            ..PolicyConfig::new(pictures.format().frame_rate.interval())
-        };
-        Self::sender_of(policy, warm, pictures, shooting, ecn, seed)
-    }
-
-    /// The same with this policy; what fills its rate is told apart from media if there is any.
-    pub fn sender_of(
         policy: PolicyConfig,
         warm: Instant,
         pictures: Pictures,

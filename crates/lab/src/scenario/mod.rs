@@ -11,7 +11,6 @@ mod fair_share;
 mod feedback_compare;
 mod feedback_cost;
 mod feedback_timing;
-mod filled_call;
 mod formats;
 mod inversion;
 mod late_packets;
@@ -97,7 +96,7 @@ pub enum Kind {
     /// The same over every round-trip time and rate, as maps.
     CallMap(video_call::CallMap),
     /// One call over a lossy link, its rate filled in one way or more.
-    FilledCall(filled_call::FilledCall),
+    FilledCall(video_call::FilledCall),
     /// One flow and buffers of several sizes, without and with the spacing by √R.
     Oscillation(oscillation::Oscillation),
     /// Many flows of one protocol: what they make of the queue.

@@ -1,12 +1,15 @@
 //! The same call over paths of every round-trip time and rate, as maps: where it is one that people can
 //! talk by.
 
-use evenkeel_media::policy::PolicyConfig;
+use evenkeel_link::Loss;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::{PolicyConfig, Rules};
 use serde::Deserialize;
 use tfrc::time::Duration;
+use tfrc::units::Rate;
 
 use super::world::{Content, IN_TIME, Setup, World, utilisation};
-use super::{Policy, require_fps, require_picture};
+use super::{Named, require_fps, require_picture};
 use crate::findings::{Findings, Sample};
 use crate::metrics::mean;
 use crate::scenario::{Impossible, Job, RunError, Scenario, require};
@@ -23,7 +26,7 @@ pub struct CallMap {
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
     /// By which rules frames are made and sent: `evenkeel`, `thesis`.
-    policies: Vec<Policy>,
+    policies: Vec<Named<Rules>>,
     /// When measuring begins, and when each run ends.
     measured: [Time; 2],
     /// The columns of the map.
@@ -82,7 +85,7 @@ impl Scenario for CallMap {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let Policy(rules) = self.policies[job.cell % self.policies.len()];
+        let Named(rules) = self.policies[job.cell % self.policies.len()];
         let index = job.cell / self.policies.len();
         let place = Place {
             rtt: self.rtts[index % self.rtts.len()],
@@ -94,8 +97,11 @@ impl Scenario for CallMap {
             content: Content::Scene,
             psnr: true,
             rules,
+            filler: Filler::None,
+            most: Rate::INFINITY,
             rtt: place.rtt,
             rate: place.rate,
+            loss: Loss::None,
             queue: self.queue,
             measured: self.measured,
         };
@@ -125,7 +131,7 @@ impl Scenario for CallMap {
     }
 
     fn derive(&self, findings: &mut Findings) {
-        for Policy(rules) in &self.policies {
+        for Named(rules) in &self.policies {
             self.derive_of(rules.name(), findings);
         }
     }

@@ -1,13 +1,17 @@
 //! Calls over one link, as chapter 7 of the `thesis` has them: what the sending buffer makes of X, and what
 //! the viewer sees of it, by one policy or by two beside each other.
 
+mod filled;
 mod map;
 mod world;
 
 use std::str::FromStr;
 
+use evenkeel_link::Loss;
+use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use serde::Deserialize;
+use tfrc::units::Rate;
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
@@ -15,6 +19,7 @@ use crate::metrics::{cov, mean, quantile};
 use crate::units::{BitRate, Size, Time};
 use world::{Content, Look, Setup, World, utilisation};
 
+pub(super) use filled::FilledCall;
 pub(super) use map::CallMap;
 
 /// Parameters.
@@ -32,7 +37,7 @@ pub struct VideoCall {
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
     /// By which rules frames are made and sent: `evenkeel`, `thesis`.
-    policies: Vec<Policy>,
+    policies: Vec<Named<Rules>>,
     /// When measuring begins, and when the run ends.
     measured: [Time; 2],
     /// One cell each, with each policy.
@@ -51,13 +56,18 @@ struct Case {
     fps: u32,
 }
 
-/// Rules by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-struct Policy(Rules);
+/// A value that has a name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String", bound(deserialize = "T::Err: std::fmt::Display"))]
+struct Named<T: FromStr>(T)
+where
+    T::Err: std::fmt::Display;
 
-impl TryFrom<String> for Policy {
-    type Error = <Rules as FromStr>::Err;
+impl<T: FromStr> TryFrom<String> for Named<T>
+where
+    T::Err: std::fmt::Display,
+{
+    type Error = T::Err;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
         name.parse().map(Self)
@@ -91,7 +101,7 @@ impl Scenario for VideoCall {
 
     /// What holds for the worst case of each policy.
     fn derive(&self, findings: &mut Findings) {
-        for Policy(rules) in &self.policies {
+        for Named(rules) in &self.policies {
             let rules = rules.name();
             for (metric, share) in [
                 ("utilisation_of_x", 0.0),
@@ -110,15 +120,18 @@ impl Scenario for VideoCall {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.policies.len()];
-        let Policy(rules) = self.policies[job.cell % self.policies.len()];
+        let Named(rules) = self.policies[job.cell % self.policies.len()];
         let setup = Setup {
             picture: self.picture,
             fps: case.fps,
             content: self.content,
             psnr: self.psnr,
             rules,
+            filler: Filler::None,
+            most: Rate::INFINITY,
             rtt: case.rtt,
             rate: case.rate,
+            loss: Loss::None,
             queue: self.queue,
             measured: self.measured,
         };

@@ -1,7 +1,8 @@
 //! One call over one link: the simulation, and what was seen of it.
 
-use evenkeel_link::{LinkConfig, QueueLimit, Random};
-use evenkeel_media::policy::Rules;
+use evenkeel_link::{LinkConfig, Loss, QueueLimit, Random};
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_media::sender::SendingSide;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
@@ -38,8 +39,13 @@ pub(super) struct Setup {
     /// What is shown is decoded and compared with what was captured.
     pub(super) psnr: bool,
     pub(super) rules: Rules,
+    pub(super) filler: Filler,
+    /// No frame is larger than this rate has it.
+    pub(super) most: Rate,
     pub(super) rtt: Time,
     pub(super) rate: BitRate,
+    /// What the bottleneck loses on the way forward besides what its queue does not hold.
+    pub(super) loss: Loss,
     /// What the bottleneck's drop-tail queue holds.
     pub(super) queue: Size,
     /// When measuring begins, and when the run ends.
@@ -71,6 +77,8 @@ pub(super) struct Look {
     pub(super) allowed: f64,
     /// Bytes of media sent so far, as TFRC counts them.
     pub(super) sent: f64,
+    /// Bytes of what fills the rate.
+    pub(super) filler: f64,
     /// Bytes in the sending buffer.
     pub(super) queued: f64,
 }
@@ -89,6 +97,12 @@ pub(super) struct Seen {
     pub(super) longest_gap_ms: f64,
     /// Packets lost at the bottleneck, of those that came there, from the start on.
     pub(super) lost: f64,
+    /// Packets that the receiver missed, of those that it expected, from the start on.
+    pub(super) missed_pct: f64,
+    /// Those of them that repair packets brought back.
+    pub(super) recovered_pct: f64,
+    /// Structural similarity to what was captured, if it was looked at.
+    pub(super) ssim_mean: Option<f64>,
     pub(super) sender: Summary,
     pub(super) receiver: Summary,
 }
@@ -119,14 +133,18 @@ impl<'a> World<'a> {
             Content::Scene => Pictures::Coded(scene()?),
             Content::Sizes => Pictures::Sizes(format, Random::new(seed, 1)),
         };
-        let link = LinkConfig {
+        let back = LinkConfig {
             rate: setup.rate.0,
             delay: setup.rtt.0 / 2,
             queue: QueueLimit::Bytes(setup.queue.0),
             ..LinkConfig::default()
         };
+        let forward = LinkConfig {
+            loss: setup.loss,
+            ..back
+        };
         let access = Access::even(LinkConfig::default());
-        let shape = Shape::dumbbell([link; 2], [access]).map_err(|error| broken(&error))?;
+        let shape = Shape::dumbbell([forward, back], [access]).map_err(|error| broken(&error))?;
         let start = Instant::ZERO;
         let [warm, end] = setup.measured.map(|time| start + time.0);
         // A sender that has fallen silent has no other event left than the next picture.
@@ -135,9 +153,14 @@ impl<'a> World<'a> {
             start,
             stop,
             pause: None,
-            most: Rate::INFINITY,
+            most: setup.most,
         };
-        let sender = MediaEnd::sender_by(setup.rules, warm, pictures, shooting, false, seed);
+        let policy = PolicyConfig {
+            rules: setup.rules,
+            filler: setup.filler,
+            ..PolicyConfig::new(frame_rate.interval())
+        };
+        let sender = MediaEnd::sender_by(policy, warm, pictures, shooting, false, seed);
         let mut receiver = MediaEnd::receiver(start, warm, seed);
         if setup.psnr {
             receiver = receiver.looks_at(scene()?, start);
@@ -168,11 +191,13 @@ impl<'a> World<'a> {
             let Some(end) = self.end(End::Sender) else {
                 continue;
             };
-            let path = end.call().session().path();
+            let session = end.call().session();
+            let path = session.path();
             looks.push(Look {
                 at: next.as_secs_f64(),
                 allowed: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
-                sent: end.call().session().statistics().bytes_sent as f64,
+                sent: session.statistics().bytes_sent as f64,
+                filler: session.statistics().repair_bytes_sent as f64,
                 queued: end
                     .call()
                     .sender()
@@ -192,6 +217,16 @@ impl<'a> World<'a> {
         let in_time = report(End::Receiver).map_or(0, |report| report.shown_within(IN_TIME));
         let until = self.end_of_run();
         let gap = report(End::Receiver).map_or(Duration::ZERO, |report| report.longest_gap(until));
+        let statistics = self
+            .end(End::Receiver)
+            .map(|end| end.call().session().statistics());
+        let (missed, came, back) = statistics.map_or((0, 0, 0), |all| {
+            (
+                all.packets_lost,
+                all.packets_received,
+                all.packets_recovered,
+            )
+        });
         let link = self.sim.link(self.bottleneck).counters();
         Seen {
             discarded_pct: of_captured(sender.frames_discarded),
@@ -200,6 +235,9 @@ impl<'a> World<'a> {
             corrupt_pct: of_captured(receiver.frames_corrupt),
             longest_gap_ms: gap.as_secs_f64() * 1e3,
             lost: link.dropped.packets as f64 / link.received.packets as f64,
+            missed_pct: 100.0 * missed as f64 / (missed + came).max(1) as f64,
+            recovered_pct: 100.0 * back as f64 / missed.max(1) as f64,
+            ssim_mean: self.end(End::Receiver).and_then(MediaEnd::ssim_mean),
             sender,
             receiver,
         }

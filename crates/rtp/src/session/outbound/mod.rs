@@ -1,36 +1,32 @@
 //! The media that goes out: its numbers, its rate, and what feedback may say about it.
 
+mod feedback;
+mod without_feedback;
+
 use tfrc::pacer::Pacer;
 use tfrc::report::Departures;
 use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Ecn, Feedback, Sender};
+use tfrc::{Ecn, Sender};
 
 use super::Path;
 use super::config::SendConfig;
-use super::fallback::{self, Breach, RateSource};
+use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::Gaps;
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_reports::Answer;
-use super::statistics::Ignored;
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::flexfec;
-use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
+use crate::rtcp::TfrcFeedback;
 use crate::rtp::{HEADER_LEN, RtpHeader};
 
-/// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
-/// the round-trip time can hold.
-const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
 /// 75,000 packets a second, reports and all.
 pub(super) const IN_FLIGHT: usize = 8_192;
-/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
-/// report says of its own delay cannot be checked.
-const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
@@ -321,87 +317,6 @@ impl Outbound {
         }
     }
 
-    /// Takes in feedback that arrived at `arrival`, or says why not.
-    pub(super) fn handle_feedback(
-        &mut self,
-        now: Instant,
-        arrival: Instant,
-        feedback: TfrcFeedback,
-    ) -> Result<Option<Trace>, Ignored> {
-        if self.has_lied {
-            return Err(Ignored::Distrusted);
-        }
-        let sent_at = self
-            .departure_of(arrival, feedback.timestamp)
-            .ok_or(Ignored::StaleFeedback)?;
-        let delay = feedback.delay();
-        // A round trip takes time: one of nothing would make the allowed rate what the report likes.
-        if arrival.saturating_since(sent_at) <= delay {
-            return Err(Ignored::StaleFeedback);
-        }
-        if let Some((last_sent_at, last)) = self.last_echo {
-            // Packets of a burst may share a send time, and the delays since two of them cannot be compared.
-            if sent_at < last_sent_at || feedback == last {
-                return Err(Ignored::Replayed);
-            }
-        }
-        self.last_echo = Some((sent_at, feedback));
-        let mut receive_rate = feedback.rate();
-        if self.config.verify {
-            receive_rate = self.receivable.handle_report(sent_at, receive_rate);
-            self.has_lied = self.receivable.has_caught_a_lie();
-            if self.has_lied {
-                return Err(Ignored::Distrusted);
-            }
-        }
-        self.note_feedback(now);
-        let Control::Tfrc(sender) = &mut self.control else {
-            return Ok(None);
-        };
-        // The time between the kernel's receipt and ours is no part of the round trip.
-        let waited = now.saturating_since(arrival);
-        Ok(Some(sender.handle_feedback(
-            now,
-            &Feedback {
-                sent_at,
-                delay: delay + waited,
-                receive_rate,
-                loss_event_rate: feedback.p(),
-            },
-        )))
-    }
-
-    /// Takes in p and X_recv that came at `arrival` with what answers a sender report; or says why not.
-    pub(super) fn handle_reception(
-        &mut self,
-        now: Instant,
-        arrival: Instant,
-        answer: Answer,
-        told: &tfrc_app::Reception,
-    ) -> Result<Option<Trace>, Ignored> {
-        // What left then arrived there as the answer left.
-        let sent_at = answer.left + answer.waited;
-        if arrival <= sent_at {
-            return Err(Ignored::StaleFeedback);
-        }
-        if self.last_answer.is_some_and(|last| answer <= last) {
-            return Err(Ignored::Replayed);
-        }
-        self.last_answer = Some(answer);
-        self.note_feedback(now);
-        let Control::Tfrc(sender) = &mut self.control else {
-            return Ok(None);
-        };
-        let feedback = Feedback {
-            sent_at,
-            // The time between the kernel's receipt and ours is no part of the round trip.
-            delay: now.saturating_since(arrival),
-            receive_rate: told.rate(),
-            loss_event_rate: told.p(),
-        };
-        Ok(Some(sender.handle_feedback(now, &feedback)))
-    }
-
     /// True if sender reports take R along.
     pub(super) fn tells_round_trip(&self) -> bool {
         self.config.feedback == FeedbackMode::App
@@ -410,170 +325,6 @@ impl Outbound {
     /// What receivers report.
     pub(super) fn feedback_mode(&self) -> FeedbackMode {
         self.config.feedback
-    }
-
-    /// Takes in reports of arrivals that came in one datagram at `arrival`, as `read` gives what they tell;
-    /// or says why not.
-    pub(super) fn handle_arrivals(
-        &mut self,
-        now: Instant,
-        arrival: Instant,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Result<Option<Feedback>, Ignored>,
-    ) -> Result<Option<Trace>, Ignored> {
-        let Some(departures) = &mut self.departures else {
-            return Err(Ignored::StaleFeedback);
-        };
-        if self.has_lied {
-            return Err(Ignored::Distrusted);
-        }
-        let refused = departures.refused();
-        let feedback = read(departures)?;
-        if departures.has_caught_a_lie() {
-            self.has_lied = true;
-            return Err(Ignored::Distrusted);
-        }
-        if departures.loses_marks() {
-            self.uses_ecn = false;
-        }
-        let Some(feedback) = feedback else {
-            let is_stale = departures.refused() != refused;
-            return if is_stale {
-                Err(Ignored::StaleFeedback)
-            } else {
-                Ok(None)
-            };
-        };
-        self.note_feedback(now);
-        let Control::Tfrc(sender) = &mut self.control else {
-            return Ok(None);
-        };
-        // The time between the kernel's receipt and ours is no part of the round trip.
-        let delay = feedback.delay + now.saturating_since(arrival);
-        let feedback = Feedback { delay, ..feedback };
-        Ok(Some(sender.handle_feedback(now, &feedback)))
-    }
-
-    /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
-    /// TFRC (RFC 5348 §4.2) for receivers that report what came, as theirs may be late; and the rate where no
-    /// feedback comes.
-    pub(super) fn handle_block(
-        &mut self,
-        now: Instant,
-        block: &ReportBlock,
-        round_trip: Option<Duration>,
-    ) {
-        let packet = self.config.packet_size;
-        self.has_rtcp = true;
-        self.reception
-            .handle_block(now, block, round_trip, self.packets);
-        if self.wants_feedback(fallback::REPORTS_AFTER, now) {
-            self.fall_back(RateSource::ReceptionReports);
-        }
-        match &mut self.control {
-            Control::Tfrc(sender) => {
-                // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
-                if let Some(sample) = round_trip.filter(|_| self.departures.is_some()) {
-                    sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
-                }
-                return;
-            }
-            Control::Plain(_, RateSource::Fixed) => {}
-            Control::Plain(pacer, source) => {
-                *source = RateSource::ReceptionReports;
-                let rate = fallback::next_rate(pacer.rate(), packet, &self.reception);
-                pacer.set_rate(rate, Some(FIXED_RATE_CREDIT));
-                self.waiting_since = None;
-            }
-        }
-        if self.config.circuit_breakers {
-            self.check_breakers();
-        }
-    }
-
-    /// Cuts the rate at the first breach by congestion (RFC 8083 §4.3); what else breaches ends the media.
-    fn check_breakers(&mut self) {
-        let Control::Plain(pacer, _) = &mut self.control else {
-            return;
-        };
-        let breach = fallback::breach(pacer.rate(), self.config.packet_size, &self.reception);
-        match (breach, self.breach) {
-            (None, _) => {}
-            (Some(Breach::Congestion), None) => {
-                self.breach = breach;
-                pacer.set_rate(fallback::cut(pacer.rate()), Some(FIXED_RATE_CREDIT));
-                self.reception = Reception::default();
-            }
-            (Some(breach), _) => self.cease(breach),
-        }
-    }
-
-    fn cease(&mut self, breach: Breach) {
-        self.breach = Some(breach);
-        self.has_ceased = true;
-    }
-
-    /// True if no feedback has come so long after the first packet, and there is another way.
-    fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
-        self.config.fallback
-            && !self.has_feedback
-            && !self.has_lied
-            && matches!(self.control, Control::Tfrc(_))
-            && self
-                .started
-                .is_some_and(|started| now.saturating_since(started) >= after)
-    }
-
-    fn fall_back(&mut self, source: RateSource) {
-        self.control = Control::Plain(plain_pacer(fallback::BLIND_RATE), source);
-    }
-
-    /// Feedback came: TFRC takes over, if it had not.
-    fn note_feedback(&mut self, now: Instant) {
-        (self.has_feedback, self.has_rtcp) = (true, true);
-        self.waiting_since = None;
-        if let Control::Plain(_, RateSource::ReceptionReports | RateSource::Nothing) = self.control
-        {
-            self.control = Control::Tfrc(new_sender(now, &self.config));
-        }
-    }
-
-    /// When what has not come by then is not expected any more: RTCP at all, or further reports.
-    pub(super) fn fallback_expiry(&self) -> Option<Instant> {
-        match &self.control {
-            _ if self.has_ceased || self.gave_up => None,
-            Control::Tfrc(_) if self.config.fallback && !self.has_rtcp => {
-                self.started.map(|started| started + fallback::BLIND_AFTER)
-            }
-            Control::Plain(..) if self.config.circuit_breakers => {
-                fallback::report_expiry(&self.reception)
-            }
-            Control::Plain(..) | Control::Tfrc(_) => None,
-        }
-    }
-
-    /// Serves that expiry.
-    pub(super) fn check_fallback(&mut self, now: Instant) {
-        if self.fallback_expiry().is_none_or(|expiry| expiry > now) {
-            return;
-        }
-        if let Control::Tfrc(_) = self.control {
-            self.fall_back(RateSource::Nothing);
-        } else {
-            self.cease(Breach::NoReports);
-        }
-    }
-
-    /// What sets the rate.
-    pub(super) fn rate_source(&self) -> RateSource {
-        match self.control {
-            Control::Tfrc(_) => RateSource::Feedback,
-            Control::Plain(_, source) => source,
-        }
-    }
-
-    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
-    pub(super) fn breach(&self) -> Option<(Breach, bool)> {
-        self.breach.map(|breach| (breach, self.has_ceased))
     }
 
     /// Serves the nofeedback timer.
@@ -704,17 +455,6 @@ impl Outbound {
 
     fn is_running(&self) -> bool {
         self.last_departure.is_some() && !self.gave_up
-    }
-
-    /// When a packet left whose send time was `timestamp`, microseconds modulo 2^32: the latest such
-    /// instant that is not after `now`. `None` unless media left then or about then.
-    fn departure_of(&self, now: Instant, timestamp: u32) -> Option<Instant> {
-        let age = (now.as_micros() as u32).wrapping_sub(timestamp);
-        let sent_at = Instant::from_micros(now.as_micros().checked_sub(age.into())?);
-        let in_time = Duration::from_micros(age.into()) <= MAX_ECHO_AGE;
-        let (first, last) = (self.first_departure?, self.last_departure?);
-        let is_ours = first.as_micros() <= sent_at.as_micros() && sent_at <= last;
-        (in_time && is_ours).then_some(sent_at)
     }
 }
 

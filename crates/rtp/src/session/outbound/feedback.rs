@@ -1,0 +1,150 @@
+//! What feedback makes of the rate: that of a receiver that computes p, and reports of what arrived.
+
+use tfrc::Feedback;
+use tfrc::report::Departures;
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace;
+
+use super::super::sent_reports::Answer;
+use super::super::statistics::Ignored;
+use super::{Control, IN_FLIGHT, Outbound};
+use crate::rtcp::{TfrcFeedback, tfrc_app};
+
+/// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
+/// the round-trip time can hold.
+const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
+
+impl Outbound {
+    /// Takes in feedback that arrived at `arrival`, or says why not.
+    pub(in crate::session) fn handle_feedback(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        feedback: TfrcFeedback,
+    ) -> Result<Option<Trace>, Ignored> {
+        if self.has_lied {
+            return Err(Ignored::Distrusted);
+        }
+        let sent_at = self
+            .departure_of(arrival, feedback.timestamp)
+            .ok_or(Ignored::StaleFeedback)?;
+        let delay = feedback.delay();
+        // A round trip takes time: one of nothing would make the allowed rate what the report likes.
+        if arrival.saturating_since(sent_at) <= delay {
+            return Err(Ignored::StaleFeedback);
+        }
+        if let Some((last_sent_at, last)) = self.last_echo {
+            // Packets of a burst may share a send time, and the delays since two of them cannot be compared.
+            if sent_at < last_sent_at || feedback == last {
+                return Err(Ignored::Replayed);
+            }
+        }
+        self.last_echo = Some((sent_at, feedback));
+        let mut receive_rate = feedback.rate();
+        if self.config.verify {
+            receive_rate = self.receivable.handle_report(sent_at, receive_rate);
+            self.has_lied = self.receivable.has_caught_a_lie();
+            if self.has_lied {
+                return Err(Ignored::Distrusted);
+            }
+        }
+        self.note_feedback(now);
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
+        // The time between the kernel's receipt and ours is no part of the round trip.
+        let waited = now.saturating_since(arrival);
+        Ok(Some(sender.handle_feedback(
+            now,
+            &Feedback {
+                sent_at,
+                delay: delay + waited,
+                receive_rate,
+                loss_event_rate: feedback.p(),
+            },
+        )))
+    }
+
+    /// Takes in p and X_recv that came at `arrival` with what answers a sender report; or says why not.
+    pub(in crate::session) fn handle_reception(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        answer: Answer,
+        told: &tfrc_app::Reception,
+    ) -> Result<Option<Trace>, Ignored> {
+        // What left then arrived there as the answer left.
+        let sent_at = answer.left + answer.waited;
+        if arrival <= sent_at {
+            return Err(Ignored::StaleFeedback);
+        }
+        if self.last_answer.is_some_and(|last| answer <= last) {
+            return Err(Ignored::Replayed);
+        }
+        self.last_answer = Some(answer);
+        self.note_feedback(now);
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
+        let feedback = Feedback {
+            sent_at,
+            // The time between the kernel's receipt and ours is no part of the round trip.
+            delay: now.saturating_since(arrival),
+            receive_rate: told.rate(),
+            loss_event_rate: told.p(),
+        };
+        Ok(Some(sender.handle_feedback(now, &feedback)))
+    }
+
+    /// Takes in reports of arrivals that came in one datagram at `arrival`, as `read` gives what they tell;
+    /// or says why not.
+    pub(in crate::session) fn handle_arrivals(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Result<Option<Feedback>, Ignored>,
+    ) -> Result<Option<Trace>, Ignored> {
+        let Some(departures) = &mut self.departures else {
+            return Err(Ignored::StaleFeedback);
+        };
+        if self.has_lied {
+            return Err(Ignored::Distrusted);
+        }
+        let refused = departures.refused();
+        let feedback = read(departures)?;
+        if departures.has_caught_a_lie() {
+            self.has_lied = true;
+            return Err(Ignored::Distrusted);
+        }
+        if departures.loses_marks() {
+            self.uses_ecn = false;
+        }
+        let Some(feedback) = feedback else {
+            let is_stale = departures.refused() != refused;
+            return if is_stale {
+                Err(Ignored::StaleFeedback)
+            } else {
+                Ok(None)
+            };
+        };
+        self.note_feedback(now);
+        let Control::Tfrc(sender) = &mut self.control else {
+            return Ok(None);
+        };
+        // The time between the kernel's receipt and ours is no part of the round trip.
+        let delay = feedback.delay + now.saturating_since(arrival);
+        let feedback = Feedback { delay, ..feedback };
+        Ok(Some(sender.handle_feedback(now, &feedback)))
+    }
+
+    /// When a packet left whose send time was `timestamp`, microseconds modulo 2^32: the latest such
+    /// instant that is not after `now`. `None` unless media left then or about then.
+    fn departure_of(&self, now: Instant, timestamp: u32) -> Option<Instant> {
+        let age = (now.as_micros() as u32).wrapping_sub(timestamp);
+        let sent_at = Instant::from_micros(now.as_micros().checked_sub(age.into())?);
+        let in_time = Duration::from_micros(age.into()) <= MAX_ECHO_AGE;
+        let (first, last) = (self.first_departure?, self.last_departure?);
+        let is_ours = first.as_micros() <= sent_at.as_micros() && sent_at <= last;
+        (in_time && is_ours).then_some(sent_at)
+    }
+}
