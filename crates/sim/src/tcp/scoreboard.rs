@@ -57,14 +57,18 @@ impl Scoreboard {
         self.lost_below > self.una
     }
 
-    /// Takes in a cumulative acknowledgement of what was sent, and gives how many packets it covers.
+    /// Takes in a cumulative acknowledgement of what was sent, and gives how many packets it covers that were
+    /// not known to have arrived: at least one, if it covers any.
     pub(super) fn advance(&mut self, una: u64) -> u64 {
         let una = una.clamp(self.una, self.next);
         let passed = self.una..una.min(self.retransmit);
-        self.sacked
-            .remove_below(una, |part| self.resent += overlap(&part, &passed));
+        let mut known = 0;
+        self.sacked.remove_below(una, |part| {
+            self.resent += overlap(&part, &passed);
+            known += part.end - part.start;
+        });
         self.resent -= passed.end - passed.start;
-        let acked = una - self.una;
+        let acked = una - self.una - known;
         self.una = una;
         self.retransmit = self.retransmit.max(una);
         acked
@@ -142,4 +146,23 @@ impl Scoreboard {
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
     a.end.min(b.end).saturating_sub(a.start.max(b.start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_acknowledgement_that_fills_a_hole_tells_of_the_hole_alone() {
+        let mut board = Scoreboard::default();
+        for _ in 0..10 {
+            board.send_new();
+        }
+        assert_eq!(board.advance(2), 2);
+        board.sacked.insert(3..9, |_| {});
+        // Six of the seven had arrived: a window that counts packets would else grow by all of them at once.
+        assert_eq!(board.advance(9), 1);
+        assert_eq!(board.advance(10), 1);
+        assert_eq!(board.advance(10), 0);
+    }
 }
