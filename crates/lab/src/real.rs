@@ -7,6 +7,7 @@
 use std::sync::atomic::AtomicBool;
 
 use evenkeel_link::LinkConfig;
+use evenkeel_sim::FrameTrace;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -54,10 +55,45 @@ pub struct RealFlow {
 pub enum RealProtocol {
     /// Ours. With a floor under the sender's nofeedback timer, if it is not to have its own.
     Tfrc(Option<Duration>),
-    /// The kernel's TCP with this congestion control.
-    Tcp(String),
+    /// The kernel's TCP.
+    Tcp(RealTcp),
     /// Datagrams that leave when the simulator's would, drawn from a stream with this number.
     Udp(Udp, u64),
+    /// A title of video on demand, from a server to a player.
+    Title(RealTitle),
+}
+
+/// The kernel's TCP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RealTcp {
+    /// Its congestion control.
+    pub control: String,
+    /// Its socket buffers, which bound its window, if not the kernel's own.
+    pub window: Option<Bytes>,
+}
+
+/// What a server of video on demand sends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RealTitle {
+    /// Its frames, the first due at once.
+    pub frames: FrameTrace,
+    /// Each is sent when it is due, by UDP, whatever the network does.
+    pub is_uncontrolled: bool,
+}
+
+/// What a player counted of a title.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Played {
+    /// Packets lost of those sent.
+    pub iplr: f64,
+    /// Seconds from when a packet was due at the server to its arrival, on average.
+    pub iptd_mean: f64,
+    /// The longest such time.
+    pub iptd_max: f64,
+    /// How often the picture stood still.
+    pub stalls: u64,
+    /// For how many seconds in all.
+    pub stalled: f64,
 }
 
 /// What a test bed saw.
@@ -85,6 +121,8 @@ pub struct Seen {
     pub gaps: Vec<f64>,
     /// How late its sender, if that is TFRC, handed packets to the system: the median, and 99 of 100 at most.
     pub lateness: Option<[Duration; 2]>,
+    /// What players counted of the titles, in the order of the flows.
+    pub played: Vec<Played>,
     /// How late the emulator was with 99 packets of 100, at most: what a machine that others load adds to
     /// the round trip.
     pub late: Duration,
@@ -107,6 +145,7 @@ impl Seen {
             allowed: Vec::new(),
             gaps: Vec::new(),
             lateness: None,
+            played: Vec::new(),
             late: Duration::ZERO,
         }
     }
@@ -141,7 +180,7 @@ pub trait Real {
     fn takes(&self, cell: usize) -> Duration;
 
     /// What one cell needs with one seed.
-    fn setup(&self, job: Job<'_>) -> Setup;
+    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError>;
 
     /// Makes of what was seen what the simulator's half makes of its own.
     fn sample(&self, job: Job<'_>, seen: Seen) -> Sample;

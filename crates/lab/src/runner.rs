@@ -228,7 +228,7 @@ impl Plan<'_> {
         let real = scenario
             .real()
             .ok_or_else(|| RunError::Failed("no test bed can run this kind of scenario".into()))?;
-        let seen = bed.run(&real.setup(job), job.stop)?;
+        let seen = bed.run(&real.setup(job)?, job.stop)?;
         Ok(real.sample(job, seen))
     }
 

@@ -20,6 +20,10 @@ mod meter;
 #[cfg(target_os = "linux")]
 pub mod packet_log;
 #[cfg(target_os = "linux")]
+mod parts;
+#[cfg(target_os = "linux")]
+mod played;
+#[cfg(target_os = "linux")]
 mod program;
 #[cfg(target_os = "linux")]
 mod results;

@@ -142,7 +142,7 @@ impl Real for Descheduling {
         self.measured[1].0
     }
 
-    fn setup(&self, job: Job<'_>) -> Setup {
+    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
         let back = LinkConfig {
             delay: self.rtt.0 / 2,
             ..LinkConfig::default()
@@ -154,7 +154,7 @@ impl Real for Descheduling {
         let aways = self.aways(job.seed).into_iter();
         let away = aways.map(|at| [at, at + self.away.0].map(|time| time - Instant::ZERO));
         let patience = self.receiver[job.cell].patience;
-        Setup {
+        Ok(Setup {
             links: [forward, back],
             packet: self.packet.0,
             flows: vec![RealFlow {
@@ -168,7 +168,7 @@ impl Real for Descheduling {
             measured: self.measured.map(|time| time.0),
             bin: BIN,
             seed: job.seed,
-        }
+        })
     }
 
     fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {

@@ -7,15 +7,15 @@ use super::{Also, Timeline};
 use crate::findings::Sample;
 use crate::metrics::BIN;
 use crate::network::{FLOW_STREAMS, Protocol, Speaks};
-use crate::real::{Real, RealFlow, RealProtocol, Seen, Setup};
-use crate::scenario::Job;
+use crate::real::{Real, RealFlow, RealProtocol, RealTcp, Seen, Setup};
+use crate::scenario::{Job, RunError};
 
 impl Real for Timeline {
     fn takes(&self, _: usize) -> Duration {
         self.shown[1].0
     }
 
-    fn setup(&self, job: Job<'_>) -> Setup {
+    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
         let case = &self.case[job.cell];
         let each_way = LinkConfig {
             rate: case.rate.mean(),
@@ -33,16 +33,17 @@ impl Real for Timeline {
                 Speaks::Long(Protocol::Udp(udp), _) => {
                     RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)
                 }
-                Speaks::Long(..) | Speaks::Web(_) => {
-                    RealProtocol::Tcp(self.tcp.kernel_name().to_owned())
-                }
+                Speaks::Long(..) | Speaks::Web(_) => RealProtocol::Tcp(RealTcp {
+                    control: self.tcp.kernel_name().to_owned(),
+                    window: None,
+                }),
             },
             start: since(member.start),
             stop: (member.stop < Instant::MAX).then(|| since(member.stop)),
             away: Vec::new(),
         });
         let change = self.rate_change;
-        Setup {
+        Ok(Setup {
             links: [forward, each_way],
             packet: self.packet.0,
             flows: flows.collect(),
@@ -51,7 +52,7 @@ impl Real for Timeline {
             measured: self.measured.map(|time| time.0),
             bin: BIN,
             seed: job.seed,
-        }
+        })
     }
 
     fn sample(&self, job: Job<'_>, seen: Seen) -> Sample {

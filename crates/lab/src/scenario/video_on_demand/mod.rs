@@ -2,17 +2,20 @@
 
 mod compare;
 mod network;
+mod real;
 mod record;
+mod sample;
 
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 
 use super::{Impossible, Job, RunError, Scenario, require, require_jitter, require_window};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{PacketLog, mean};
 use crate::network::{MOST_PACKET, Tcp, TcpVariant};
+use crate::real::Real;
 use crate::units::{BitRate, Size, Time};
 use record::Record;
+use sample::{Stream, TcpFlow};
 
 /// Parameters: a cell is a combination of one of each list.
 #[derive(Clone, Debug, Deserialize)]
@@ -96,6 +99,8 @@ struct Case {
 
 /// After the last departure that counts, for what is under way: longer than any queue here.
 const STRAGGLERS: Duration = Duration::from_secs(2);
+/// All flows start within it.
+const STARTS: Duration = Duration::from_secs(1);
 /// What the paper holds streams to (after ITU-T Y.1541): the mean delay in seconds, and the loss.
 const MOST_IPTD: f64 = 1.0;
 const MOST_IPLR: f64 = 1e-3;
@@ -138,7 +143,18 @@ impl Scenario for VideoOnDemand {
         let window = self.measured.map(|time| Instant::ZERO + time.0);
         let mut record = Record::new(case.streams + case.tcps, window);
         let waiting = network::run(self, case, &mut record, job)?;
-        Ok(self.sample(case, &record, &waiting))
+        let (streams, tcps) = record.flows.split_at(case.streams);
+        let window = self.measured[1].0 - self.measured[0].0;
+        let streams: Vec<Stream> = streams.iter().map(record::Flow::stream).collect();
+        let tcps: Vec<TcpFlow> = tcps.iter().map(|flow| flow.tcp(window)).collect();
+        let mut sample = self.sample_of(case, &streams, &tcps);
+        let most = waiting.iter().copied().max().unwrap_or_default();
+        self.put(&mut sample, case, "waiting_pkts", most as f64);
+        Ok(sample)
+    }
+
+    fn real(&self) -> Option<&dyn Real> {
+        Some(self)
     }
 
     fn derive(&self, findings: &mut Findings) {
@@ -213,52 +229,6 @@ impl VideoOnDemand {
         let labels = self.labels(case).into_iter();
         let key: Vec<String> = labels.chain(self.flows(case)).collect();
         key.join("_")
-    }
-
-    fn sample(&self, case: Case, record: &Record, waiting: &[u64]) -> Sample {
-        let mut sample = Sample::default();
-        let (streams, tcps) = record.flows.split_at(case.streams);
-        let mut put = |metric: &str, value: f64| {
-            sample.metric(self.metric(metric, case), value);
-            let transport = name(case.transport);
-            let labels = if self.numbers_vary() {
-                self.labels(case)
-            } else {
-                self.kinds(case)
-            };
-            let x = self.across(case);
-            let by_transport = labels.join(", ");
-            sample.curve(format!("{metric}_{transport}"), by_transport, [(x, value)]);
-            let by_movie = [&[transport.to_uppercase()], &labels[1..]]
-                .concat()
-                .join(", ");
-            sample.curve(format!("{metric}_{}", labels[0]), by_movie, [(x, value)]);
-        };
-        let logs: Vec<_> = streams.iter().map(record::Flow::log).collect();
-        let of = |metric: &dyn Fn(&PacketLog) -> f64| {
-            mean(&logs.iter().map(metric).collect::<Vec<f64>>())
-        };
-        put("iplr", of(&PacketLog::iplr));
-        put("iptd_mean_s", of(&PacketLog::iptd_mean));
-        let max = logs.iter().map(PacketLog::iptd_max);
-        put("iptd_max_s", max.fold(0.0, f64::max));
-        let meets = |log: &&PacketLog| log.iptd_mean() <= MOST_IPTD && log.iplr() <= MOST_IPLR;
-        put("meeting", logs.iter().filter(meets).count() as f64);
-        put(
-            "waiting_pkts",
-            waiting.iter().map(|n| *n as f64).fold(0.0, f64::max),
-        );
-        if !tcps.is_empty() {
-            let window = self.measured[1].secs() - self.measured[0].secs();
-            let loss: Vec<f64> = tcps.iter().map(record::Flow::loss).collect();
-            let rate: Vec<f64> = tcps
-                .iter()
-                .map(|tcp| tcp.received.as_f64() * 8e-3 / window)
-                .collect();
-            put("tcp_iplr", mean(&loss));
-            put("tcp_kbps", mean(&rate));
-        }
-        sample
     }
 
     /// Where a case is on the x axis of a figure: at its number of flows or at d2, in milliseconds.

@@ -10,14 +10,12 @@ use tfrc::units::duration_from_secs;
 use tfrc::{ReceiverConfig, SenderConfig, Standard};
 
 use super::record::Record;
-use super::{Case, Movie, STRAGGLERS, Transport, VideoOnDemand};
+use super::{Case, Movie, STARTS, STRAGGLERS, Transport, VideoOnDemand};
 use crate::network::{Tcp, advance, broken, link};
 use crate::scenario::{Job, RunError};
 
 /// Half an hour, so that streams of one movie are seldom at one scene.
 const FRAMES: usize = 30 * 60 * FRAME_RATE as usize;
-/// All flows start within it.
-const STARTS: f64 = 1.0;
 
 /// Runs a case. Gives how many datagrams wait in each stream's sender when the window ends.
 pub(super) fn run(
@@ -59,10 +57,9 @@ pub(super) fn run(
     };
     let mut flows = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        let mut random = Random::new(job.seed, 1 + index as u64);
-        let start = Instant::ZERO + duration_from_secs(STARTS * random.unit());
+        let (after, first_frame) = begin(job.seed, index, &movie);
+        let start = Instant::ZERO + after;
         let [sender, receiver] = if index < case.streams {
-            let first_frame = (random.unit() * movie.frames().len() as f64) as usize;
             let stream = TsStream::new(movie.clone(), first_frame, start, pace);
             video(stream, case.transport, scenario)
         } else {
@@ -83,7 +80,18 @@ pub(super) fn run(
     Ok(waiting)
 }
 
-fn movie(movie: Movie, seed: u64) -> Result<FrameTrace, RunError> {
+/// When a flow starts, and with which frame, if it is a stream.
+pub(super) fn begin(seed: u64, index: usize, movie: &FrameTrace) -> (Duration, usize) {
+    let mut random = Random::new(seed, 1 + index as u64);
+    let after = STARTS.mul_f64(random.unit());
+    (
+        after,
+        (random.unit() * movie.frames().len() as f64) as usize,
+    )
+}
+
+/// What is shown, with this seed.
+pub(super) fn movie(movie: Movie, seed: u64) -> Result<FrameTrace, RunError> {
     match movie {
         Movie::Fast => evenkeel_sim::Movie::FAST
             .shoot(FRAMES, seed)

@@ -1,9 +1,10 @@
 //! What became of the packets of each flow.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet};
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
+use super::sample::{Stream, TcpFlow};
 use crate::metrics::PacketLog;
 
 /// Of each flow, the packets that leave within a window.
@@ -21,7 +22,7 @@ pub(super) struct Flow {
     sent: u64,
     arrived: u64,
     /// Their bytes that arrived.
-    pub(super) received: Bytes,
+    received: Bytes,
     delays: PacketLog,
 }
 
@@ -88,7 +89,7 @@ fn datagram(body: &Body) -> Option<(u64, Instant)> {
 
 impl Flow {
     /// Loss and delay of a stream's packets, once all have arrived that will.
-    pub(super) fn log(&self) -> PacketLog {
+    fn log(&self) -> PacketLog {
         let mut log = self.delays;
         for _ in self.arrived..self.sent {
             log.lost();
@@ -96,8 +97,26 @@ impl Flow {
         log
     }
 
+    /// A stream's, once all have arrived that will.
+    pub(super) fn stream(&self) -> Stream {
+        let log = self.log();
+        Stream {
+            iplr: log.iplr(),
+            iptd_mean: log.iptd_mean(),
+            iptd_max: log.iptd_max(),
+        }
+    }
+
+    /// A TCP flow's over a window of this length.
+    pub(super) fn tcp(&self, window: Duration) -> TcpFlow {
+        TcpFlow {
+            iplr: self.loss(),
+            kbps: self.received.as_f64() * 8e-3 / window.as_secs_f64(),
+        }
+    }
+
     /// IPLR of any flow.
-    pub(super) fn loss(&self) -> f64 {
+    fn loss(&self) -> f64 {
         self.sent.saturating_sub(self.arrived) as f64 / self.sent as f64
     }
 }
@@ -107,7 +126,6 @@ mod tests {
     use super::*;
     use evenkeel_link::{LinkConfig, Loss, Random};
     use evenkeel_sim::{LOWER_LAYERS, Simulation, Sink, Source, Topology, Traffic};
-    use tfrc::time::Duration;
 
     const SECOND: Duration = Duration::from_secs(1);
 

@@ -39,6 +39,23 @@ fn after_a_timeout_sack_does_not_send_again_what_has_arrived() {
 }
 
 #[test]
+fn what_had_arrived_before_a_timeout_grows_no_window_when_the_hole_below_it_is_filled() {
+    // RFC 3465 §2.3 has that case; RFC 5681 §3.1 counts what was not acknowledged before.
+    let mut script = Script::new(&Config {
+        byte_counting: true,
+        ..config(Variant::Sack, 8)
+    });
+    script.sent();
+    script.sack(0, &[2..4]);
+    script.timeout();
+    assert_eq!(script.sack(1, &[2..4]), [1, 4]);
+    assert_eq!(script.windows(), (2.0, 4.0));
+    // Of packets 1 to 3 it tells anew of the first.
+    assert_eq!(script.sack(4, &[]), [5, 6]);
+    assert_eq!(script.windows(), (3.0, 4.0));
+}
+
+#[test]
 fn after_a_timeout_sack_sends_again_what_no_later_packet_tells_of() {
     let mut script = Script::with_8_sent(Variant::Sack);
     assert_eq!(script.sack(0, &[2..4]), []);
