@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::{Codec, VideoEncoder};
+use evenkeel_media::codec::VideoEncoder;
 use evenkeel_media::frame::{EncodedFrame, Picture};
 use evenkeel_media::source::{Source, SourceError};
 use evenkeel_net::Clock;
@@ -13,6 +13,7 @@ use evenkeel_net::Handle;
 use evenkeel_rtp::rtp::media_time;
 use tfrc::time::Instant;
 
+use crate::choices::{Choice, Choices};
 use crate::page::Page;
 use crate::reference::{Original, References};
 use crate::station::Station;
@@ -34,7 +35,8 @@ pub(crate) struct Coded {
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
-    pub(crate) codec: Codec,
+    /// What is to be done with the next picture.
+    pub(crate) choices: Arc<Choices>,
     pub(crate) source: Box<dyn Source + Send>,
     /// Held only while it is used, so that a source that blocks keeps no station alive.
     pub(crate) station: Weak<Handle<Station>>,
@@ -53,7 +55,8 @@ impl Capture {
 
     fn run(mut self) -> Result<(), SourceError> {
         let interval = self.source.format().frame_rate.interval();
-        let mut encoder = self.codec.encoder(interval);
+        let mut codec = self.choices.get().codec;
+        let mut encoder = codec.encoder(interval);
         let Some(offset) = self.call(|station, _| station.call.session().wire_timestamp(0)) else {
             return Ok(());
         };
@@ -67,7 +70,13 @@ impl Capture {
                 Err(error) => return Err(error),
             };
             let captured = self.clock.now();
-            if !self.take(encoder.as_mut(), captured, picture, offset) {
+            let choice = self.choices.get();
+            if choice.codec != codec {
+                // Its first picture refers to none before it.
+                codec = choice.codec;
+                encoder = codec.encoder(interval);
+            }
+            if !self.take(choice, encoder.as_mut(), captured, picture, offset) {
                 break;
             }
             // A source that keeps its own time is waited for in `next`; here at most one frame of
@@ -81,12 +90,21 @@ impl Capture {
     /// Encodes one picture and hands it over; false if the station is gone.
     fn take(
         &mut self,
+        choice: Choice,
         encoder: &mut dyn VideoEncoder,
         captured: Instant,
         picture: Picture,
         offset: u32,
     ) -> bool {
-        let Some(target) = self.call(|station, now| station.call.frame_target(now)) else {
+        let target = self.call(move |station, now| {
+            if let Some(sender) = station.call.sender_mut() {
+                sender.set_codec(choice.codec);
+                sender.set_rules(now, choice.rules);
+                sender.set_filler(choice.filler);
+            }
+            station.call.frame_target(now)
+        });
+        let Some(target) = target else {
             return false;
         };
         let picture = Arc::new(picture);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::VideoDecoder;
 use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
+use evenkeel_media::codec::{StreamDecoder, VideoDecoder as _};
 use evenkeel_media::frame::{Picture, ReceivedFrame};
 use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::report::ShownFrame;
@@ -22,7 +22,7 @@ const PAGE_QUALITY: f64 = 90.0;
 /// What the thread works with.
 pub(crate) struct Display {
     pub(crate) clock: Clock,
-    pub(crate) decoder: Box<dyn VideoDecoder>,
+    pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
@@ -49,6 +49,7 @@ impl Display {
             // A monitor that is behind loses figures, never the picture.
             let _ = self.shown.try_send(ShownFrame {
                 at,
+                codec: frame.picture.codec(),
                 delay: original
                     .as_ref()
                     .map(|original| at.saturating_since(original.captured)),

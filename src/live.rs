@@ -13,6 +13,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 use tfrc::units::{Bytes, Rate};
 
+use crate::choices::Choice;
 use crate::failure::Failure;
 use crate::page::{Knobs, Sample, SenderState};
 use crate::party::Party;
@@ -120,7 +121,13 @@ pub(crate) struct Live {
     bytes: VecDeque<(Instant, Bytes)>,
     /// What TCP had done at each of them, where the link is ours.
     tcp: VecDeque<(Instant, Totals)>,
+    /// Of that, filler.
+    filler: VecDeque<(Instant, Bytes)>,
     shown: VecDeque<ShownFrame>,
+    /// Those of the whole run, by codec.
+    shown_by: BTreeMap<&'static str, u64>,
+    /// What was chosen on the page, where one can.
+    choice: Option<Choice>,
     phase: SenderState,
     target: Bytes,
     sent: u64,
@@ -139,7 +146,10 @@ impl Live {
             snapshot: None,
             bytes: VecDeque::new(),
             tcp: VecDeque::new(),
+            filler: VecDeque::new(),
             shown: VecDeque::new(),
+            shown_by: BTreeMap::new(),
+            choice: None,
             phase: SenderState::Waiting,
             target: Bytes::ZERO,
             sent: 0,
@@ -183,6 +193,7 @@ impl Live {
     /// Takes in a frame that was shown.
     pub(crate) fn handle_shown(&mut self, frame: &ShownFrame) {
         self.displayed += 1;
+        *self.shown_by.entry(frame.codec.name()).or_default() += 1;
         self.corrupt += u64::from(frame.corrupt);
         self.shown.push_back(*frame);
     }
@@ -200,12 +211,20 @@ impl Live {
         ));
         let oldest = now - WINDOW;
         self.tcp.extend(snapshot.tcp.map(|tcp| (now, tcp)));
+        let filler = snapshot.state.filler_sent.unwrap_or_default();
+        self.filler.push_back((now, filler));
         forget(&mut self.bytes, oldest);
+        forget(&mut self.filler, oldest);
         forget(&mut self.tcp, oldest);
         while self.shown.front().is_some_and(|frame| frame.at < oldest) {
             self.shown.pop_front();
         }
         self.snapshot = Some(snapshot);
+    }
+
+    /// Takes in what is chosen on the page.
+    pub(crate) fn handle_choice(&mut self, choice: Choice) {
+        self.choice = Some(choice);
     }
 
     /// What sets the rate of the first end, if it sends.
@@ -281,7 +300,8 @@ impl Live {
             t_s: self.now.saturating_since(self.start).as_secs_f64(),
             x_bps: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
             x_recv_bps: path.map_or(0.0, |path| path.receive_rate.bits_per_sec()),
-            throughput_bps: self.throughput().bits_per_sec(),
+            throughput_bps: rate(&self.bytes).bits_per_sec(),
+            filler_bps: rate(&self.filler).bits_per_sec(),
             tcp_bps: self.tcp_rate().map(Rate::bits_per_sec),
             link_bps: link.map(|link| link.rate.bits_per_sec()),
             rtt_ms: path.and_then(|path| path.rtt).map_or(0.0, millis),
@@ -293,6 +313,7 @@ impl Live {
             target_bytes: self.target.get(),
             frames_sent: self.sent,
             frames_shown: self.displayed,
+            shown: self.shown_by.clone(),
             frames_late: self.late,
             frames_corrupt: self.corrupt,
             frames_discarded: self.discarded.values().sum(),
@@ -303,22 +324,18 @@ impl Live {
                 .map(|snapshot| snapshot.ignored.clone())
                 .unwrap_or_default(),
             knobs: link
-                .map(|link| knobs(&link, snapshot.and_then(|snapshot| snapshot.tcp)))
+                .map(|link| Knobs {
+                    codec: self.choice.map(|choice| choice.codec),
+                    policy: self.choice.map(|choice| choice.rules),
+                    filler: self.choice.map(|choice| choice.filler),
+                    ..knobs(&link, snapshot.and_then(|snapshot| snapshot.tcp))
+                })
                 .unwrap_or_default(),
         }
     }
 
     fn path(&self) -> Option<&Path> {
         self.snapshot.as_ref()?.path.as_ref()
-    }
-
-    fn throughput(&self) -> Rate {
-        match (self.bytes.front(), self.bytes.back()) {
-            (Some((from, first)), Some((to, last))) if to > from => {
-                (*last - *first) / (*to - *from)
-            }
-            _ => Rate::ZERO,
-        }
     }
 
     /// Of one flow in the mean.
@@ -329,6 +346,14 @@ impl Live {
 
     fn count_discarded(&mut self, reason: Discard) {
         *self.discarded.entry(reason.name()).or_default() += 1;
+    }
+}
+
+/// What the ticks of the window come to.
+fn rate(ticks: &VecDeque<(Instant, Bytes)>) -> Rate {
+    match (ticks.front(), ticks.back()) {
+        (Some((from, first)), Some((to, last))) if to > from => (*last - *first) / (*to - *from),
+        _ => Rate::ZERO,
     }
 }
 
@@ -352,6 +377,7 @@ fn knobs(link: &LinkSnapshot, tcp: Option<Totals>) -> Knobs {
         },
         loss_pct: Some(probability(link.loss) * 100.0),
         tcp: tcp.map(|tcp| tcp.flows),
+        ..Knobs::default()
     }
 }
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod choices;
 mod cli;
 mod cmd;
 mod conform;

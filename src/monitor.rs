@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
+use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::live::{Live, Snapshot};
@@ -33,6 +34,8 @@ const TICKS_A_LINE: u32 = 10;
 pub(crate) struct LinkView {
     pub(crate) relay: Arc<RelayHandle<TcpFlows>>,
     pub(crate) events: Receiver<LinkEvent>,
+    /// What the senders do.
+    pub(crate) choices: Arc<Choices>,
 }
 
 /// A run under way.
@@ -125,6 +128,9 @@ impl Monitor {
             self.tcp.handle_totals(totals);
         }
         self.live.handle_snapshot(now, snapshot);
+        if let Some(link) = &self.link {
+            self.live.handle_choice(link.choices.get());
+        }
         if let Some(page) = &self.page {
             page.publish(&self.live.sample());
         }

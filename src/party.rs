@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
 use evenkeel_media::call::{Call, CallEvent};
-use evenkeel_media::codec::Codec;
+use evenkeel_media::codec::{Codec, StreamDecoder};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::reassemble::Payload;
+use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_media::sink::Sink;
 use evenkeel_media::source::{Source, SourceError};
@@ -18,6 +18,7 @@ use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
 use crate::capture::{Capture, Coded};
+use crate::choices::Choices;
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::page::Page;
@@ -32,10 +33,11 @@ const FIGURES: usize = 1_024;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the media of a call is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stream {
+    /// With which it begins.
     pub(crate) codec: Codec,
-    pub(crate) payload: Payload,
+    pub(crate) payloads: Payloads,
 }
 
 /// What an end is made of.
@@ -47,8 +49,8 @@ pub(crate) struct PartyConfig {
     pub(crate) policy: PolicyConfig,
     /// What both its media are.
     pub(crate) stream: Stream,
-    /// Present if this end sends.
-    pub(crate) source: Option<Box<dyn Source + Send>>,
+    /// Present if this end sends: pictures, and what is to be done with them.
+    pub(crate) source: Option<(Box<dyn Source + Send>, Arc<Choices>)>,
     /// Present if this end receives.
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
     /// What this end captures, for whoever shows it in the same process.
@@ -81,7 +83,7 @@ impl Party {
             clock.now(),
             config.session,
             config.policy,
-            config.stream.payload,
+            config.stream.payloads,
         );
         let (station, outlets) = Station::new(call);
         let station =
@@ -93,7 +95,7 @@ impl Party {
             Some(sink) => Some(
                 Display {
                     clock,
-                    decoder: config.stream.codec.decoder(),
+                    decoder: StreamDecoder::new(config.stream.codec),
                     frames: outlets.frames,
                     originals: config.originals,
                     shown: shown_in,
@@ -106,11 +108,11 @@ impl Party {
         };
         let capture = match config.source {
             None => None,
-            Some(source) => Some(
+            Some((source, choices)) => Some(
                 Capture {
                     clock,
                     stop: config.stop.clone(),
-                    codec: config.stream.codec,
+                    choices,
                     source,
                     station: Arc::downgrade(&station),
                     captured: config.captured,

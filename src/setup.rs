@@ -1,5 +1,6 @@
 //! What the subcommands share: opening what the command line names, with one clear line when it fails.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,7 +13,7 @@ use evenkeel_link::Schedule;
 use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::reassemble::Payload;
+use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::sink::{Null, Sink};
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 use evenkeel_media::source::Camera;
@@ -23,6 +24,7 @@ use evenkeel_net::Clock;
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
+use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::page::{Knobs, Mode, Page, PageInfo};
@@ -260,11 +262,49 @@ pub(crate) fn name_sources(session: &mut session::Config) {
     }
 }
 
-/// What `--codec` makes of pictures of this format, which it can carry.
-pub(crate) fn stream(codec: Codec, format: &Format) -> Result<Stream, Failure> {
-    let payload = codec.payload((format.width, format.height));
-    let payload = payload.ok_or_else(|| Failure::usage(codec.possible_sizes()))?;
-    Ok(Stream { codec, payload })
+/// What `codec` makes of pictures of this format, which it can carry, in a stream that may change to the
+/// `others` as it runs.
+pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<Stream, Failure> {
+    let payload = |codec: Codec| {
+        let payload = codec.payload((format.width, format.height));
+        payload.ok_or_else(|| Failure::usage(codec.possible_sizes()))
+    };
+    let others = others
+        .iter()
+        .map(|&other| Ok((other.payload_type(), payload(other)?)));
+    let others = others.collect::<Result<_, Failure>>()?;
+    let payloads = Payloads::new(payload(codec)?, others);
+    Ok(Stream { codec, payloads })
+}
+
+/// The codecs besides this one that can carry pictures of this format.
+pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
+    let size = (format.width, format.height);
+    let others = Codec::ALL.into_iter().filter(|&other| other != codec);
+    others
+        .filter(|other| other.nearest_size(size) == size)
+        .collect()
+}
+
+/// Lets the session receive these codecs too.
+pub(crate) fn accept(session: &mut session::Config, others: &[Codec]) {
+    if let Some(receive) = &mut session.receive {
+        receive.alternatives = others.iter().map(|codec| codec.payload_type()).collect();
+    }
+}
+
+/// What the command line asks a sending end to do.
+pub(crate) fn choice(picture: &PictureArgs) -> Choice {
+    Choice {
+        codec: picture.codec(),
+        rules: picture.policy,
+        filler: picture.filler,
+    }
+}
+
+/// The same, for good.
+pub(crate) fn fixed(picture: &PictureArgs) -> Arc<Choices> {
+    Arc::new(Choices::fixed(choice(picture)))
 }
 
 /// The sending buffer's policy for a source.
@@ -279,7 +319,7 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
 /// The description of a stream, for receivers that are not ours too.
 pub(crate) fn describe(
     session: &session::Config,
-    stream: Stream,
+    codec: Codec,
     format: &Format,
     peer: SocketAddr,
 ) -> Description {
@@ -289,12 +329,11 @@ pub(crate) fn describe(
     } else {
         Ipv6Addr::LOCALHOST.into()
     };
-    let mut description =
-        Description::new(origin, peer.ip(), peer.port(), stream.codec.payload_type());
-    description.encoding = stream.codec.encoding().into();
-    description.parameters = stream.codec.parameters((format.width, format.height));
+    let mut description = Description::new(origin, peer.ip(), peer.port(), codec.payload_type());
+    description.encoding = codec.encoding().into();
+    description.parameters = codec.parameters((format.width, format.height));
     description.session_id = session.seed;
-    description.keyframe_requests = stream.codec == Codec::H264;
+    description.keyframe_requests = codec == Codec::H264;
     description.extension_id = Some(session.extension_id);
     description.frame_rate = Some(format.frame_rate.per_second());
     description.reduced_size = session.reduced_size;
@@ -345,7 +384,10 @@ pub(crate) fn follow(
         ..ReceiveConfig::new(description.payload_type)
     });
     set_feedback(session, description.feedback.first().copied());
-    Ok(Stream { codec, payload })
+    Ok(Stream {
+        codec,
+        payloads: payload.into(),
+    })
 }
 
 /// A frame rate as a description states it, in thousandths.
@@ -401,6 +443,7 @@ pub(crate) fn page_info(
         command: command(picture),
         mode,
         knobs: mode == Mode::Demo,
+        choices: BTreeMap::new(),
         deadline_ms: PolicyConfig::DEADLINE.as_secs_f64() * 1e3,
     }
 }

@@ -32,6 +32,7 @@ pub fn check(data: &[u8]) {
         check_lengths(packet.payload);
         reassembler.push(&MediaPacket {
             sequence: packet.sequence.into(),
+            payload_type: 0,
             timestamp: packet.timestamp.into(),
             marker: packet.marker,
             payload: packet.payload,

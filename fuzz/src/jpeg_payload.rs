@@ -60,6 +60,7 @@ pub fn check(data: &[u8]) {
         check_headers(&payload);
         let (pushed, _) = reassembler.push(&MediaPacket {
             sequence: packet.sequence.into(),
+            payload_type: 0,
             timestamp: u32::from(packet.timestamp).wrapping_sub(100),
             marker: packet.marker,
             payload: &payload,

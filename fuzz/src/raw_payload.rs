@@ -38,6 +38,7 @@ pub fn check(data: &[u8]) {
         check_lengths(&payload);
         reassembler.push(&MediaPacket {
             sequence: packet.sequence.into(),
+            payload_type: 0,
             timestamp: packet.timestamp.into(),
             marker: packet.marker,
             payload: &payload,

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let peer = setup::peer(&args.peer)?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
-    let stream = setup::stream(args.picture.codec(), &format)?;
+    let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
     // Both ends may be bound to 0.0.0.0:5004 and be given one seed: whom they call tells them apart,
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some(source),
+        source: Some((source, setup::fixed(&args.picture))),
         sink: Some(setup::no_sink()),
         captured: References::default(),
         originals: References::default(),

@@ -1,15 +1,20 @@
 //! `evenkeel demo`: a whole call on this machine, through an emulated link.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_media::codec::Codec;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::Rules;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Direction, LinkChange, Relay, RelayConfig, RelayGone, RelayHandle};
 use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
+use crate::choices::Choices;
 use crate::cli::DemoArgs;
 use crate::failure::Failure;
 use crate::monitor::{LinkView, Monitor, Watch};
@@ -26,7 +31,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
-    let stream = setup::stream(args.picture.codec(), &format)?;
+    let others = setup::other_codecs(args.picture.codec(), &format);
+    let stream = setup::stream(args.picture.codec(), &others, &format)?;
+    let choices = Arc::new(choices(args, &others));
     let sink = setup::sink(args.record.as_deref(), format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 
@@ -64,7 +71,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
     }
 
-    let page = start_page(args, &format, Arc::clone(&relay))?;
+    let page = start_page(args, &format, Arc::clone(&relay), Arc::clone(&choices))?;
     let (from_a, from_b) = (References::default(), References::default());
     let both = args.both;
     let (role_a, role_b) = if both {
@@ -81,8 +88,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             args.picture.seed(),
             &clock,
         );
+        setup::accept(&mut session, &others);
         setup::set_feedback(&mut session, args.run.feedback);
-        setup::set_filler(&mut session, args.picture.filler).map(|()| session)
+        for &filler in choices.fillers() {
+            setup::set_filler(&mut session, filler)?;
+        }
+        Ok::<_, Failure>(session)
     };
     let a = Party::start(PartyConfig {
         clock,
@@ -90,8 +101,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         session: session("a", role_a, relay.address_a())?,
         socket: socket_a,
         policy: setup::policy(&args.picture, &format),
-        stream,
-        source: Some(source),
+        stream: stream.clone(),
+        source: Some((source, Arc::clone(&choices))),
         sink: both.then(setup::no_sink),
         captured: from_a.clone(),
         originals: from_b.clone(),
@@ -106,7 +117,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         policy: setup::policy(&args.picture, &format),
         stream,
         source: if both {
-            Some(setup::second_source(&args.picture)?)
+            Some((setup::second_source(&args.picture)?, Arc::clone(&choices)))
         } else {
             None
         },
@@ -128,7 +139,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     Monitor::new(
         watch,
         vec![("a", a), ("b", b)],
-        Some(LinkView { relay, events }),
+        Some(LinkView {
+            relay,
+            events,
+            choices,
+        }),
     )
     .run()
 }
@@ -165,14 +180,52 @@ fn start_schedule(
     relay.change(Direction::Reverse, LinkChange::Schedule(back))
 }
 
+/// What can be chosen while the call runs. Repair packets need their own source from the start, and room that
+/// media leave them in each packet: only where there is a page to choose them on.
+fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
+    let choice = setup::choice(&args.picture);
+    let feedback = args.run.feedback.unwrap_or_default();
+    let fillers = if !args.run.headless && feedback.counts_two_sources() {
+        Filler::ALL.to_vec()
+    } else {
+        vec![choice.filler]
+    };
+    let codecs = Codec::ALL.into_iter();
+    let codecs = codecs.filter(|codec| *codec == choice.codec || others.contains(codec));
+    Choices::new(choice, codecs.collect(), fillers)
+}
+
 fn start_page(
     args: &DemoArgs,
     format: &evenkeel_media::source::Format,
     relay: Arc<RelayHandle<TcpFlows>>,
+    choices: Arc<Choices>,
 ) -> Result<Option<Arc<Page>>, Failure> {
-    let info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
+    let mut info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
+    info.choices = BTreeMap::from([
+        (
+            "codec",
+            choices.codecs().iter().map(|codec| codec.name()).collect(),
+        ),
+        ("policy", Rules::ALL.map(Rules::name).to_vec()),
+        (
+            "filler",
+            choices
+                .fillers()
+                .iter()
+                .map(|filler| filler.name())
+                .collect(),
+        ),
+    ]);
     let both = args.both;
-    let controls = move |knobs: Knobs| turn(&relay, &knobs, both).map_err(|gone| gone.to_string());
+    let controls = move |knobs: Knobs| {
+        choices
+            .check(&knobs)
+            .map_err(|refused| refused.to_string())?;
+        turn(&relay, &knobs, both).map_err(|gone| gone.to_string())?;
+        choices.set(&knobs);
+        Ok(())
+    };
     setup::page(&args.run, &info, controls)
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let mut frame_rate = None;
     let mut stream = Stream {
         codec: Codec::Mjpeg,
-        payload: Payload::Jpeg,
+        payloads: Payload::Jpeg.into(),
     };
     if let Some(path) = &args.sdp {
         let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;

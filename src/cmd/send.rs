@@ -20,7 +20,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let peer = setup::peer(&args.dest)?;
     let source = setup::source(&args.picture)?;
     let format = source.format();
-    let stream = setup::stream(args.picture.codec(), &format)?;
+    let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind.unwrap_or_else(|| setup::any_port_towards(peer)))
         .map_err(Failure::usage)?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.sdp {
         setup::name_sources(&mut session);
-        let description = setup::describe(&session, stream, &format, peer);
+        let description = setup::describe(&session, stream.codec, &format, peer);
         fs::write(path, description.to_string())
             .map_err(|error| setup::cannot("write", path, &error))?;
     }
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some(source),
+        source: Some((source, setup::fixed(&args.picture))),
         sink: None,
         captured: References::default(),
         originals: References::default(),

@@ -1,12 +1,15 @@
-//! The link's knobs as a viewer posts them, and the ranges they may take.
+//! What a viewer posts: the link's knobs with the ranges they may take, and codec, policy and filler.
 
 use std::fmt;
 
+use evenkeel_media::codec::Codec;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::Rules;
 use serde::{Deserialize, Serialize};
 
 use crate::tcp::MAX_FLOWS;
 
-/// A change of the link, or its present settings. `None` leaves a setting as it is.
+/// A change of the link or the sender, or their present settings. `None` leaves a setting as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Knobs {
@@ -20,6 +23,64 @@ pub(crate) struct Knobs {
     pub(crate) loss_pct: Option<f64>,
     /// TCP flows beside the call.
     pub(crate) tcp: Option<u8>,
+    /// The codec, by its name.
+    #[serde(with = "named")]
+    pub(crate) codec: Option<Codec>,
+    /// The sending policy, by its name.
+    #[serde(with = "named")]
+    pub(crate) policy: Option<Rules>,
+    /// What fills the rate, by its name.
+    #[serde(with = "named")]
+    pub(crate) filler: Option<Filler>,
+}
+
+/// What the command line and the page call by the same name.
+trait Named: Copy {
+    fn name(self) -> &'static str;
+}
+
+impl Named for Codec {
+    fn name(self) -> &'static str {
+        Self::name(self)
+    }
+}
+
+impl Named for Rules {
+    fn name(self) -> &'static str {
+        Self::name(self)
+    }
+}
+
+impl Named for Filler {
+    fn name(self) -> &'static str {
+        Self::name(self)
+    }
+}
+
+mod named {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+
+    use super::Named;
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<T: Named, S: Serializer>(
+        value: &Option<T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        value.map(T::name).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        let name = Option::<String>::deserialize(deserializer)?;
+        name.map(|name| name.parse().map_err(D::Error::custom))
+            .transpose()
+    }
 }
 
 /// The range of one knob, ends included.
@@ -82,9 +143,10 @@ impl fmt::Display for KnobsError {
             Self::Malformed(why) => write!(f, "not a set of knobs: {why}"),
             Self::Empty => {
                 write!(f, "nothing to change: give at least one of")?;
-                LIMITS
-                    .iter()
-                    .try_for_each(|limit| write!(f, " {}", limit.field))
+                let fields = LIMITS.iter().map(|limit| limit.field);
+                fields
+                    .chain(["codec", "policy", "filler"])
+                    .try_for_each(|field| write!(f, " {field}"))
             }
             Self::OutOfRange {
                 value,
@@ -105,6 +167,9 @@ impl Knobs {
         }
         let knobs: Self = serde_json::from_slice(json)
             .map_err(|error| KnobsError::Malformed(error.to_string()))?;
+        if knobs == Self::default() {
+            return Err(KnobsError::Empty);
+        }
         let values = [
             knobs.rate_bps,
             knobs.delay_ms,
@@ -112,9 +177,6 @@ impl Knobs {
             knobs.loss_pct,
             knobs.tcp.map(f64::from),
         ];
-        if values.iter().all(Option::is_none) {
-            return Err(KnobsError::Empty);
-        }
         for (value, limit) in values.into_iter().zip(LIMITS) {
             // Written so that NaN is out of range too.
             if let Some(value) = value
@@ -176,6 +238,37 @@ mod tests {
             tcp(r#"{"tcp": 9}"#).unwrap_err().to_string(),
             "tcp is 9: it must be from 0 to 8"
         );
+    }
+
+    #[test]
+    fn codec_policy_and_filler_go_by_the_names_of_the_command_line() {
+        let json = br#"{"codec": "h264", "policy": "thesis", "filler": "fec"}"#;
+        let knobs = Knobs {
+            codec: Some(Codec::H264),
+            policy: Some(Rules::Thesis),
+            filler: Some(Filler::Fec),
+            ..Knobs::default()
+        };
+        assert_eq!(Knobs::parse(json), Ok(knobs));
+        let written = serde_json::to_value(knobs).unwrap();
+        assert_eq!(written["codec"], "h264");
+        assert_eq!(written["policy"], "thesis");
+        assert_eq!(written["filler"], "fec");
+    }
+
+    #[test]
+    fn a_name_that_there_is_not_is_told_with_those_that_there_are() {
+        for (json, names) in [
+            (
+                r#"{"rate_bps": 2e6, "codec": "vp9"}"#,
+                Codec::ALL.map(Codec::name).join(", "),
+            ),
+            (r#"{"policy": "ours"}"#, "`evenkeel` or `thesis`".into()),
+            (r#"{"filler": "noise"}"#, "`none`, `dummy` or `fec`".into()),
+        ] {
+            let error = Knobs::parse(json.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(&names), "{error}");
+        }
     }
 
     #[test]

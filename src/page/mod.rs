@@ -209,6 +209,7 @@ impl fmt::Display for Host<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use std::io::{BufRead as _, BufReader, Read as _, Write as _};
     use std::net::TcpStream;
     use std::sync::mpsc;
@@ -223,6 +224,7 @@ mod tests {
             command: "evenkeel demo".into(),
             mode: Mode::Demo,
             knobs,
+            choices: BTreeMap::new(),
             deadline_ms: 150.0,
         }
     }

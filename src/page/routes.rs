@@ -19,7 +19,7 @@ use super::knobs::Knobs;
 use super::pictures::{self, Pictures};
 use super::{Shared, sample};
 
-/// Four numbers with their names are under 200 bytes.
+/// Eight values with their names are under 300 bytes.
 const MAX_POST: usize = 1_024;
 /// How long they may take to arrive.
 const POST_TIMEOUT: Duration = Duration::from_secs(5);

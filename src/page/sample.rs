@@ -26,6 +26,8 @@ pub(crate) struct PageInfo {
     pub(crate) mode: Mode,
     /// True where a link can be steered from the page.
     pub(crate) knobs: bool,
+    /// The codecs, policies and fillers that can be chosen on the page.
+    pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
     /// The sending buffer's deadline γ in milliseconds, before any stretching.
     pub(crate) deadline_ms: f64,
 }
@@ -97,6 +99,8 @@ pub(crate) struct Sample {
     pub(crate) x_recv_bps: f64,
     /// What has gone out lately, bits a second.
     pub(crate) throughput_bps: f64,
+    /// What of it was filler, bits a second.
+    pub(crate) filler_bps: f64,
     /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
     pub(crate) tcp_bps: Option<f64>,
     /// The link's rate, bits a second, where the link is ours.
@@ -119,6 +123,8 @@ pub(crate) struct Sample {
     pub(crate) frames_sent: u64,
     /// Frames displayed, the late and the damaged included.
     pub(crate) frames_shown: u64,
+    /// Those, by the codec that made them.
+    pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
     pub(crate) frames_late: u64,
     /// Frames displayed with intervals concealed.
@@ -134,7 +140,7 @@ pub(crate) struct Sample {
     pub(crate) deadline_ms: f64,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// The link as it is now; nothing where the link is not ours.
+    /// The link and what the sender does now; nothing where the link is not ours.
     pub(crate) knobs: Knobs,
 }
 
@@ -176,6 +182,7 @@ mod tests {
             command: "evenkeel demo".into(),
             mode: Mode::Demo,
             knobs: true,
+            choices: BTreeMap::new(),
             deadline_ms: 150.0,
         };
         let json: serde_json::Value = serde_json::from_str(&info.with_limits()).unwrap();

@@ -106,6 +106,18 @@ async function slide(page, field, key, reached) {
   }
 }
 
+/** Chooses a value with the keyboard, and waits until the program says that it holds. */
+async function choose(page, field, value) {
+  const select = page.locator(`#knob-${field}`);
+  await until(`${field} can be chosen`, 5, () => select.isEnabled());
+  const name = await select.locator(`option[value=${value}]`).innerText();
+  await select.focus();
+  await page.keyboard.type(name);
+  await until(`${field} is ${value}`, 5, async () => (await sample()).knobs[field] === value);
+  await page.waitForTimeout(1000);
+  assert.equal(await select.inputValue(), value);
+}
+
 const badges = (page) => page.locator("#badges").innerText();
 
 /** Names of what can be focused, by the browser's own accessibility tree. */
@@ -197,6 +209,58 @@ const CHECKS = {
     await until("the allowed rate rises again", 60, async () => (await allowed()) > 2e6);
   },
 
+  async "the codec changes while it runs, and frames of the new one are shown"(page) {
+    const shown = async (codec) => (await sample()).shown[codec] ?? 0;
+    for (const codec of ["h264", "mjpeg", "h264", "mjpeg"]) {
+      const before = await sample();
+      await choose(page, "codec", codec);
+      await until(`frames of ${codec} are shown`, 10, async () => (await shown(codec)) >= (before.shown[codec] ?? 0) + 25);
+      const after = await sample();
+      // Of what was captured and not discarded meanwhile, no more than a second's frames are missing.
+      const sent = after.frames_sent - before.frames_sent;
+      const seen = after.frames_shown - before.frames_shown;
+      assert.ok(seen >= sent - 25, `${codec}: ${seen} of ${sent} frames shown`);
+      for (const id of ["sent", "received"]) await changes(page, `#${id} img`, 3);
+    }
+  },
+
+  async "the policy changes what frames aim at"(page) {
+    const { fps } = JSON.parse((await get("/api/info")).text);
+    const share = async () => {
+      const now = await sample();
+      return (now.target_bytes * 8 * fps) / now.x_bps;
+    };
+    // The thesis fills the deadline, which is longer than the time to the next frame.
+    await choose(page, "policy", "thesis");
+    await until("frames aim at more than the rate carries", 20, async () => (await share()) > 1.3);
+    await choose(page, "policy", "evenkeel");
+    await until("frames aim at what the rate carries", 20, async () => (await share()) < 1.05);
+  },
+
+  async "the filler comes and goes"(page) {
+    const filler = async () => (await sample()).filler_bps;
+    assert.equal(await filler(), 0);
+    await choose(page, "filler", "dummy");
+    await until("dummies fill the rate", 20, async () => (await filler()) > 1e3);
+    await until("the page says so", 5, async () => /filler [\d.]+/.test(await page.locator("#sent-note").innerText()));
+    await slide(page, "loss_pct", "ArrowRight", (loss) => loss >= 1);
+    await choose(page, "filler", "fec");
+    await until("repair packets are sent", 20, async () => (await filler()) > 1e3);
+    await slide(page, "loss_pct", "ArrowLeft", (loss) => loss === 0);
+    await choose(page, "filler", "none");
+    await until("none is sent", 20, async () => (await filler()) === 0);
+  },
+
+  async "two pages agree on what is chosen"(page, { browser }) {
+    const other = await browser.newPage();
+    await other.goto(base);
+    await choose(other, "policy", "thesis");
+    await until("the first page follows", 5, async () => (await page.locator("#knob-policy").inputValue()) === "thesis");
+    await choose(page, "policy", "evenkeel");
+    await until("so does the second", 5, async () => (await other.locator("#knob-policy").inputValue()) === "evenkeel");
+    await other.close();
+  },
+
   async "loss is seen in p, and lost frames with their reasons"(page) {
     await slide(page, "loss_pct", "ArrowRight", (loss) => loss >= 5);
     await until("p follows", 20, async () => (await sample()).p > 0.005);
@@ -219,6 +283,8 @@ const CHECKS = {
   async "every control has a name"(page) {
     const controls = await focusables(page);
     assert.ok(controls.filter(({ role }) => role === "slider").length === 5, JSON.stringify(controls));
+    const selects = controls.filter(({ role }) => role === "combobox").map(({ name }) => name);
+    assert.deepEqual(selects, ["Codec", "Policy", "Filler"]);
     for (const control of controls) assert.notEqual(control.name.trim(), "", JSON.stringify(control));
   },
 
@@ -256,6 +322,11 @@ const CHECKS = {
     assert.equal((await change({ rate_bps: 3e6 }, { origin: `http://${host}` })).status, 200);
     const absurd = await change({ loss_pct: 101 });
     assert.deepEqual([absurd.status, absurd.text], [422, "loss_pct is 101: it must be from 0 to 100\n"]);
+    const before = (await sample()).knobs;
+    const unknown = await change({ rate_bps: 1e6, codec: "vp9" });
+    assert.equal(unknown.status, 422);
+    assert.match(unknown.text, /^not a set of knobs: no such codec; there are mjpeg, /);
+    assert.deepEqual((await sample()).knobs, before);
     assert.equal((await change({ padding: "x".repeat(5000) })).status, 413);
     assert.equal((await get("/etc/passwd")).status, 404);
   },

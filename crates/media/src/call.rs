@@ -11,7 +11,7 @@ use crate::event;
 use crate::frame::{EncodedFrame, ReceivedFrame};
 use crate::packetize::PacketizeError;
 use crate::policy::{FrameTarget, PolicyConfig};
-use crate::reassemble::Payload;
+use crate::reassemble::Payloads;
 use crate::receiver::ReceivingSide;
 use crate::sender::{SenderConfig, SendingSide};
 
@@ -43,6 +43,9 @@ impl CallEvent {
 #[derive(Debug)]
 pub struct Call {
     session: Session,
+    payloads: Payloads,
+    /// That of the first of them, in what is sent.
+    payload_type: u8,
     sender: Option<SendingSide>,
     receiver: Option<ReceivingSide>,
     /// The latest instant that was passed in.
@@ -52,17 +55,19 @@ pub struct Call {
 
 impl Call {
     /// One end of a call that starts at `now`. It sends and receives what `config` says; `policy`
-    /// holds for what it sends, `payload` is what the packets carry that it receives.
+    /// holds for what it sends, `payloads` is what the packets carry, either way.
     pub fn new(
         now: Instant,
         config: session::Config,
         policy: PolicyConfig,
-        payload: Payload,
+        payloads: impl Into<Payloads>,
     ) -> Self {
+        let payloads = payloads.into();
         let receiver = config
             .receive
             .as_ref()
-            .map(|receive| ReceivingSide::new(payload, receive.clock_rate));
+            .map(|receive| ReceivingSide::new(payloads.clone(), receive.clock_rate));
+        let payload_type = config.send.as_ref().map(|send| send.payload_type);
         let sends = config.send.is_some();
         let session = Session::new(now, config);
         let sender = sends.then(|| {
@@ -76,11 +81,18 @@ impl Call {
         });
         Self {
             session,
+            payloads,
+            payload_type: payload_type.unwrap_or_default(),
             sender,
             receiver,
             now,
             events: VecDeque::new(),
         }
+    }
+
+    /// The sending side, to be told of another codec, policy or filler. `None` if this end sends nothing.
+    pub const fn sender_mut(&mut self) -> Option<&mut SendingSide> {
+        self.sender.as_mut()
     }
 
     /// What to make of the picture captured at `now`; `None` if it is better not encoded, or if this
@@ -204,6 +216,9 @@ impl Call {
         let path = self.session.path()?;
         let sequence = self.session.next_sequence();
         let packet = sender.next_packet(self.now, &path, sequence)?;
+        let payload_type = self.payloads.payload_type(packet.codec);
+        self.session
+            .set_payload_type(payload_type.unwrap_or(self.payload_type));
         let transmit = self
             .session
             .write_media(self.now, &packet.info, packet.payload, buf)?;

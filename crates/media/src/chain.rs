@@ -54,6 +54,8 @@ impl Chain {
         complete: bool,
     ) -> Option<CodedPicture> {
         let CodedPicture::H264(picture) = picture else {
+            // Pictures of ours that are still to come begin with a keyframe.
+            *self = Self::default();
             return Some(picture);
         };
         // A number that no packet has may be one that the sender left out.
@@ -110,6 +112,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::RawPicture;
 
     fn unit(kind: u8) -> CodedPicture {
         let units = vec![Some(vec![kind, 1])];
@@ -178,6 +181,20 @@ mod tests {
             let linked = chain.link(counted(1, frame_num), (2 * n, 2 * n), true);
             assert!(linked.is_some(), "{frame_num}");
         }
+    }
+
+    #[test]
+    fn a_picture_of_another_codec_ends_the_wait_for_a_keyframe() {
+        let mut chain = Chain::default();
+        assert!(chain.link(unit(1), (10, 11), true).is_none() && chain.wants_keyframe());
+        let other = CodedPicture::Raw(RawPicture {
+            width: 2,
+            height: 1,
+            data: vec![0; 4],
+            missing: Vec::new(),
+        });
+        assert!(chain.link(other, (12, 12), true).is_some() && !chain.wants_keyframe());
+        assert!(chain.link(unit(1), (13, 13), true).is_none() && chain.wants_keyframe());
     }
 
     #[test]

@@ -164,8 +164,10 @@ impl Filling {
 
     /// From now on this fills the rate.
     pub(crate) fn set_filler(&mut self, filler: Filler) {
-        self.filler = filler;
-        self.encoder.clear();
+        if filler != self.filler {
+            self.filler = filler;
+            self.encoder.clear();
+        }
     }
 
     /// What the path was last seen to lose.

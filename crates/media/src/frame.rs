@@ -5,6 +5,8 @@ use std::ops::Range;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use crate::codec::Codec;
+
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///
 /// Odd sizes are allowed; the chroma planes are rounded up.
@@ -222,6 +224,15 @@ pub struct Parts {
 }
 
 impl CodedPicture {
+    /// The codec that made it.
+    pub const fn codec(&self) -> Codec {
+        match self {
+            Self::Jpeg(_) => Codec::Mjpeg,
+            Self::Raw(_) => Codec::Raw,
+            Self::H264(_) => Codec::H264,
+        }
+    }
+
     /// Its coded bytes, without the headers of packets and without tables.
     pub fn size(&self) -> Bytes {
         match self {

@@ -217,6 +217,26 @@ impl Policy {
         self.feasible_since = None;
     }
 
+    /// Another encoder takes over: what its frames cost is not known yet.
+    pub(crate) fn forget_encoder(&mut self) {
+        self.expansion = self.headers;
+        self.floor = Bytes::ZERO;
+    }
+
+    /// From now on these rules hold. What was measured holds on; what followed from the other rules does not.
+    pub(crate) fn set_rules(&mut self, rules: Rules) {
+        if rules == self.config.rules {
+            return;
+        }
+        self.config.rules = rules;
+        let interval = self.config.frame_interval;
+        self.fall = Fall::new(interval);
+        self.ceiling = Ceiling::new(interval);
+        self.held_by_deadline = false;
+        self.stretched = None;
+        self.feasible_since = None;
+    }
+
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
         self.rtt.observe(now, sample);

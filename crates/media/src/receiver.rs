@@ -9,7 +9,7 @@ use crate::chain::Chain;
 use crate::event::{Event, EventKind, EventQueue, NotShown};
 use crate::frame::ReceivedFrame;
 use crate::playout::Playout;
-use crate::reassemble::{InFlight, Payload, Pushed, Reassembler, Refused};
+use crate::reassemble::{InFlight, Payloads, Pushed, Reassembler, Refused};
 
 /// Packets in, frames out when they are due.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub struct ReceivingSide {
 
 impl ReceivingSide {
     /// A receiving side of a stream, for timestamps of `clock_rate` ticks a second.
-    pub fn new(payload: Payload, clock_rate: u32) -> Self {
+    pub fn new(payloads: impl Into<Payloads>, clock_rate: u32) -> Self {
         Self {
-            reassembler: Reassembler::new(payload),
+            reassembler: Reassembler::new(payloads),
             playout: Playout::new(clock_rate),
             chain: Chain::default(),
             refused: [0; Refused::ALL.len()],
@@ -167,6 +167,7 @@ mod tests {
     use super::*;
     use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
     use crate::packetize::Packetizer;
+    use crate::reassemble::Payload;
     use proptest::prelude::*;
 
     const TICKS: u32 = 3_600;
@@ -214,6 +215,7 @@ mod tests {
                 let arrival = at(n, 70 + later);
                 let packet = MediaPacket {
                     sequence: u64::from(n) * 4 + index as u64,
+                    payload_type: 0,
                     timestamp: n * TICKS + self.offset,
                     marker: index == 3,
                     payload: &payload,
@@ -345,6 +347,7 @@ mod tests {
                 let payload = [0, 0, 0, 0, 65, 40, 8, 2, 0, 1, 0xc0, count, 7];
                 let packet = MediaPacket {
                     sequence,
+                    payload_type: 0,
                     timestamp: timestamp % 1_000_000,
                     marker,
                     payload: &payload,

@@ -8,6 +8,7 @@ use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
+use crate::codec::Codec;
 use crate::event::EventKind as MediaEvent;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
@@ -38,6 +39,8 @@ pub struct State {
 pub struct ShownFrame {
     /// When.
     pub at: Instant,
+    /// What made it.
+    pub codec: Codec,
     /// Since its capture, where that is known.
     pub delay: Option<Duration>,
     /// Luma PSNR in dB against the original, where that is at hand.
@@ -364,6 +367,7 @@ mod tests {
 
     fn shown(ms: u64, delay: u64, psnr: f64) -> ShownFrame {
         ShownFrame {
+            codec: Codec::Mjpeg,
             at: at(ms),
             delay: Some(Duration::from_millis(delay)),
             psnr: Some(psnr),

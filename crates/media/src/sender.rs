@@ -6,11 +6,12 @@ use evenkeel_rtp::session::{MediaInfo, Path};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use crate::codec::Codec;
 use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
-use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig};
+use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
 /// What a sending side is told when it starts.
@@ -33,6 +34,8 @@ pub struct SenderConfig {
 pub struct Outgoing<'a> {
     /// For [`Session::write_media`](evenkeel_rtp::session::Session::write_media).
     pub info: MediaInfo,
+    /// What made the frame.
+    pub codec: Codec,
     /// The RTP payload.
     pub payload: &'a [u8],
 }
@@ -47,6 +50,8 @@ pub struct SendingSide {
     policy: Policy,
     buffer: SendingBuffer,
     packetizer: Packetizer,
+    /// What makes the frames, as far as that was said.
+    codec: Option<Codec>,
     filling: Filling,
     /// When a frame was last pushed.
     pushed: Instant,
@@ -75,6 +80,7 @@ impl SendingSide {
             ),
             buffer: SendingBuffer::new(config.packet_overhead),
             packetizer: Packetizer::new(config.payload_capacity),
+            codec: None,
             filling: Filling::new(
                 config.policy.filler,
                 config.filler_capacity,
@@ -106,6 +112,26 @@ impl SendingSide {
         // The new one has seen nothing yet.
         self.owes_keyframe = true;
         self.note_deadline(now, before);
+    }
+
+    /// From now on frames are of this codec. Those that wait go as they are.
+    pub fn set_codec(&mut self, codec: Codec) {
+        let before = self.codec.replace(codec);
+        if before.is_some_and(|before| before != codec) {
+            self.policy.forget_encoder();
+        }
+    }
+
+    /// From now on these rules hold, for the frames that wait too.
+    pub fn set_rules(&mut self, now: Instant, rules: Rules) {
+        let before = self.policy.stretched();
+        self.policy.set_rules(rules);
+        self.note_deadline(now, before);
+    }
+
+    /// From now on this fills the rate, if the session sends packets of filler at all.
+    pub fn set_filler(&mut self, filler: Filler) {
+        self.filling.set_filler(filler);
     }
 
     /// What to make of the picture captured at `now`; `None` if it is better not encoded.
@@ -198,14 +224,16 @@ impl SendingSide {
         let info = next.map(|next| {
             self.payload.clear();
             next.frame.write(next.index, sequence, &mut self.payload);
-            MediaInfo {
+            let info = MediaInfo {
                 timestamp: next.frame.timestamp(),
                 marker: next.index + 1 == next.frame.packets(),
-            }
+            };
+            (info, next.frame.codec())
         });
         self.note_deadline(now, before);
-        info.map(|info| Outgoing {
+        info.map(|(info, codec)| Outgoing {
             info,
+            codec,
             payload: &self.payload,
         })
     }

@@ -169,6 +169,7 @@ impl MediaEnd {
             let captured = self.call.session().captured_at(frame.timestamp);
             self.report.handle_shown(&ShownFrame {
                 at,
+                codec: frame.picture.codec(),
                 delay: captured.map(|captured| at.saturating_since(captured)),
                 psnr: self
                     .viewer

@@ -1,4 +1,4 @@
-// The sliders that steer the link. A slider steps through round values, so that one key press is one
+// The sliders that steer the link, and the choices of what the sender does. A slider steps through round values, so that one key press is one
 // sensible step anywhere in its range; at most one change is under way, and the newest wins.
 
 import { count, millis, percent, rate, text } from "/format.js";
@@ -47,10 +47,31 @@ const KNOBS = [
   },
 ];
 
-/** Builds the sliders in `place` for these limits; gives update(knobs), which shows the present link. */
-export function build(place, error, limits) {
-  const sliders = KNOBS.map((knob) => new Slider(knob, limits[knob.field], (value) => send(knob.field, value)));
-  place.replaceChildren(...sliders.map((slider) => slider.element));
+const CHOICES = [
+  {
+    field: "codec", name: "Codec", note: "The next picture is coded so",
+    names: { mjpeg: "Motion JPEG", raw: "Uncompressed", h264: "H.264" },
+  },
+  {
+    field: "policy", name: "Policy", note: "How large a frame may be, and whether it may still go",
+    names: { evenkeel: "Evenkeel’s", thesis: "The thesis’s" },
+  },
+  {
+    field: "filler", name: "Filler", note: "What uses the rate that frames leave",
+    names: { none: "None", dummy: "Dummy packets", fec: "Repair packets" },
+  },
+];
+
+/**
+ * Builds the sliders for these limits and the selects of these choices in `place`; gives update(knobs),
+ * which shows the present link and sender.
+ */
+export function build(place, error, limits, choices) {
+  const controls = [
+    ...CHOICES.map((choice) => new Select(choice, choices[choice.field] ?? [], (value) => send(choice.field, value))),
+    ...KNOBS.map((knob) => new Slider(knob, limits[knob.field], (value) => send(knob.field, value))),
+  ];
+  place.replaceChildren(...controls.map((control) => control.element));
 
   let wanted = {};
   let busy = false;
@@ -69,7 +90,7 @@ export function build(place, error, limits) {
   }
 
   return (knobs) => {
-    if (!busy) sliders.forEach((slider) => slider.update(knobs[slider.field]));
+    if (!busy) controls.forEach((control) => control.update(knobs[control.field]));
   };
 }
 
@@ -87,8 +108,35 @@ async function post(change) {
   }
 }
 
-/** After a move, samples from before it must not pull the slider back. */
+/** After a move, samples from before it must not pull the control back. */
 const SETTLE_MS = 600;
+
+class Select {
+  constructor(choice, values, chosen) {
+    this.field = choice.field;
+    this.movedAt = -Infinity;
+    const id = `knob-${choice.field}`;
+    const label = Object.assign(document.createElement("label"), { htmlFor: id, textContent: choice.name });
+    this.input = Object.assign(document.createElement("select"), { id, disabled: true });
+    this.input.append(...values.map((value) => new Option(choice.names[value] ?? value, value)));
+    const note = Object.assign(document.createElement("small"), { id: `${id}-note`, textContent: choice.note });
+    this.input.setAttribute("aria-describedby", note.id);
+    this.input.addEventListener("change", () => {
+      this.movedAt = performance.now();
+      chosen(this.input.value);
+    });
+    this.element = document.createElement("div");
+    this.element.className = "knob";
+    this.element.append(label, this.input, note);
+  }
+
+  /** What is chosen at present, here or on another page. */
+  update(value) {
+    this.input.disabled = value === null;
+    if (value === null || performance.now() - this.movedAt < SETTLE_MS) return;
+    if (this.input.value !== value) this.input.value = value;
+  }
+}
 
 class Slider {
   constructor(knob, limit, moved) {

@@ -179,14 +179,15 @@ function describe() {
   $("stage").classList.toggle("one", info.mode === "recv" || info.mode === "send");
   for (const screen of document.querySelectorAll(".screen")) screen.style.aspectRatio = `${info.width} / ${info.height}`;
   $("knobs").hidden = !info.knobs;
-  updateKnobs = info.knobs ? build($("sliders"), $("knobs-error"), info.limits) : () => {};
+  updateKnobs = info.knobs ? build($("sliders"), $("knobs-error"), info.limits, info.choices) : () => {};
 }
 
 /** Everything that is said in words and numbers outside the charts. */
 function tell(sample) {
   badges(sample);
   updateKnobs(sample.knobs);
-  set($("sent-note"), `aims at ${text(bytes(sample.target_bytes))} a frame`);
+  const filler = sample.filler_bps > 0 ? [`filler ${text(rate(sample.filler_bps))}`] : [];
+  set($("sent-note"), [`aims at ${text(bytes(sample.target_bytes))} a frame`, ...filler].join(", "));
   const quality = sample.psnr_db === null ? [] : [`PSNR ${sample.psnr_db.toFixed(1)}\u00a0dB`];
   set($("received-note"), [...quality, `delay ${text(millis(sample.frame_delay_ms))}`].join(", "));
   accounts(sample);

@@ -3,6 +3,7 @@
 pub mod h264;
 pub mod mjpeg;
 pub mod raw;
+mod stream;
 mod thinning;
 
 use std::fmt;
@@ -13,6 +14,8 @@ use crate::frame::{CodedPicture, Picture};
 use crate::policy::FrameTarget;
 use crate::rate_target;
 use crate::reassemble::Payload;
+
+pub use self::stream::StreamDecoder;
 
 /// A codec, by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -262,6 +265,16 @@ mod tests {
             error.to_string(),
             "no such codec; there are mjpeg, raw, h264"
         );
+    }
+
+    #[test]
+    fn every_codec_and_repair_packets_have_a_payload_type_of_their_own() {
+        let mut types = Codec::ALL.map(Codec::payload_type).to_vec();
+        types.push(evenkeel_rtp::session::RepairConfig::PAYLOAD_TYPE);
+        let all = types.len();
+        types.sort_unstable();
+        types.dedup();
+        assert_eq!(types.len(), all, "{types:?}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use self::h264::H264Payloads;
 use self::jpeg::JpegPayloads;
 use self::raw::RawPayloads;
 use self::tables::TableIndex;
+use crate::codec::Codec;
 use crate::frame::{CodedPicture, EncodedFrame};
 
 /// Why a frame cannot be sent.
@@ -152,6 +153,15 @@ impl PacketizedFrame {
     /// How long ago its picture was captured.
     pub const fn age(&self, now: Instant) -> Duration {
         now.saturating_since(self.captured)
+    }
+
+    /// The codec that made it.
+    pub const fn codec(&self) -> Codec {
+        match self.payloads {
+            Payloads::Jpeg(_) => Codec::Mjpeg,
+            Payloads::Raw(_) => Codec::Raw,
+            Payloads::H264(_) => Codec::H264,
+        }
     }
 
     /// Its coded bytes ([`CodedPicture::size`]).

@@ -20,7 +20,7 @@ use tfrc::time::Instant;
 
 use self::h264::H264Assembly;
 use self::jpeg::{JpegAssembly, quant_tables};
-pub use self::payload::{MAX_PIXELS, ParameterError, Payload};
+pub use self::payload::{MAX_PIXELS, ParameterError, Payload, Payloads};
 use self::raw::RawAssembly;
 use crate::event::NotShown;
 use crate::frame::{CodedPicture, ReceivedFrame};
@@ -82,7 +82,7 @@ impl Refused {
 /// held, whatever arrives; an uncompressed picture has its full size from its first packet on.
 #[derive(Debug)]
 pub struct Reassembler {
-    payload: Payload,
+    payloads: Payloads,
     /// By extended timestamp.
     frames: BTreeMap<i64, Assembly>,
     /// The extended timestamp that the next one is read near.
@@ -103,9 +103,9 @@ impl Reassembler {
     pub const MAX_BYTES: usize = 8 << 20;
 
     /// A reassembler that has seen nothing.
-    pub fn new(payload: Payload) -> Self {
+    pub fn new(payloads: impl Into<Payloads>) -> Self {
         Self {
-            payload,
+            payloads: payloads.into(),
             frames: BTreeMap::new(),
             newest: None,
             released: None,
@@ -125,7 +125,8 @@ impl Reassembler {
 
     /// Takes a packet. The second value is the frame that had to leave for it, if one had to.
     pub fn push(&mut self, packet: &MediaPacket<'_>) -> (Pushed, Option<i64>) {
-        let Some(part) = Part::parse(self.payload, packet.payload) else {
+        let payload = self.payloads.of(packet.payload_type);
+        let Some(part) = Part::parse(payload, packet.payload) else {
             return (Pushed::Refused(Refused::Malformed), None);
         };
         let timestamp = self.extend(packet.timestamp);
@@ -331,9 +332,12 @@ impl Assembly {
         packet: &MediaPacket<'_>,
         tables: &TableCache,
     ) -> Result<(), Refused> {
-        if let (Content::Jpeg(image), Part::Jpeg { header, .. }) = (&self.content, part)
-            && !image.matches(header)
-        {
+        let is_of_it = match (&self.content, part) {
+            (Content::Jpeg(image), Part::Jpeg { header, .. }) => image.matches(header),
+            (Content::Raw(_), Part::Raw { .. }) | (Content::H264(_), Part::H264(_)) => true,
+            _ => false,
+        };
+        if !is_of_it {
             return Err(Refused::Inconsistent);
         }
         let Err(place) = self.sequences.binary_search(&packet.sequence) else {
@@ -358,7 +362,7 @@ impl Assembly {
                 access_unit.push(payload, packet.sequence);
                 Ok(())
             }
-            // A stream has one payload format.
+            // A frame has one payload format.
             _ => Err(Refused::Inconsistent),
         }
     }

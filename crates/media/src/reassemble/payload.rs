@@ -38,6 +38,15 @@ impl Payload {
         })
     }
 
+    /// The codec whose pictures these are.
+    pub const fn codec(self) -> Codec {
+        match self {
+            Self::Jpeg => Codec::Mjpeg,
+            Self::Raw { .. } => Codec::Raw,
+            Self::H264 => Codec::H264,
+        }
+    }
+
     /// The media type's parameters of uncompressed video (RFC 4175 §6.1).
     pub(crate) fn raw_parameters(self) -> Option<String> {
         match self {
@@ -76,6 +85,42 @@ impl Payload {
                 Some(_) => Err(ParameterError("packetization-mode")),
             },
         }
+    }
+}
+
+/// What the packets of a stream carry, where the sender may change that as it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payloads {
+    first: Payload,
+    others: Vec<(u8, Payload)>,
+}
+
+impl Payloads {
+    /// A stream that begins with `first`; each of the `others` has the payload type that stands before it.
+    pub const fn new(first: Payload, others: Vec<(u8, Payload)>) -> Self {
+        Self { first, others }
+    }
+
+    /// What packets of this payload type carry. The session lets no other in than those of the stream.
+    pub(crate) fn of(&self, payload_type: u8) -> Payload {
+        let other = self
+            .others
+            .iter()
+            .find(|(number, _)| *number == payload_type);
+        other.map_or(self.first, |(_, payload)| *payload)
+    }
+
+    /// The payload type of pictures of this codec; `None` if it is the first one's, or not of the stream.
+    pub(crate) fn payload_type(&self, codec: Codec) -> Option<u8> {
+        let mut others = self.others.iter();
+        let other = others.find(|(_, payload)| payload.codec() == codec);
+        other.map(|(number, _)| *number)
+    }
+}
+
+impl From<Payload> for Payloads {
+    fn from(payload: Payload) -> Self {
+        Self::new(payload, Vec::new())
     }
 }
 

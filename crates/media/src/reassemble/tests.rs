@@ -1,4 +1,5 @@
 use super::*;
+use crate::codec::Codec;
 use crate::frame::{EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
 use crate::packetize::Packetizer;
 use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
@@ -7,6 +8,7 @@ use proptest::prelude::*;
 /// A packet as the network carries it.
 #[derive(Clone, Debug)]
 struct Packet {
+    payload_type: u8,
     sequence: u64,
     timestamp: u32,
     marker: bool,
@@ -17,6 +19,7 @@ impl Packet {
     fn push(&self, reassembler: &mut Reassembler) -> Pushed {
         let packet = MediaPacket {
             sequence: self.sequence,
+            payload_type: self.payload_type,
             timestamp: self.timestamp,
             marker: self.marker,
             payload: &self.payload,
@@ -71,6 +74,7 @@ fn packets(
             assert_eq!(payload.len(), frame.payload_len(index));
             assert!(payload.len() <= packetizer.capacity());
             Packet {
+                payload_type: 0,
                 sequence: sequence + index as u64,
                 timestamp,
                 marker: index + 1 == frame.packets(),
@@ -179,6 +183,7 @@ fn packets_that_are_not_aligned_with_intervals_are_read_whole() {
         payload.extend_from_slice(part);
         offset += part.len() as u32;
         let packet = Packet {
+            payload_type: 0,
             sequence: sequence as u64,
             timestamp: 0,
             marker: offset as usize == data.len(),
@@ -318,7 +323,7 @@ proptest! {
     ) {
         let mut reassembler = Reassembler::new(Payload::Jpeg);
         for (sequence, step, marker, payload) in packets {
-            let packet = Packet { sequence, timestamp: step * 1_000, marker, payload };
+            let packet = Packet { payload_type: 0, sequence, timestamp: step * 1_000, marker, payload };
             packet.push(&mut reassembler);
             prop_assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         }
@@ -436,4 +441,38 @@ fn pixels_outside_the_picture_are_refused() {
             NotShown::Empty
         );
     }
+}
+
+#[test]
+fn frames_of_two_codecs_are_put_together_side_by_side_and_never_mixed() {
+    let (_, raw) = raw_packets();
+    let typed = |packet: &Packet| Packet {
+        payload_type: 96,
+        ..packet.clone()
+    };
+    let mut jpeg_packets = packets(&mut Packetizer::new(400), image(&[100; 8], 3), 91, 100);
+    let payloads = Payloads::new(Payload::Jpeg, vec![(96, RAW)]);
+    let mut reassembler = Reassembler::new(payloads);
+    let last = raw.len() - 1;
+    for packet in &raw[..last] {
+        typed(packet).push(&mut reassembler);
+    }
+    // A packet of the other codec that says it belongs to the same frame.
+    let own = jpeg_packets[0].clone();
+    jpeg_packets[0].timestamp = raw[0].timestamp;
+    assert_eq!(
+        jpeg_packets[0].push(&mut reassembler),
+        Pushed::Refused(Refused::Inconsistent)
+    );
+    jpeg_packets[0] = own;
+    for packet in &jpeg_packets {
+        packet.push(&mut reassembler);
+    }
+    typed(&raw[last]).push(&mut reassembler);
+    let codecs = [(); 2].map(|()| {
+        let frame = take(&mut reassembler).unwrap().unwrap();
+        assert!(frame.picture.is_whole());
+        frame.picture.codec()
+    });
+    assert_eq!(codecs, [Codec::Raw, Codec::Mjpeg]);
 }

@@ -114,6 +114,9 @@ impl Config {
         }
         if let Some(receive) = &mut self.receive {
             receive.payload_type = clamp_payload_type(receive.payload_type);
+            for payload_type in &mut receive.alternatives {
+                *payload_type = clamp_payload_type(*payload_type);
+            }
             receive.repair = receive.repair.map(clamp_payload_type);
         }
     }
@@ -126,7 +129,7 @@ const MAX_CNAME: usize = 255;
 const FIRST_DYNAMIC: u8 = 96;
 
 /// With the marker bit, 64 to 95 would read as RTCP (RFC 5761 §4).
-const fn clamp_payload_type(payload_type: u8) -> u8 {
+pub(super) const fn clamp_payload_type(payload_type: u8) -> u8 {
     match payload_type {
         64..=95 | 128.. => FIRST_DYNAMIC,
         _ => payload_type,
@@ -209,8 +212,9 @@ pub struct RepairConfig {
 }
 
 impl RepairConfig {
-    /// The payload type where nothing else is agreed on.
-    pub const PAYLOAD_TYPE: u8 = 97;
+    /// The payload type where nothing else is agreed on: the last of the dynamic ones, of which media
+    /// take the first.
+    pub const PAYLOAD_TYPE: u8 = 127;
 }
 
 /// The media that we receive.
@@ -218,6 +222,8 @@ impl RepairConfig {
 pub struct ReceiveConfig {
     /// The payload type accepted, held to the same ranges; any other is ignored and counted.
     pub payload_type: u8,
+    /// Further ones, between which the peer may change as it likes.
+    pub alternatives: Vec<u8>,
     /// Ticks of the media clock in a second.
     pub clock_rate: u32,
     /// How TFRC behaves; unlike its own default this waits for packets that are merely late
@@ -234,11 +240,17 @@ impl ReceiveConfig {
     pub fn new(payload_type: u8) -> Self {
         Self {
             payload_type,
+            alternatives: Vec::new(),
             clock_rate: 90_000,
             tfrc: patient(),
             feedback: FeedbackMode::default(),
             repair: None,
         }
+    }
+
+    /// True for the payload types of media.
+    pub(super) fn takes(&self, payload_type: u8) -> bool {
+        self.payload_type == payload_type || self.alternatives.contains(&payload_type)
     }
 }
 

@@ -3,6 +3,7 @@
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
+use super::config::clamp_payload_type;
 use super::inbound::{Inbound, Packet};
 use super::outbound::Outbound;
 use super::peer::Origin;
@@ -48,6 +49,14 @@ impl Session {
     /// receives.
     pub fn next_sequence(&self) -> u32 {
         self.outbound.as_ref().map_or(0, Outbound::sequence)
+    }
+
+    /// From now on media packets have this payload type, held to the ranges of
+    /// [`SendConfig::payload_type`](super::SendConfig::payload_type).
+    pub fn set_payload_type(&mut self, payload_type: u8) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.set_payload_type(clamp_payload_type(payload_type));
+        }
     }
 
     /// Writes a media packet around `payload` that departs at `now`. `None` if
@@ -128,7 +137,7 @@ impl Session {
         let receive = self.config.receive.as_ref();
         let receive = receive.ok_or(Ignored::UnknownPayloadType)?;
         let is_repair = receive.repair == Some(header.payload_type);
-        if receive.payload_type != header.payload_type && !is_repair {
+        if !is_repair && !receive.takes(header.payload_type) {
             return Err(Ignored::UnknownPayloadType);
         }
         let repairs = |outbound: &Outbound| outbound.is_repair_source(header.ssrc);
@@ -158,6 +167,7 @@ impl Session {
         }
         Ok(Incoming::Media(MediaPacket {
             sequence,
+            payload_type: header.payload_type,
             timestamp: header.timestamp,
             marker: header.marker,
             payload: rtp.payload(),

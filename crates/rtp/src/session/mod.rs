@@ -78,6 +78,8 @@ pub struct MediaPacket<'a> {
     /// the same. It may be lower than that of the packet before (reordering), never equal to one seen, but
     /// where a repair packet gave back one that came after all.
     pub sequence: u64,
+    /// What the payload is, one of those that we take.
+    pub payload_type: u8,
     /// The RTP timestamp, on the peer's media clock.
     pub timestamp: u32,
     /// The marker bit: the last packet of a frame, for video.

@@ -56,12 +56,13 @@ impl Session {
         // What reads as no packet of the stream was lost with its repair packet.
         let rtp = RtpPacket::parse(packet).ok()?;
         let header = rtp.header();
-        if self.config.receive.as_ref()?.payload_type != header.payload_type {
+        if !self.config.receive.as_ref()?.takes(header.payload_type) {
             return None;
         }
         self.statistics.packets_recovered += 1;
         Some(MediaPacket {
             sequence,
+            payload_type: header.payload_type,
             timestamp: header.timestamp,
             marker: header.marker,
             payload: rtp.payload(),

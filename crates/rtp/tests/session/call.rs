@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::pair::{End, Pair};
+use crate::pair::{End, PAYLOAD_TYPE, Pair};
 use evenkeel_rtp::rtcp::{Packet, Packets};
 use evenkeel_rtp::session::{EventKind, Ignored};
 use tfrc::trace::Trace;
@@ -347,4 +347,31 @@ fn strangers_and_garbage_leave_the_call_running_and_are_counted() {
             .iter()
             .any(|(_, event)| matches!(event.kind, EventKind::PeerChanged { .. }))
     );
+}
+
+#[test]
+fn media_change_their_payload_type_among_those_that_the_receiver_takes() {
+    let mut receiver = End::B.receiver(2);
+    if let Some(receive) = &mut receiver.receive {
+        receive.alternatives = vec![97];
+    }
+    let mut pair = Pair::new(End::A.sender(1), receiver);
+    pair.run(secs(1));
+    pair.session_mut(End::A).set_payload_type(97);
+    pair.run(secs(1));
+    let of_type = |pair: &Pair, number: u8| {
+        let mut media = pair.log.iter().filter(|sent| sent.is_media);
+        media.any(|sent| sent.bytes[1] & 0x7f == number)
+    };
+    assert!(of_type(&pair, PAYLOAD_TYPE) && of_type(&pair, 97));
+    assert_eq!(pair.session(End::B).statistics().ignored_total(), 0);
+    let received = pair.session(End::B).statistics().packets_received;
+    // One that it does not take is ignored, and does not end what was.
+    pair.session_mut(End::A).set_payload_type(98);
+    pair.run(Duration::from_millis(200));
+    let ignored = pair.session(End::B).statistics();
+    assert!(ignored.ignored(Ignored::UnknownPayloadType) > 0);
+    pair.session_mut(End::A).set_payload_type(PAYLOAD_TYPE);
+    pair.run(secs(1));
+    assert!(pair.session(End::B).statistics().packets_received > received + 50);
 }

@@ -86,6 +86,7 @@ impl Stream {
             assert!(payload.len() <= 400 && payload.len() == frame.payload_len(index));
             let packet = MediaPacket {
                 sequence: self.sequence,
+                payload_type: 0,
                 timestamp: 9_000 * n,
                 marker: index + 1 == frame.packets(),
                 payload: &payload,

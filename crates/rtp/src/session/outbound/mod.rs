@@ -207,6 +207,11 @@ impl Outbound {
         self.repair.map_or(0, |_| copied + flexfec::OVERHEAD)
     }
 
+    /// What media packets carry from now on.
+    pub(super) fn set_payload_type(&mut self, payload_type: u8) {
+        self.config.payload_type = payload_type;
+    }
+
     /// The header of the next media packet.
     pub(super) fn header(&self, ssrc: u32, timestamp: u32, marker: bool) -> RtpHeader {
         RtpHeader {

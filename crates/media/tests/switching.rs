@@ -1,0 +1,285 @@
+//! A call whose codec, policy and filler change as it runs, over a link that loses packets, in virtual
+//! time.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use evenkeel_link::{Link, LinkConfig, Loss, Packet};
+use evenkeel_media::call::Call;
+use evenkeel_media::codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
+use evenkeel_media::filler::Filler;
+use evenkeel_media::frame::EncodedFrame;
+use evenkeel_media::policy::{PolicyConfig, Rules};
+use evenkeel_media::reassemble::{Payloads, Refused};
+use evenkeel_media::source::{Format, FrameRate, Scene, Source};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint};
+use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+const INTERVAL_MS: u64 = 100;
+const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
+const SIZE: (usize, usize) = (160, 120);
+/// IPv4 and UDP headers.
+const IP_UDP: usize = 28;
+
+#[derive(Clone)]
+struct Bytestring(Vec<u8>);
+
+impl Packet for Bytestring {}
+
+/// What is asked of the sending end for a while.
+#[derive(Clone, Copy)]
+struct Part {
+    codec: Codec,
+    rules: Rules,
+    filler: Filler,
+    pictures: usize,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Pictures decoded, by the codec that made them.
+    shown: Vec<Codec>,
+    /// The most pictures captured between two shown.
+    longest_gap: usize,
+    payload_types: BTreeSet<u8>,
+    repairs: u64,
+    bytes: u64,
+}
+
+struct World {
+    calls: [Call; 2],
+    links: [Link<Bytestring>; 2],
+    scene: Scene,
+    encoder: (Codec, Box<dyn VideoEncoder>),
+    decoder: StreamDecoder,
+    step: u64,
+}
+
+fn address(n: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, n as u8 + 1], 5004))
+}
+
+fn calls() -> [Call; 2] {
+    let payload = |codec: Codec| codec.payload(SIZE).expect("possible size");
+    let others = [Codec::H264, Codec::Raw].map(|codec| (codec.payload_type(), payload(codec)));
+    [0, 1].map(|index| {
+        let mut config = Config::new("end", index as u64 + 1);
+        config.peer = Some(address(1 - index));
+        if index == 0 {
+            let mut send = SendConfig::new(Codec::Mjpeg.payload_type());
+            send.repair = Some(RepairConfig {
+                payload_type: RepairConfig::PAYLOAD_TYPE,
+                ssrc: None,
+            });
+            config.send = Some(send);
+        } else {
+            config.receive = Some(ReceiveConfig {
+                alternatives: others.map(|(number, _)| number).to_vec(),
+                repair: Some(RepairConfig::PAYLOAD_TYPE),
+                ..ReceiveConfig::new(Codec::Mjpeg.payload_type())
+            });
+        }
+        let payloads = Payloads::new(payload(Codec::Mjpeg), others.to_vec());
+        Call::new(Instant::ZERO, config, PolicyConfig::new(INTERVAL), payloads)
+    })
+}
+
+impl World {
+    fn new(kbps: u32, loss: f64) -> Self {
+        let links = [loss, 0.0].map(|loss| {
+            let config = LinkConfig {
+                rate: Rate::from_bits_per_sec(f64::from(kbps) * 1e3),
+                delay: Duration::from_millis(20),
+                loss: if loss > 0.0 {
+                    Loss::Bernoulli(loss)
+                } else {
+                    Loss::None
+                },
+                ..LinkConfig::default()
+            };
+            Link::new(config, 7)
+        });
+        let format = Format {
+            width: SIZE.0,
+            height: SIZE.1,
+            frame_rate: FrameRate::new(10, 1).expect("valid"),
+        };
+        Self {
+            calls: calls(),
+            links,
+            scene: Scene::new(format, 1).expect("possible size"),
+            encoder: (Codec::Mjpeg, Codec::Mjpeg.encoder(INTERVAL)),
+            decoder: StreamDecoder::new(Codec::Mjpeg),
+            step: 0,
+        }
+    }
+
+    fn run(&mut self, part: Part) -> Outcome {
+        let mut outcome = Outcome::default();
+        let before = self.calls[0].session().statistics().clone();
+        let mut gap = 0;
+        for _ in 0..part.pictures {
+            self.capture(part);
+            gap += 1;
+            for _ in 0..INTERVAL_MS {
+                let shown = self.pass(&mut outcome.payload_types);
+                if !shown.is_empty() {
+                    outcome.longest_gap = outcome.longest_gap.max(gap);
+                    gap = 0;
+                }
+                outcome.shown.extend(shown);
+            }
+        }
+        outcome.longest_gap = outcome.longest_gap.max(gap);
+        let after = self.calls[0].session().statistics();
+        outcome.repairs = after.repair_sent - before.repair_sent;
+        outcome.bytes = after.bytes_sent - before.bytes_sent;
+        outcome
+    }
+
+    fn capture(&mut self, part: Part) {
+        let now = Instant::from_millis(self.step);
+        let picture = self.scene.next().expect("endless").expect("endless");
+        let call = &mut self.calls[0];
+        let sender = call.sender_mut().expect("it sends");
+        sender.set_codec(part.codec);
+        sender.set_rules(now, part.rules);
+        sender.set_filler(part.filler);
+        if self.encoder.0 != part.codec {
+            self.encoder = (part.codec, part.codec.encoder(INTERVAL));
+        }
+        let Some(target) = call.frame_target(now) else {
+            return;
+        };
+        let coded = self.encoder.1.encode(&picture, &target);
+        let Some(coded) = coded.expect("possible size") else {
+            return;
+        };
+        let frame = EncodedFrame {
+            captured: now,
+            timestamp: media_time(now, 90_000),
+            picture: coded.picture,
+        };
+        call.push_frame(now, frame).expect("well formed");
+    }
+
+    /// A millisecond: the codecs of what was shown in it.
+    fn pass(&mut self, payload_types: &mut BTreeSet<u8>) -> Vec<Codec> {
+        let now = Instant::from_millis(self.step);
+        self.step += 1;
+        let mut shown = Vec::new();
+        for index in [0, 1] {
+            while let Some(Bytestring(bytes)) = self.links[1 - index].poll_output(now) {
+                let datagram = Datagram {
+                    source: address(1 - index),
+                    arrival: now,
+                    ecn: Ecn::NotEct,
+                    payload: &bytes,
+                };
+                self.calls[index].handle_datagram(now, datagram);
+            }
+            self.calls[index].handle_timeout(now);
+            while let Some(frame) = self.calls[index].poll_frame(now) {
+                let decoded = self.decoder.decode(&frame.picture).expect("it decodes");
+                assert_eq!((decoded.picture.width(), decoded.picture.height()), SIZE);
+                shown.push(frame.picture.codec());
+            }
+            let mut buf = [0; 2_048];
+            while let Some(transmit) = self.calls[index].poll_transmit(now, &mut buf) {
+                if index == 0 && !(200..=207).contains(&buf[1]) {
+                    payload_types.insert(buf[1] & 0x7f);
+                }
+                let packet = Bytestring(buf[..transmit.len].to_vec());
+                self.links[index].handle_packet(now, packet, Bytes::from(transmit.len + IP_UDP));
+            }
+        }
+        shown
+    }
+
+    fn refused(&self) -> u64 {
+        let receiver = self.calls[1].receiver().expect("it receives");
+        let reasons = [Refused::Malformed, Refused::Inconsistent];
+        reasons.map(|reason| receiver.refused(reason)).iter().sum()
+    }
+}
+
+const START: Part = Part {
+    codec: Codec::Mjpeg,
+    rules: Rules::Evenkeel,
+    filler: Filler::None,
+    pictures: 40,
+};
+
+#[test]
+fn the_codec_changes_between_two_pictures_and_none_is_lost() {
+    let mut world = World::new(2_000, 0.0);
+    world.run(START);
+    for codec in [
+        Codec::H264,
+        Codec::Mjpeg,
+        Codec::Raw,
+        Codec::H264,
+        Codec::Raw,
+        Codec::Mjpeg,
+    ] {
+        let outcome = world.run(Part { codec, ..START });
+        println!("{codec}: {outcome:?}");
+        // Uncompressed pictures are of 307 kb: some are left out.
+        let most = if codec == Codec::Raw { 10 } else { 2 };
+        assert!(outcome.longest_gap <= most, "{codec}: {outcome:?}");
+        assert!(outcome.payload_types.contains(&codec.payload_type()));
+        // What was under way is still shown, and then nothing else but the new.
+        let last = outcome.shown.iter().rposition(|&shown| shown != codec);
+        assert!(last.is_none_or(|last| last < 4), "{codec}: {last:?}");
+        assert!(outcome.shown.len() >= 10, "{codec}: {outcome:?}");
+    }
+    assert_eq!(world.refused(), 0);
+}
+
+#[test]
+fn under_loss_a_change_from_h264_ends_its_requests_for_keyframes() {
+    let mut world = World::new(2_000, 0.05);
+    world.run(Part {
+        codec: Codec::H264,
+        ..START
+    });
+    let outcome = world.run(START);
+    println!("{outcome:?}");
+    assert!(outcome.shown.ends_with(&[Codec::Mjpeg; 20]));
+    assert!(
+        !world.calls[1]
+            .receiver()
+            .expect("it receives")
+            .wants_keyframe()
+    );
+    assert_eq!(world.refused(), 0);
+}
+
+#[test]
+fn repair_packets_come_and_go_with_the_filler() {
+    let mut world = World::new(2_000, 0.02);
+    let with = |filler| Part { filler, ..START };
+    let repairs = [Filler::None, Filler::Fec, Filler::Dummy, Filler::None]
+        .map(|filler| world.run(with(filler)).repairs);
+    println!("{repairs:?}");
+    assert_eq!((repairs[0], repairs[3]), (0, 0));
+    assert!(repairs[1] > 20 && repairs[2] > 20, "{repairs:?}");
+}
+
+#[test]
+fn the_policy_changes_what_is_sent_and_back() {
+    let mut world = World::new(400, 0.0);
+    let with = |rules| Part { rules, ..START };
+    world.run(START);
+    let [ours, theirs, again] =
+        [Rules::Evenkeel, Rules::Thesis, Rules::Evenkeel].map(|rules| world.run(with(rules)));
+    println!("{ours:?}\n{theirs:?}\n{again:?}");
+    assert!(again.shown.len() >= 36 && again.longest_gap <= 3);
+    assert!(theirs.bytes.abs_diff(ours.bytes) > ours.bytes / 10);
+}

@@ -1,0 +1,162 @@
+//! Codec, policy and filler, as whoever watches the page chooses them while the call runs.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use evenkeel_media::codec::Codec;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::Rules;
+
+use crate::page::Knobs;
+
+/// What a sending end does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) codec: Codec,
+    pub(crate) rules: Rules,
+    pub(crate) filler: Filler,
+}
+
+/// What the sending ends of a call do now, and what else they could.
+///
+/// The capturing thread looks here before each picture, so that a change falls between two of them.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    now: Mutex<Choice>,
+    codecs: Vec<Codec>,
+    fillers: Vec<Filler>,
+}
+
+impl Choices {
+    /// Nothing but this one.
+    pub(crate) fn fixed(choice: Choice) -> Self {
+        Self::new(choice, vec![choice.codec], vec![choice.filler])
+    }
+
+    /// This one, until another codec or filler of these, or another policy, is chosen.
+    pub(crate) fn new(choice: Choice, codecs: Vec<Codec>, fillers: Vec<Filler>) -> Self {
+        Self {
+            now: Mutex::new(choice),
+            codecs,
+            fillers,
+        }
+    }
+
+    /// What is chosen.
+    pub(crate) fn get(&self) -> Choice {
+        *self.lock()
+    }
+
+    /// The codecs that can be chosen.
+    pub(crate) fn codecs(&self) -> &[Codec] {
+        &self.codecs
+    }
+
+    /// The fillers that can be chosen.
+    pub(crate) fn fillers(&self) -> &[Filler] {
+        &self.fillers
+    }
+
+    /// Refuses what this call cannot do.
+    pub(crate) fn check(&self, knobs: &Knobs) -> Result<(), Unavailable> {
+        let refused = |field, value, possible| {
+            Err(Unavailable {
+                field,
+                value,
+                possible,
+            })
+        };
+        if let Some(codec) = knobs.codec
+            && !self.codecs.contains(&codec)
+        {
+            let possible = self.codecs.iter().map(|codec| codec.name()).collect();
+            return refused("codec", codec.name(), possible);
+        }
+        if let Some(filler) = knobs.filler
+            && !self.fillers.contains(&filler)
+        {
+            let possible = self.fillers.iter().map(|filler| filler.name()).collect();
+            return refused("filler", filler.name(), possible);
+        }
+        Ok(())
+    }
+
+    /// Takes over what was checked; what the knobs leave out stays.
+    pub(crate) fn set(&self, knobs: &Knobs) {
+        let mut now = self.lock();
+        now.codec = knobs.codec.unwrap_or(now.codec);
+        now.rules = knobs.policy.unwrap_or(now.rules);
+        now.filler = knobs.filler.unwrap_or(now.filler);
+    }
+
+    /// A choice is whole at any time, whoever died while setting it.
+    fn lock(&self) -> MutexGuard<'_, Choice> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a call cannot change to, though there is such a thing.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unavailable {
+    field: &'static str,
+    value: &'static str,
+    possible: Vec<&'static str>,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            value,
+            possible,
+        } = self;
+        let possible = possible.join(", ");
+        write!(f, "{field} is {value}: this call can have {possible}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Choice = Choice {
+        codec: Codec::Mjpeg,
+        rules: Rules::Evenkeel,
+        filler: Filler::None,
+    };
+
+    #[test]
+    fn what_is_left_out_of_a_change_stays() {
+        let choices = Choices::new(START, vec![Codec::Mjpeg, Codec::H264], vec![Filler::None]);
+        let knobs = Knobs {
+            codec: Some(Codec::H264),
+            policy: Some(Rules::Thesis),
+            ..Knobs::default()
+        };
+        assert_eq!(choices.check(&knobs), Ok(()));
+        choices.set(&knobs);
+        let expected = Choice {
+            codec: Codec::H264,
+            rules: Rules::Thesis,
+            ..START
+        };
+        assert_eq!(choices.get(), expected);
+    }
+
+    #[test]
+    fn what_the_call_cannot_do_is_refused_with_what_it_can() {
+        let choices = Choices::fixed(START);
+        let refusal = |knobs: Knobs| choices.check(&knobs).unwrap_err().to_string();
+        let codec = refusal(Knobs {
+            codec: Some(Codec::Raw),
+            ..Knobs::default()
+        });
+        assert_eq!(codec, "codec is raw: this call can have mjpeg");
+        let filler = refusal(Knobs {
+            filler: Some(Filler::Fec),
+            ..Knobs::default()
+        });
+        assert_eq!(filler, "filler is fec: this call can have none");
+        assert_eq!(choices.get(), START);
+    }
+}
