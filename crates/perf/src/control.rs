@@ -207,9 +207,7 @@ impl Tagged<ServerMessage> {
             }
             _ => return Err(invalid("kind", MAGIC.len())),
         };
-        if !reader.rest().is_empty() {
-            return Err(invalid("length", 0));
-        }
+        reader.end("message")?;
         Ok(Self { nonce, message })
     }
 

@@ -160,14 +160,8 @@ impl RttSendTs {
             rtt_micros: reader.u24("round-trip time")?,
             send_time: reader.u32("send timestamp")?,
         };
-        if reader.rest().is_empty() {
-            Ok(this)
-        } else {
-            Err(ParseError::Invalid {
-                field: "rtt-sendts",
-                offset: Self::LEN,
-            })
-        }
+        reader.end("rtt-sendts")?;
+        Ok(this)
     }
 
     /// The data of the element.

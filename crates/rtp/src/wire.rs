@@ -93,6 +93,16 @@ impl<'a> Reader<'a> {
         &self.bytes[self.offset..]
     }
 
+    /// Nothing, of what `field` is the whole of.
+    pub fn end(&self, field: &'static str) -> Result<(), ParseError> {
+        if self.rest().is_empty() {
+            Ok(())
+        } else {
+            let offset = self.offset;
+            Err(ParseError::Invalid { field, offset })
+        }
+    }
+
     fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ParseError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N, field)?);
@@ -187,7 +197,13 @@ mod tests {
         assert_eq!(reader.u24("c"), Ok(3));
         assert_eq!(reader.u32("d"), Ok(4));
         assert_eq!(reader.take(2, "pad"), Ok(&[0, 0][..]));
+        let error = ParseError::Invalid {
+            field: "all",
+            offset: 12,
+        };
+        assert_eq!(reader.end("all"), Err(error));
         assert_eq!(reader.u64("e"), Ok(5));
+        assert_eq!(reader.end("all"), Ok(()));
         let error = ParseError::Truncated {
             field: "f",
             offset: 20,

@@ -27,3 +27,12 @@ impl<'a> App<'a> {
         })
     }
 }
+
+/// The first packet of a datagram.
+#[cfg(test)]
+pub(super) fn read(datagram: &[u8]) -> App<'_> {
+    match super::Packets::parse(datagram).unwrap().next() {
+        Some(Ok(super::Packet::Application(app))) => app,
+        other => panic!("{other:?}"),
+    }
+}

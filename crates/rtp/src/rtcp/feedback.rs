@@ -87,14 +87,8 @@ impl TfrcFeedback {
             receive_rate: reader.u32("receive rate")?,
             loss_event_rate: reader.u32("loss event rate")?,
         };
-        if reader.rest().is_empty() {
-            Ok(this)
-        } else {
-            Err(ParseError::Invalid {
-                field: "TFRC feedback",
-                offset: Self::FCI_LEN,
-            })
-        }
+        reader.end("TFRC feedback")?;
+        Ok(this)
     }
 
     /// Writes the whole RTCP packet and gives its length; `None` if `buf` is too short or the format

@@ -104,16 +104,9 @@ pub fn emit(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Packet, Packets};
+    use super::super::app::read;
     use super::*;
     use proptest::prelude::*;
-
-    fn read(packet: &[u8]) -> App<'_> {
-        match Packets::parse(packet).unwrap().next().unwrap().unwrap() {
-            Packet::Application(app) if app.name == NAME => app,
-            other => panic!("{other:?}"),
-        }
-    }
 
     #[test]
     fn a_vector_is_laid_out_as_drawn() {

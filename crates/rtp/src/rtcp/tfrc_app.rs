@@ -95,14 +95,8 @@ impl TfrcApp {
             }),
             _ => return Ok(None),
         };
-        if reader.rest().is_empty() {
-            Ok(Some(this))
-        } else {
-            Err(ParseError::Invalid {
-                field: "APP length",
-                offset: reader.offset(),
-            })
-        }
+        reader.end("APP data")?;
+        Ok(Some(this))
     }
 
     /// Writes the whole RTCP packet of the source `ssrc` and gives its length; `None` if `buf` is too short.
@@ -132,16 +126,9 @@ const RECEPTION: u8 = 1;
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Packet, Packets};
+    use super::super::app::read;
     use super::*;
     use proptest::prelude::*;
-
-    fn read(packet: &[u8]) -> App<'_> {
-        match Packets::parse(packet).unwrap().next().unwrap().unwrap() {
-            Packet::Application(app) if app.name == NAME => app,
-            other => panic!("{other:?}"),
-        }
-    }
 
     #[test]
     fn both_packets_are_laid_out_as_drawn() {
