@@ -81,7 +81,7 @@ impl Command {
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
     /// Where pictures come from: `scene`, a .y4m file, any file or device that ffmpeg reads, or
-    /// `v4l2:/dev/video0` (with the feature `v4l2`)
+    /// `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or `-`
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
     /// Picture size of the scene or camera; a file keeps its own unless this is given
@@ -197,7 +197,7 @@ pub(crate) struct DemoArgs {
     /// Both ends send: a two-way call through the link
     #[arg(long)]
     pub(crate) both: bool,
-    /// Write the received pictures here, as y4m
+    /// Write the received pictures here, as y4m, or with `--codec dv` as raw DV if the name ends in .dv
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
@@ -263,7 +263,7 @@ pub(crate) struct RecvArgs {
     /// The description that the sender wrote, for its payload type and extension numbers
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Write the received pictures here, as y4m
+    /// Write the received pictures here, as y4m, or with `--codec dv` as raw DV if the name ends in .dv
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Seed of what names this end on the network; drawn anew each time unless given

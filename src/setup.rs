@@ -14,11 +14,11 @@ use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::{Payload, Payloads};
-use evenkeel_media::sink::{Null, Sink};
+use evenkeel_media::sink::{self, Null, Sink};
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 use evenkeel_media::source::Camera;
 use evenkeel_media::source::{
-    Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
+    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::Clock;
 use evenkeel_rtp::sdp::{self, Description};
@@ -102,6 +102,9 @@ pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Fa
 fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
     let name = picture.source.as_str();
     let wrong = |error: SourceError| Failure::usage(format!("--source {name}: {error}"));
+    if picture.codec() == Codec::Dv {
+        return raw_dv(picture);
+    }
     if name == "scene" {
         let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
         return Ok(Box::new(scene));
@@ -124,6 +127,32 @@ fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
         repeat: !name.starts_with("/dev/"),
     };
     Ok(Box::new(Ffmpeg::open(name, &options).map_err(wrong)?))
+}
+
+/// DV is what its source has, and nothing makes it of other pictures.
+fn raw_dv(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
+    let name = picture.source.as_str();
+    if picture.size.is_some() || picture.fps.is_some() {
+        let why = "DV is sent as it is; leave out --size and --fps";
+        return Err(Failure::usage(format!("--codec dv: {why}")));
+    }
+    let opened = match name {
+        "scene" => {
+            let why =
+                "only raw DV can be sent; name a file of it by --source, or - for standard input";
+            return Err(Failure::usage(format!("--codec dv: {why}")));
+        }
+        "-" => {
+            let pipe = DvFile::new(std::io::stdin(), "standard input".into());
+            pipe.map(|pipe| Box::new(pipe) as Box<dyn Source + Send>)
+        }
+        path => DvFile::open(Path::new(path)).map(|file| Box::new(file) as _),
+    };
+    opened.map_err(|error| {
+        Failure::usage(format!(
+            "--source {name}: {error}; `ffmpeg -i INPUT -target pal-dv OUTPUT.dv` makes raw DV"
+        ))
+    })
 }
 
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
@@ -161,10 +190,20 @@ pub(crate) fn second_source(picture: &PictureArgs) -> Result<Box<dyn Source + Se
 /// Where received pictures go beside the page.
 pub(crate) fn sink(
     record: Option<&Path>,
+    codec: Codec,
     frame_rate: FrameRate,
 ) -> Result<Box<dyn Sink + Send>, Failure> {
+    let is_dv = |path: &Path| path.extension().is_some_and(|extension| extension == "dv");
     match record {
         None => Ok(no_sink()),
+        Some(path) if is_dv(path) && codec != Codec::Dv => Err(Failure::usage(format!(
+            "--record {}: pictures of {codec} are recorded as y4m; name it so",
+            path.display()
+        ))),
+        Some(path) if is_dv(path) => match File::create(path) {
+            Ok(file) => Ok(Box::new(sink::DvFile::new(file))),
+            Err(error) => Err(cannot("write", path, &error)),
+        },
         Some(path) => match Recording::create(path, frame_rate) {
             Ok(recording) => Ok(Box::new(recording)),
             Err(error) => Err(cannot("write", path, &error)),
@@ -277,11 +316,13 @@ pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<
     Ok(Stream { codec, payloads })
 }
 
-/// The codecs besides this one that can carry pictures of this format.
+/// The codecs besides this one that can carry pictures of this format: none beside DV, of which we have
+/// no more than a mosaic, and never DV.
 pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
     let size = (format.width, format.height);
     let others = Codec::ALL.into_iter().filter(|&other| other != codec);
     others
+        .filter(|other| codec.codes_pictures() && other.codes_pictures())
         .filter(|other| other.nearest_size(size) == size)
         .collect()
 }

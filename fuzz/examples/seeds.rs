@@ -15,6 +15,7 @@ use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
 use evenkeel_rtp::rtcp::tfrc_app::Reception;
 use evenkeel_rtp::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, TfrcFeedback, ccfb, sack, sdes, twcc,
@@ -37,6 +38,7 @@ fn main() -> io::Result<()> {
     for (index, payload) in self::payloads(uncompressed()).iter().enumerate() {
         write("raw_payload", &format!("packet-{index}"), payload)?;
     }
+    write("dv_payload", "packet", &dv_packet())?;
     write("rtp", "media", &packet(&payloads[0]))?;
     write("rtp", "padding-and-two-byte-extension", &foreign_packet())?;
     for (name, bytes) in control() {
@@ -146,6 +148,15 @@ fn uncompressed() -> CodedPicture {
         data: (0..192).collect(),
         missing: Vec::new(),
     })
+}
+
+/// A packet of the first blocks of a frame, as a payload.
+fn dv_packet() -> Vec<u8> {
+    let mut blocks = vec![0; 14 * BLOCK];
+    for (place, block) in blocks.chunks_exact_mut(BLOCK).enumerate() {
+        block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
+    }
+    blocks
 }
 
 fn payloads(picture: CodedPicture) -> Vec<Vec<u8>> {

@@ -2,6 +2,7 @@
 //! too, on the stable compiler (`tests/seeds.rs`).
 #![forbid(unsafe_code)]
 
+pub mod dv_payload;
 pub mod experiment;
 pub mod files;
 pub mod flexfec;
@@ -25,7 +26,8 @@ use arbitrary::Arbitrary;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by the names of their files in `fuzz_targets` and of their folders in `seeds`.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
+    ("dv_payload", dv_payload::check),
     ("experiment", experiment::check),
     ("files", files::check),
     ("flexfec", flexfec::check),

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     }
     setup::set_feedback(&mut session, args.run.feedback);
     let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
-    let sink = setup::sink(args.record.as_deref(), frame_rate)?;
+    let sink = setup::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
     let info = setup::page_info(Mode::Recv, None, None);

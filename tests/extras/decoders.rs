@@ -13,14 +13,14 @@ use crate::support::{
 const DECODED_SHARE: f64 = 0.95;
 
 /// A stream as `send` is asked for it, and the elements by which GStreamer decodes it.
-pub(crate) struct Stream {
+pub(crate) struct Stream<'a> {
     name: &'static str,
-    picture: &'static [&'static str],
+    picture: &'a [&'a str],
     rate: &'static str,
     pipeline: &'static [&'static str],
 }
 
-impl Stream {
+impl Stream<'static> {
     pub(crate) const MJPEG: Self = Self {
         name: "mjpeg",
         picture: &[],
@@ -43,7 +43,7 @@ impl Stream {
 }
 
 /// Sends a stream to `port` at its rate, with what else `send` is told.
-fn send(port: u16, stream: &Stream, seconds: &str, more: &[&str], file: &Path) {
+fn send(port: u16, stream: &Stream<'_>, seconds: &str, more: &[&str], file: &Path) {
     let dest = format!("127.0.0.1:{port}");
     let status = evenkeel(&["send", &dest, "--headless", "--seconds", seconds])
         .args(["--fixed-rate", stream.rate])
@@ -57,12 +57,12 @@ fn send(port: u16, stream: &Stream, seconds: &str, more: &[&str], file: &Path) {
 }
 
 /// Writes the session description of a stream to `port` without sending for longer than it takes.
-pub(crate) fn describe(port: u16, stream: &Stream, sdp: &Path) {
+pub(crate) fn describe(port: u16, stream: &Stream<'_>, sdp: &Path) {
     send(port, stream, "0.1", &["--sdp"], sdp);
 }
 
 /// Sends eight seconds to the receiver, ends it, and gives the number of frames sent.
-fn serve(receiver: &mut Running, port: u16, stream: &Stream, json: &Path) -> f64 {
+fn serve(receiver: &mut Running, port: u16, stream: &Stream<'_>, json: &Path) -> f64 {
     wait_for_port(port);
     send(port, stream, "8", &["--warmup", "0", "--json"], json);
     pause(Duration::from_secs(1));
@@ -71,7 +71,7 @@ fn serve(receiver: &mut Running, port: u16, stream: &Stream, json: &Path) -> f64
     number(&summary(json), "frames_sent")
 }
 
-fn enough(who: &str, stream: &Stream, decoded: usize, sent: f64) {
+fn enough(who: &str, stream: &Stream<'_>, decoded: usize, sent: f64) {
     let told = format!("{who}: {decoded} of {sent} frames of {}", stream.name);
     println!("{told}");
     assert!(decoded as f64 >= DECODED_SHARE * sent, "{told}");
@@ -79,26 +79,36 @@ fn enough(who: &str, stream: &Stream, decoded: usize, sent: f64) {
     assert!(sent >= 40.0, "{told}");
 }
 
-fn ffmpeg_decodes(stream: &Stream) {
+/// Has ffmpeg write a line for each frame of what a description announces.
+pub(crate) fn ffmpeg(sdp: &Path, frames: &Path) -> Running {
+    Running::start(
+        Command::new("ffmpeg")
+            .args(["-nostdin", "-v", "error"])
+            .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
+            .arg(sdp)
+            .args(["-an", "-vsync", "passthrough", "-f", "framecrc", "-y"])
+            .arg(frames),
+    )
+}
+
+/// How many frames it listed.
+pub(crate) fn listed(frames: &Path) -> usize {
+    let text = fs::read_to_string(frames).expect("ffmpeg's list of frames");
+    text.lines().filter(|line| !line.starts_with('#')).count()
+}
+
+fn ffmpeg_decodes(stream: &Stream<'_>) {
     let scratch = Scratch::new(&format!("ffmpeg-{}", stream.name));
     let (sdp, frames) = (scratch.file("s.sdp"), scratch.file("frames.txt"));
     let port = free_port();
     describe(port, stream, &sdp);
-    let mut ffmpeg = Running::start(
-        Command::new("ffmpeg")
-            .args(["-nostdin", "-v", "error"])
-            .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
-            .arg(&sdp)
-            .args(["-an", "-vsync", "passthrough", "-f", "framecrc", "-y"])
-            .arg(&frames),
-    );
+    let mut ffmpeg = ffmpeg(&sdp, &frames);
     let sent = serve(&mut ffmpeg, port, stream, &scratch.file("s.json"));
-    let text = fs::read_to_string(&frames).expect("ffmpeg's list of frames");
-    let decoded = text.lines().filter(|line| !line.starts_with('#')).count();
+    let decoded = listed(&frames);
     enough("ffmpeg", stream, decoded, sent);
 }
 
-fn gstreamer_decodes(stream: &Stream) {
+fn gstreamer_decodes(stream: &Stream<'_>) {
     let scratch = Scratch::new(&format!("gstreamer-{}", stream.name));
     let (sdp, log) = (scratch.file("s.sdp"), scratch.file("gst.txt"));
     let port = free_port();
@@ -148,4 +158,23 @@ fn gstreamer_decodes_h264() {
 #[test]
 fn gstreamer_reads_uncompressed_pictures() {
     gstreamer_decodes(&Stream::RAW);
+}
+
+#[test]
+fn gstreamer_decodes_dv() {
+    let scratch = Scratch::new("dv");
+    let tape = scratch.file("tape.dv");
+    let made = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi"])
+        .args(["-i", "testsrc2=duration=10", "-target", "pal-dv", "-y"])
+        .arg(&tape)
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "ffmpeg");
+    gstreamer_decodes(&Stream {
+        name: "dv",
+        picture: &["--codec", "dv", "--source", &tape.to_string_lossy()],
+        // 28.8 Mb/s and headers.
+        rate: "40M",
+        pipeline: &["rtpdvdepay", "!", "dvdemux", "!", "dvdec"],
+    });
 }

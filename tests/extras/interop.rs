@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::decoders::{Stream, describe};
+use crate::decoders::{Stream, describe, ffmpeg, listed};
 use crate::support::{
     Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
 };
@@ -20,14 +20,7 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     );
     let port = free_port();
     describe(port, &Stream::MJPEG, &sdp);
-    let mut ffmpeg = Running::start(
-        Command::new("ffmpeg")
-            .args(["-nostdin", "-v", "error"])
-            .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
-            .arg(&sdp)
-            .args(["-an", "-vsync", "passthrough", "-f", "framecrc", "-y"])
-            .arg(&frames),
-    );
+    let mut ffmpeg = ffmpeg(&sdp, &frames);
     wait_for_port(port);
     let dest = format!("127.0.0.1:{port}");
     let output = evenkeel(&["send", &dest, "--seconds", "14", "--warmup", "8"])
@@ -40,8 +33,7 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     ffmpeg.signal("INT");
     ffmpeg.wait(10);
     let sent = summary(&json);
-    let text = fs::read_to_string(&frames).expect("ffmpeg's list of frames");
-    let decoded = text.lines().filter(|line| !line.starts_with('#')).count();
+    let decoded = listed(&frames);
     let throughput = number(&sent, "throughput_bps");
     println!("ffmpeg without a rate: {throughput:.0} b/s, {decoded} frames");
     assert!(throughput <= 140e3, "{throughput} b/s");

@@ -1,7 +1,9 @@
 //! The picture in its two forms: samples, and what a codec makes of them for the wire.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use evenkeel_rtp::payload::dv::{BLOCK, System};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
@@ -15,6 +17,7 @@ pub struct Picture {
     width: usize,
     height: usize,
     data: Vec<u8>,
+    dv: Option<Arc<DvFrame>>,
 }
 
 impl Picture {
@@ -26,6 +29,7 @@ impl Picture {
             width,
             height,
             data,
+            dv: None,
         }
     }
 
@@ -35,7 +39,21 @@ impl Picture {
             width,
             height,
             data,
+            dv: None,
         })
+    }
+
+    /// The same picture, which its source or its sender coded as this frame of DV.
+    pub fn with_dv(self, frame: DvFrame) -> Self {
+        Self {
+            dv: Some(Arc::new(frame)),
+            ..self
+        }
+    }
+
+    /// The frame of DV that the picture was read from, for what takes it over as it is.
+    pub fn dv(&self) -> Option<&DvFrame> {
+        self.dv.as_deref()
     }
 
     /// How many samples a picture of this size has, all planes together.
@@ -166,6 +184,17 @@ impl RawPicture {
     }
 }
 
+/// A frame of DV as files and RFC 6469 have it: DIF blocks, those of its sound among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DvFrame {
+    /// Its scanning system.
+    pub system: System,
+    /// Every block, each in its place: [`System::frame_len`] bytes.
+    pub data: Vec<u8>,
+    /// The bytes of the blocks that the network lost, in ascending order; what stands there means nothing.
+    pub missing: Vec<Range<usize>>,
+}
+
 /// A picture of H.264 as RFC 6184 carries it: its NAL units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessUnit {
@@ -212,6 +241,8 @@ pub enum CodedPicture {
     Raw(RawPicture),
     /// H.264 (RFC 6184).
     H264(H264Picture),
+    /// DV (RFC 6469).
+    Dv(DvFrame),
 }
 
 /// How much of a picture arrived, in the parts that its codec can lose one by one.
@@ -230,6 +261,7 @@ impl CodedPicture {
             Self::Jpeg(_) => Codec::Mjpeg,
             Self::Raw(_) => Codec::Raw,
             Self::H264(_) => Codec::H264,
+            Self::Dv(_) => Codec::Dv,
         }
     }
 
@@ -245,10 +277,11 @@ impl CodedPicture {
                     .map(AccessUnit::len)
                     .sum::<usize>(),
             ),
+            Self::Dv(frame) => Bytes::from(frame.data.len()),
         }
     }
 
-    /// Restart intervals of JPEG, lines of an uncompressed picture, NAL units of H.264.
+    /// Restart intervals of JPEG, lines of an uncompressed picture, NAL units of H.264, DIF blocks.
     pub fn parts(&self) -> Parts {
         match self {
             Self::Jpeg(image) => Parts {
@@ -266,6 +299,10 @@ impl CodedPicture {
                     of: units().count(),
                 }
             }
+            Self::Dv(frame) => Parts {
+                missing: frame.missing.iter().map(Range::len).sum::<usize>() / BLOCK,
+                of: frame.data.len() / BLOCK,
+            },
         }
     }
 

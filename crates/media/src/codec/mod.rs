@@ -1,5 +1,6 @@
 //! Codecs: pictures to coded pictures and back, each behind two traits.
 
+pub mod dv;
 pub mod h264;
 pub mod mjpeg;
 pub mod raw;
@@ -27,11 +28,13 @@ pub enum Codec {
     Raw,
     /// H.264 (RFC 6184): each frame from the one before it.
     H264,
+    /// DV (RFC 6469) from a source that has it already: where the path carries less, whole frames are left out.
+    Dv,
 }
 
 impl Codec {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Mjpeg, Self::Raw, Self::H264];
+    pub const ALL: [Self; 4] = [Self::Mjpeg, Self::Raw, Self::H264, Self::Dv];
 
     /// The name by which it is chosen.
     pub const fn name(self) -> &'static str {
@@ -39,7 +42,13 @@ impl Codec {
             Self::Mjpeg => "mjpeg",
             Self::Raw => "raw",
             Self::H264 => "h264",
+            Self::Dv => "dv",
         }
+    }
+
+    /// True if it codes any picture; DV is only sent by a source that has it.
+    pub const fn codes_pictures(self) -> bool {
+        !matches!(self, Self::Dv)
     }
 
     /// What it can do, in a line.
@@ -54,6 +63,9 @@ impl Codec {
             Self::H264 => {
                 "H.264 baseline, 4:2:0, RFC 6184; follows any frame size; a lost packet stops the picture until a keyframe comes"
             }
+            Self::Dv => {
+                "DV, 25 Mb/s, RFC 6469; only raw DV, as it is, with its sound; leaves out whole frames, evenly; a lost packet costs its blocks; shown as a mosaic, recorded as .dv"
+            }
         }
     }
 
@@ -63,6 +75,7 @@ impl Codec {
             Self::Mjpeg => "JPEG",
             Self::Raw => "raw",
             Self::H264 => "H264",
+            Self::Dv => "DV",
         }
     }
 
@@ -72,6 +85,7 @@ impl Codec {
             Self::Mjpeg => 26,
             Self::Raw => 96,
             Self::H264 => 97,
+            Self::Dv => 98,
         }
     }
 
@@ -81,16 +95,21 @@ impl Codec {
             Self::Mjpeg => Some(Payload::Jpeg),
             Self::Raw => Payload::raw(width, height),
             Self::H264 => h264::is_possible(width, height).then_some(Payload::H264),
+            Self::Dv => dv::system((width, height)).map(|system| Payload::Dv {
+                system,
+                audio: true,
+            }),
         }
     }
 
     /// What a session description says of pictures of this size beside the codec's name: the media type's
-    /// parameters (RFC 4175 §6.1, RFC 6184 §8.1), if it has any.
+    /// parameters (RFC 4175 §6.1, RFC 6184 §8.1, RFC 6469 §3.2), if it has any.
     pub fn parameters(self, size: (usize, usize)) -> Option<String> {
         match self {
             Self::Mjpeg => None,
             Self::Raw => self.payload(size)?.raw_parameters(),
             Self::H264 => h264::parameters(size),
+            Self::Dv => dv::system(size).map(dv::parameters),
         }
     }
 
@@ -100,6 +119,7 @@ impl Codec {
             Self::Mjpeg => (mjpeg::nearest_side(width), mjpeg::nearest_side(height)),
             Self::Raw => raw::nearest_size(width, height),
             Self::H264 => h264::nearest_size(width, height),
+            Self::Dv => dv::nearest_size(height),
         }
     }
 
@@ -109,6 +129,7 @@ impl Codec {
             Self::Mjpeg => mjpeg::POSSIBLE_SIZES,
             Self::Raw => raw::POSSIBLE_SIZES,
             Self::H264 => h264::POSSIBLE_SIZES,
+            Self::Dv => dv::POSSIBLE_SIZES,
         }
     }
 
@@ -118,6 +139,7 @@ impl Codec {
             Self::Mjpeg => Box::new(rate_target::Encoder::new()),
             Self::Raw => Box::new(raw::Encoder::new(interval)),
             Self::H264 => Box::new(h264::Encoder::default()),
+            Self::Dv => Box::new(dv::Encoder::new(interval)),
         }
     }
 
@@ -127,6 +149,7 @@ impl Codec {
             Self::Mjpeg => Box::new(mjpeg::Decoder::new()),
             Self::Raw => Box::new(raw::Decoder::default()),
             Self::H264 => Box::new(h264::Decoder::default()),
+            Self::Dv => Box::new(dv::Decoder::default()),
         }
     }
 }
@@ -234,6 +257,8 @@ pub enum DecodeError {
     Raw,
     /// Its units do not decode, or what they refer to is missing.
     H264(evenkeel_h264::decoder::DecodeError),
+    /// It is no frame of DV, or there is none before it to fill its holes.
+    Dv,
     /// It is of another codec.
     OtherCodec,
 }
@@ -244,6 +269,7 @@ impl fmt::Display for DecodeError {
             Self::Jpeg(error) => error.fmt(f),
             Self::Raw => f.write_str("an uncompressed picture has not the samples of its size"),
             Self::H264(error) => error.fmt(f),
+            Self::Dv => f.write_str("a frame of DV without its blocks"),
             Self::OtherCodec => f.write_str("a picture of another codec"),
         }
     }
@@ -263,7 +289,7 @@ mod tests {
         let error = "vp9".parse::<Codec>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no such codec; there are mjpeg, raw, h264"
+            "no such codec; there are mjpeg, raw, h264, dv"
         );
     }
 

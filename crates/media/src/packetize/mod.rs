@@ -1,5 +1,6 @@
 //! Coded frames as RTP payloads, one file a payload format.
 
+mod dv;
 mod h264;
 mod jpeg;
 mod raw;
@@ -12,6 +13,7 @@ use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
+use self::dv::DvPayloads;
 use self::h264::H264Payloads;
 use self::jpeg::JpegPayloads;
 use self::raw::RawPayloads;
@@ -109,6 +111,7 @@ impl Packetizer {
             CodedPicture::H264(picture) => {
                 Payloads::H264(H264Payloads::plan(picture, self.capacity)?)
             }
+            CodedPicture::Dv(frame) => Payloads::Dv(DvPayloads::plan(frame, self.capacity)?),
         };
         let mut packetized = PacketizedFrame {
             captured: frame.captured,
@@ -137,6 +140,7 @@ enum Payloads {
     Jpeg(JpegPayloads),
     Raw(RawPayloads),
     H264(H264Payloads),
+    Dv(DvPayloads),
 }
 
 impl PacketizedFrame {
@@ -161,6 +165,7 @@ impl PacketizedFrame {
             Payloads::Jpeg(_) => Codec::Mjpeg,
             Payloads::Raw(_) => Codec::Raw,
             Payloads::H264(_) => Codec::H264,
+            Payloads::Dv(_) => Codec::Dv,
         }
     }
 
@@ -170,6 +175,7 @@ impl PacketizedFrame {
             Payloads::Jpeg(jpeg) => jpeg.size(),
             Payloads::Raw(raw) => raw.size(),
             Payloads::H264(h264) => h264.size(),
+            Payloads::Dv(dv) => dv.size(),
         }
     }
 
@@ -184,6 +190,7 @@ impl PacketizedFrame {
             Payloads::Jpeg(jpeg) => jpeg.packets(),
             Payloads::Raw(raw) => raw.packets(),
             Payloads::H264(h264) => h264.packets(),
+            Payloads::Dv(dv) => dv.packets(),
         }
     }
 
@@ -193,6 +200,7 @@ impl PacketizedFrame {
             Payloads::Jpeg(jpeg) => jpeg.payload_len(index),
             Payloads::Raw(raw) => raw.payload_len(index),
             Payloads::H264(h264) => h264.payload_len(index),
+            Payloads::Dv(dv) => dv.payload_len(index),
         }
     }
 
@@ -203,6 +211,7 @@ impl PacketizedFrame {
             Payloads::Jpeg(jpeg) => jpeg.write(index, buf),
             Payloads::Raw(raw) => raw.write(index, sequence, buf),
             Payloads::H264(h264) => h264.write(index, buf),
+            Payloads::Dv(dv) => dv.write(index, buf),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod chunk;
 mod coverage;
+mod dv;
 mod h264;
 mod jpeg;
 mod payload;
@@ -12,12 +13,14 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use evenkeel_rtp::payload::dv::{DvPayload, System};
 use evenkeel_rtp::payload::h264::H264Payload;
 use evenkeel_rtp::payload::jpeg::{JpegHeader, Tables};
 use evenkeel_rtp::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
+use self::dv::DvAssembly;
 use self::h264::H264Assembly;
 use self::jpeg::{JpegAssembly, quant_tables};
 pub use self::payload::{MAX_PIXELS, ParameterError, Payload, Payloads};
@@ -79,7 +82,8 @@ impl Refused {
 /// Puts the frames of one stream together.
 ///
 /// At most [`MAX_FRAMES`](Self::MAX_FRAMES) frames of [`MAX_BYTES`](Self::MAX_BYTES) in all are
-/// held, whatever arrives; an uncompressed picture has its full size from its first packet on.
+/// held, whatever arrives; an uncompressed picture and a frame of DV have their full size from their first
+/// packet on.
 #[derive(Debug)]
 pub struct Reassembler {
     payloads: Payloads,
@@ -267,6 +271,7 @@ enum Content {
     Jpeg(Box<JpegAssembly>),
     Raw(RawAssembly),
     H264(H264Assembly),
+    Dv(DvAssembly),
 }
 
 /// What one packet holds.
@@ -280,6 +285,11 @@ enum Part<'a> {
         size: (u16, u16),
     },
     H264(&'a [u8]),
+    Dv {
+        payload: DvPayload<'a>,
+        system: System,
+        audio: bool,
+    },
 }
 
 impl<'a> Part<'a> {
@@ -297,6 +307,11 @@ impl<'a> Part<'a> {
                 H264Payload::parse(bytes).ok()?;
                 Self::H264(bytes)
             }
+            Payload::Dv { system, audio } => Self::Dv {
+                payload: DvPayload::parse(bytes, system).ok()?,
+                system,
+                audio,
+            },
         })
     }
 
@@ -304,7 +319,7 @@ impl<'a> Part<'a> {
     fn stored(&self) -> usize {
         match self {
             Self::Jpeg { data, .. } | Self::H264(data) => data.len(),
-            Self::Raw { .. } => 0,
+            Self::Raw { .. } | Self::Dv { .. } => 0,
         }
     }
 }
@@ -315,6 +330,7 @@ impl Assembly {
             Part::Jpeg { header, .. } => Content::Jpeg(Box::new(JpegAssembly::new(header))),
             Part::Raw { size, .. } => Content::Raw(RawAssembly::new(size.0, size.1)),
             Part::H264(_) => Content::H264(H264Assembly::default()),
+            Part::Dv { system, audio, .. } => Content::Dv(DvAssembly::new(*system, *audio)),
         };
         Self {
             content,
@@ -362,6 +378,10 @@ impl Assembly {
                 access_unit.push(payload, packet.sequence);
                 Ok(())
             }
+            (Content::Dv(frame), Part::Dv { payload, .. }) => {
+                frame.push(payload);
+                Ok(())
+            }
             // A frame has one payload format.
             _ => Err(Refused::Inconsistent),
         }
@@ -372,6 +392,7 @@ impl Assembly {
             Content::Jpeg(image) => image.is_complete(),
             Content::Raw(picture) => picture.is_complete(),
             Content::H264(access_unit) => self.is_contiguous() && access_unit.is_closed(),
+            Content::Dv(frame) => frame.is_complete(),
         }
     }
 
@@ -412,6 +433,7 @@ impl Assembly {
         let picture = match self.content {
             Content::Jpeg(image) => CodedPicture::Jpeg(image.finish()?),
             Content::Raw(picture) => CodedPicture::Raw(picture.finish()?),
+            Content::Dv(frame) => CodedPicture::Dv(frame.finish()?),
             Content::H264(access_unit) => {
                 CodedPicture::from(access_unit.finish(self.marker.is_some())?)
             }

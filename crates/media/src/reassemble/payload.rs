@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use evenkeel_rtp::payload::dv::System;
 use evenkeel_rtp::payload::raw::MAX_DIMENSION;
 
 use crate::codec::Codec;
@@ -25,6 +26,13 @@ pub enum Payload {
     },
     /// RFC 6184, packetisation mode 0 or 1.
     H264,
+    /// RFC 6469, 25 Mb/s.
+    Dv {
+        /// The scanning system, which every packet must be of.
+        system: System,
+        /// The blocks of sound come with those of the picture.
+        audio: bool,
+    },
 }
 
 impl Payload {
@@ -44,6 +52,7 @@ impl Payload {
             Self::Jpeg => Codec::Mjpeg,
             Self::Raw { .. } => Codec::Raw,
             Self::H264 => Codec::H264,
+            Self::Dv { .. } => Codec::Dv,
         }
     }
 
@@ -54,7 +63,7 @@ impl Payload {
                 "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
                  colorimetry=BT709-2"
             )),
-            Self::Jpeg | Self::H264 => None,
+            Self::Jpeg | Self::H264 | Self::Dv { .. } => None,
         }
     }
 
@@ -84,6 +93,20 @@ impl Payload {
                 None | Some("0" | "1") => Ok(Self::H264),
                 Some(_) => Err(ParameterError("packetization-mode")),
             },
+            Codec::Dv => {
+                let encode = value(parameters, "encode").unwrap_or_default();
+                let mut systems = System::ALL.into_iter();
+                let system = systems.find(|system| system.is_encoded_as(encode));
+                Ok(Self::Dv {
+                    system: system.ok_or(ParameterError("encode"))?,
+                    // RFC 6469 §3.1.1: without the parameter there is none.
+                    audio: match value(parameters, "audio") {
+                        None | Some("none") => false,
+                        Some("bundled") => true,
+                        Some(_) => return Err(ParameterError("audio")),
+                    },
+                })
+            }
         }
     }
 }
@@ -128,9 +151,9 @@ impl From<Payload> for Payloads {
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
-/// The value of `name=value` among those between semicolons.
+/// The value of `name=value` among those between semicolons, or spaces, as in RFC 6469's examples.
 fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
-    parameters.split(';').find_map(|parameter| {
+    parameters.split([';', ' ']).find_map(|parameter| {
         let (key, value) = parameter.trim().split_once('=')?;
         key.trim().eq_ignore_ascii_case(name).then(|| value.trim())
     })
@@ -144,6 +167,11 @@ impl fmt::Display for ParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == "packetization-mode" {
             return f.write_str("H.264: packetization-mode must be 0 or 1");
+        }
+        if matches!(self.0, "encode" | "audio") {
+            return f.write_str(
+                "DV: encode must be SD-VCR/525-60, SD-VCR/625-50 or 314M-25/525-60, audio none or bundled",
+            );
         }
         write!(
             f,
@@ -168,6 +196,29 @@ mod tests {
         assert_eq!(Codec::Mjpeg.parameters((1280, 720)), None);
         assert_eq!(Payload::described(Codec::Mjpeg, ""), Ok(Payload::Jpeg));
         assert_eq!(Payload::described(Codec::H264, ""), Ok(Payload::H264));
+    }
+
+    #[test]
+    fn dv_says_its_system_and_whether_there_is_sound() {
+        for system in System::ALL {
+            let told = Codec::Dv.parameters(system.size()).unwrap();
+            let audio = true;
+            let payload = Payload::described(Codec::Dv, &told);
+            assert_eq!(payload, Ok(Payload::Dv { system, audio }), "{told}");
+        }
+        // RFC 6469 §3.3.1.
+        let silent = Payload::described(Codec::Dv, "encode=SD-VCR/525-60 audio=none");
+        let (system, audio) = (System::Lines525, false);
+        assert_eq!(silent, Ok(Payload::Dv { system, audio }));
+        assert_eq!(Payload::described(Codec::Dv, "encode=306M/525-60"), silent);
+        for (parameters, name) in [
+            ("audio=none", "encode"),
+            ("encode=314M-50/525-60", "encode"),
+            ("encode=SD-VCR/525-60; audio=both", "audio"),
+        ] {
+            let refused = Payload::described(Codec::Dv, parameters);
+            assert_eq!(refused, Err(ParameterError(name)), "{parameters}");
+        }
     }
 
     #[test]

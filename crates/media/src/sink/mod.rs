@@ -1,10 +1,12 @@
 //! Where pictures go: a file, or nowhere.
 
+mod dv;
 mod y4m;
 
 use std::io;
 
 use crate::frame::Picture;
+pub use dv::DvFile;
 pub use y4m::Y4mFile;
 
 /// Something that shows pictures, one after another, when it is told to.

@@ -1,5 +1,6 @@
 //! Where pictures come from: the built-in scene, files, cameras.
 
+mod dv;
 mod ffmpeg;
 mod scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
@@ -11,6 +12,7 @@ use core::time::Duration;
 use std::io;
 
 use crate::frame::Picture;
+pub use dv::DvFile;
 pub use ffmpeg::{Ffmpeg, FfmpegOptions};
 pub use scene::Scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
