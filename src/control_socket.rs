@@ -27,6 +27,7 @@ struct Client {
 const MAX_CLIENTS: usize = 8;
 /// A longer line is none of ours.
 const MAX_LINE: usize = 64 << 10;
+const TOO_LONG: &[u8] = b"{\"error\":\"a line has at most 65536 bytes\"}\n";
 
 impl ControlSocket {
     /// Listens at a path. A socket that a killed process left there is replaced, a file is not.
@@ -81,7 +82,12 @@ impl Client {
                 return false;
             }
         }
-        is_open && self.rest.len() <= MAX_LINE
+        let is_line = self.rest.len() <= MAX_LINE;
+        if !is_line {
+            // Who does not read it is done with all the same.
+            let _ = self.stream.write_all(TOO_LONG);
+        }
+        is_open && is_line
     }
 }
 
@@ -89,5 +95,26 @@ impl Drop for ControlSocket {
     fn drop(&mut self) {
         // Who removed it before us did what we would.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead as _, BufReader};
+
+    #[test]
+    fn a_line_that_does_not_end_is_refused_in_one_line() {
+        let (stream, other) = UnixStream::pair().unwrap();
+        let mut client = Client {
+            stream,
+            rest: Vec::new(),
+        };
+        (&other).write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
+        while client.serve(|_| unreachable!("no line has come")) {}
+        drop(client);
+        let mut line = String::new();
+        BufReader::new(other).read_line(&mut line).unwrap();
+        assert!(line.contains("at most 65536 bytes"), "{line}");
     }
 }
