@@ -18,11 +18,6 @@ impl Count {
         self.packets += 1;
         self.bytes += size;
     }
-
-    fn remove(&mut self, size: Bytes) {
-        self.packets -= 1;
-        self.bytes -= size;
-    }
 }
 
 /// What became of the packets since the link was made:
@@ -53,8 +48,28 @@ pub struct Counters {
 #[repr(C)]
 pub(crate) struct Ledger {
     received: Count,
-    held: Count,
+    held: Held,
     rare: Option<Box<Rare>>,
+}
+
+/// What the link holds, which is bounded so that half the width counts it: the books then take half a cache
+/// line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    packets: u32,
+    bytes: u32,
+}
+
+impl Held {
+    fn add(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size.get() as u32;
+    }
+
+    fn remove(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size.get() as u32;
+    }
 }
 
 /// What does not happen to most packets.
@@ -76,8 +91,12 @@ impl Ledger {
         self.events()?.pop()
     }
 
+    #[inline]
     pub(crate) fn held(&self) -> Count {
-        self.held
+        Count {
+            packets: self.held.packets.into(),
+            bytes: Bytes::new(self.held.bytes.into()),
+        }
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -92,7 +111,7 @@ impl Ledger {
         let mut delivered = self.received;
         delivered.packets += duplicated.packets;
         delivered.bytes += duplicated.bytes;
-        for other in [*lost, *dropped, self.held] {
+        for other in [*lost, *dropped, self.held()] {
             delivered.packets -= other.packets;
             delivered.bytes -= other.bytes;
         }
@@ -103,7 +122,7 @@ impl Ledger {
             dropped: *dropped,
             marked: *marked,
             duplicated: *duplicated,
-            held: self.held,
+            held: self.held(),
             events_overwritten: events.as_ref().map_or(0, EventLog::overwritten),
         }
     }

@@ -26,7 +26,7 @@ pub trait Agent {
     type Body: Clone;
 
     /// A packet arrived from the other end.
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Self::Body>);
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Self::Body>);
 
     /// The instant that [`poll_timeout`](Agent::poll_timeout) gave has come. Harmless if early.
     fn handle_timeout(&mut self, now: Instant);

@@ -38,10 +38,10 @@ const LEVELS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
 const MAX_NEAR: usize = 32;
 
 /// Enough that what they need, fetched at once, comes in little more time than one of them would take.
-const FEW: usize = 64;
+const FEW: usize = 32;
 
 /// So many that what they need still lies in a near cache when the last of them happens.
-const MANY: usize = 256;
+const MANY: usize = 128;
 
 impl<E: Copy> EventQueue<E> {
     pub(crate) fn new() -> Self {
@@ -96,9 +96,10 @@ impl<E: Copy> EventQueue<E> {
         let mut next = Vec::with_capacity(MANY);
         let mut until = self.now;
         let mut take = |events: &[(u64, E)]| {
-            next.extend(events.iter().map(|&(_, event)| event));
-            let times = events.iter().map(|&(at, _)| at);
-            until = times.fold(until, u64::max);
+            for &(at, event) in events {
+                next.push(event);
+                until = until.max(at);
+            }
             next.len() < FEW
         };
         let mut buckets = ones(self.levels.into()).flat_map(|level| {

@@ -249,8 +249,8 @@ impl Viewer {
 impl Agent for MediaEnd {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
-        let Body::Bytes(bytes) = packet.body else {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
+        let Body::Bytes(bytes) = &packet.body else {
             return;
         };
         self.now = now;
@@ -258,7 +258,7 @@ impl Agent for MediaEnd {
             source: self.peer,
             arrival: now,
             ecn: packet.ecn,
-            payload: &bytes,
+            payload: bytes,
         };
         self.call.handle_datagram(now, datagram);
         self.drive();

@@ -176,7 +176,7 @@ impl RapSender {
 impl Agent for RapSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Body::RapAck(ack) = packet.body {
             self.handle_ack(now, ack);
         }
@@ -252,7 +252,7 @@ impl RapReceiver {
 impl Agent for RapReceiver {
     type Body = Body;
 
-    fn handle_packet(&mut self, _now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, _now: Instant, packet: &Packet<Body>) {
         let Body::Datagram { sequence, .. } = packet.body else {
             return;
         };
@@ -368,7 +368,7 @@ mod tests {
                 ecn: Ecn::NotEct,
                 body,
             };
-            receiver.handle_packet(Instant::ZERO, packet);
+            receiver.handle_packet(Instant::ZERO, &packet);
             let ack = receiver
                 .poll_transmit(Instant::ZERO)
                 .map(|packet| packet.body);

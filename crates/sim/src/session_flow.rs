@@ -159,8 +159,8 @@ impl SessionEnd {
 impl Agent for SessionEnd {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
-        let Body::Bytes(bytes) = packet.body else {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
+        let Body::Bytes(bytes) = &packet.body else {
             return;
         };
         self.received += packet.size;
@@ -169,7 +169,7 @@ impl Agent for SessionEnd {
             source: self.peer,
             arrival: now,
             ecn: packet.ecn,
-            payload: &bytes,
+            payload: bytes,
         };
         self.session.handle_datagram(now, datagram);
     }

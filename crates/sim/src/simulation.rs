@@ -1,11 +1,13 @@
 //! The engine: it hands packets from agents to links, from link to link and to agents, in time.
 
 mod ahead;
+mod stop;
 
 use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
 use evenkeel_link::{Change, DeliveryTrace, Event, Link, Loss, Random};
+use stop::{Packed, Stop};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -75,69 +77,49 @@ impl<A: Agent> Observer<A> for () {}
 /// Where a packet lies while it is under way; empty when it has arrived, for another one to come.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-struct Parcel<B>(Option<Packet<B>>);
+struct Parcel<B> {
+    packet: Option<Packet<B>>,
+    /// The agent that sent it.
+    flow: u32,
+}
 
 impl<B> Default for Parcel<B> {
     fn default() -> Self {
-        Self(None)
+        Self {
+            packet: None,
+            flow: 0,
+        }
     }
 }
 
-/// A packet inside a link.
+/// A packet inside a link: what fits into two registers, in which it goes from link to link.
 #[derive(Clone, Debug)]
 pub struct Travelling<B> {
     /// Stays where it is until it has arrived: moving it at every hop would cost more.
     parcel: Box<Parcel<B>>,
-    /// The agent that sent it.
-    flow: u32,
     /// Where in [`Simulation::stops`] it goes from here.
     next: u32,
 }
 
 impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
     fn ecn(&self) -> Ecn {
-        let packet = self.parcel.0.as_ref();
+        let packet = self.parcel.packet.as_ref();
         packet.map_or(Ecn::NotEct, |packet| packet.ecn)
     }
 
     fn mark(&mut self) {
-        if let Some(packet) = &mut self.parcel.0 {
+        if let Some(packet) = &mut self.parcel.packet {
             packet.ecn = Ecn::Ce;
         }
     }
 
     fn flow(&self) -> u64 {
-        self.flow.into()
+        self.parcel.flow.into()
     }
-}
-
-/// What a wake-up is for.
-#[derive(Clone, Copy, Debug)]
-enum Wake {
-    Link(u32),
-    Agent(u32),
-}
-
-/// One place of a path.
-#[derive(Clone, Copy, Debug)]
-enum Stop {
-    Link(u32),
-    Agent(u32),
-}
-
-// A link of a packet or two is four cache lines, and three of them are looked at when a packet leaves.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Hop<B> {
-    /// When the event queue holds a wake-up for it: an event of another time is out of date.
-    wake: Instant,
-    link: Link<Travelling<B>>,
 }
 
 #[derive(Debug)]
 struct Station<A> {
-    /// As of a [`Hop`].
-    wake: Instant,
     agent: A,
     /// Where its path begins in [`Simulation::stops`].
     path: u32,
@@ -151,11 +133,16 @@ struct Station<A> {
 #[derive(Debug)]
 pub struct Simulation<A: Agent> {
     now: Instant,
-    events: EventQueue<Wake>,
-    hops: Vec<Hop<A::Body>>,
+    events: EventQueue<Packed>,
+    links: Vec<Link<Travelling<A::Body>>>,
     stations: Vec<Station<A>>,
+    /// When the event queue holds a wake-up for each link: an event of another time is out of date. Close
+    /// together, so that this costs no look at the link.
+    link_wakes: Vec<Instant>,
+    /// The same for each agent.
+    agent_wakes: Vec<Instant>,
     /// All paths, one after the other, each ending at an agent.
-    stops: Vec<Stop>,
+    stops: Vec<Packed>,
     /// The latest to be emptied is the next to be filled, as its memory is nearest.
     empty: Vec<Box<Parcel<A::Body>>>,
     transmissions: u64,
@@ -168,18 +155,17 @@ pub struct Simulation<A: Agent> {
 impl<A: Agent> Simulation<A> {
     /// A network at time zero. `seed` fixes all that its links draw, a stream each.
     pub fn new(topology: &Topology, seed: u64) -> Self {
-        let hops = topology.configs().enumerate().map(|(index, config)| {
+        let links = topology.configs().enumerate().map(|(index, config)| {
             let seed = Random::new(seed, index as u64).next_u64();
-            Hop {
-                wake: Instant::MAX,
-                link: Link::new(*config, seed),
-            }
+            Link::new(*config, seed)
         });
         Self {
             now: Instant::ZERO,
             events: EventQueue::new(),
-            hops: hops.collect(),
+            links: links.collect(),
             stations: Vec::new(),
+            link_wakes: vec![Instant::MAX; topology.link_count()],
+            agent_wakes: Vec::new(),
             stops: Vec::new(),
             empty: Vec::new(),
             transmissions: 0,
@@ -198,12 +184,10 @@ impl<A: Agent> Simulation<A> {
         ] {
             let begin = self.stops.len() as u32;
             let links = path.links().iter().map(|link| Stop::Link(link.0));
-            self.stops.extend(links.chain([Stop::Agent(other)]));
-            self.stations.push(Station {
-                wake: Instant::MAX,
-                agent,
-                path: begin,
-            });
+            let stops = links.chain([Stop::Agent(other)]);
+            self.stops.extend(stops.map(Packed::from));
+            self.stations.push(Station { agent, path: begin });
+            self.agent_wakes.push(Instant::MAX);
             self.schedule_agent(self.stations.len() as u32 - 1);
         }
         flow
@@ -224,9 +208,9 @@ impl<A: Agent> Simulation<A> {
             if at > self.fetched {
                 self.fetched = self.fetch_ahead(wake);
             }
-            match wake {
-                Wake::Link(index) => self.serve_link(index, observer),
-                Wake::Agent(index) => {
+            match wake.stop() {
+                Stop::Link(index) => self.serve_link(index, observer),
+                Stop::Agent(index) => {
                     self.serve_agent(index, observer);
                     self.standing_still += 1;
                     if self.standing_still > MAX_WAKES_AT_AN_INSTANT {
@@ -259,39 +243,39 @@ impl<A: Agent> Simulation<A> {
 
     /// A link, to be asked for its figures.
     pub fn link(&self, link: LinkId) -> &Link<Travelling<A::Body>> {
-        &self.hops[link.index()].link
+        &self.links[link.index()]
     }
 
     /// Lets a link keep its events from now on, for [`Simulation::poll_link_event`].
     pub fn keep_link_events(&mut self, link: LinkId) {
-        self.hops[link.index()].link.keep_events();
+        self.links[link.index()].keep_events();
     }
 
     /// The oldest event of a link that was not taken yet.
     pub fn poll_link_event(&mut self, link: LinkId) -> Option<Event> {
-        self.hops[link.index()].link.poll_event()
+        self.links[link.index()].poll_event()
     }
 
     /// Changes what a link loses from now on.
     pub fn set_loss(&mut self, link: LinkId, loss: Loss) {
-        self.hops[link.index()].link.set_loss(self.now, loss);
+        self.links[link.index()].set_loss(self.now, loss);
         self.schedule_link(link.0);
     }
 
     /// Loses the packets of these numbers that arrive at a link, counted from zero from now on.
     pub fn lose_packets(&mut self, link: LinkId, numbers: impl IntoIterator<Item = u64>) {
-        self.hops[link.index()].link.lose(self.now, numbers);
+        self.links[link.index()].lose(self.now, numbers);
     }
 
     /// Lets a delivery trace that starts now set the pace of a link.
     pub fn set_trace(&mut self, link: LinkId, trace: DeliveryTrace) {
-        self.hops[link.index()].link.set_trace(self.now, trace);
+        self.links[link.index()].set_trace(self.now, trace);
         self.schedule_link(link.0);
     }
 
     /// Changes a link's rate, delay or loss now; when the change says does not matter.
     pub fn change_link(&mut self, link: LinkId, change: &Change) {
-        change.apply(self.now, &mut self.hops[link.index()].link);
+        change.apply(self.now, &mut self.links[link.index()]);
         self.schedule_link(link.0);
     }
 
@@ -301,17 +285,17 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_link(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let wake = &mut self.hops[index as usize].wake;
+        let wake = &mut self.link_wakes[index as usize];
         if *wake != self.now {
             return;
         }
         *wake = Instant::MAX;
         loop {
-            if let Some((travelling, size)) = self.hops[index as usize].link.poll_sized(self.now) {
+            if let Some((travelling, size)) = self.links[index as usize].poll_sized(self.now) {
                 self.transmissions += 1;
                 self.forward(travelling, size, observer);
             }
-            let next = self.hops[index as usize].link.poll_timeout();
+            let next = self.links[index as usize].poll_timeout();
             if next.is_none_or(|at| at > self.now) {
                 return self.wake_link(index, next);
             }
@@ -319,7 +303,7 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn serve_agent(&mut self, index: u32, observer: &mut impl Observer<A>) {
-        let wake = &mut self.stations[index as usize].wake;
+        let wake = &mut self.agent_wakes[index as usize];
         if *wake != self.now {
             return;
         }
@@ -341,12 +325,9 @@ impl<A: Agent> Simulation<A> {
             observer.sent(self.now, flow, end, &packet);
             let size = packet.size;
             let mut parcel = self.empty.pop().unwrap_or_default();
-            parcel.0 = Some(packet);
-            let travelling = Travelling {
-                parcel,
-                flow: index,
-                next,
-            };
+            parcel.packet = Some(packet);
+            parcel.flow = index;
+            let travelling = Travelling { parcel, next };
             self.forward(travelling, size, observer);
         }
         self.schedule_agent(index);
@@ -359,20 +340,21 @@ impl<A: Agent> Simulation<A> {
         size: Bytes,
         observer: &mut impl Observer<A>,
     ) {
-        match self.stops[travelling.next as usize] {
+        match self.stops[travelling.next as usize].stop() {
             Stop::Link(index) => {
                 travelling.next += 1;
-                let link = &mut self.hops[index as usize].link;
+                let link = &mut self.links[index as usize];
                 link.handle_packet(self.now, travelling, size);
                 self.schedule_link(index);
             }
             Stop::Agent(index) => {
                 let (flow, end) = owner(index);
-                if let Some(packet) = travelling.parcel.0.take() {
-                    observer.arrived(self.now, flow, end, &packet);
+                if let Some(packet) = &travelling.parcel.packet {
+                    observer.arrived(self.now, flow, end, packet);
                     let agent = &mut self.stations[index as usize].agent;
                     agent.handle_packet(self.now, packet);
                 }
+                travelling.parcel.packet = None;
                 self.empty.push(travelling.parcel);
                 self.drain(index, observer);
             }
@@ -381,25 +363,25 @@ impl<A: Agent> Simulation<A> {
 
     #[inline]
     fn schedule_link(&mut self, index: u32) {
-        let next = self.hops[index as usize].link.poll_timeout();
+        let next = self.links[index as usize].poll_timeout();
         self.wake_link(index, next);
     }
 
     #[inline]
     fn wake_link(&mut self, index: u32, next: Option<Instant>) {
-        let wake = &mut self.hops[index as usize].wake;
+        let wake = &mut self.link_wakes[index as usize];
         if let Some(at) = next.filter(|at| at < wake) {
             *wake = at.max(self.now);
-            self.events.push(*wake, Wake::Link(index));
+            self.events.push(*wake, Stop::Link(index).into());
         }
     }
 
     fn schedule_agent(&mut self, index: u32) {
         let next = self.stations[index as usize].agent.poll_timeout();
-        let wake = &mut self.stations[index as usize].wake;
+        let wake = &mut self.agent_wakes[index as usize];
         if let Some(at) = next.filter(|at| at < wake) {
             *wake = at.max(self.now);
-            self.events.push(*wake, Wake::Agent(index));
+            self.events.push(*wake, Stop::Agent(index).into());
         }
     }
 }

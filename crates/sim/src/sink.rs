@@ -49,7 +49,7 @@ impl Sink {
 impl Agent for Sink {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         let Body::Datagram { sequence, sent } = packet.body else {
             return;
         };

@@ -160,7 +160,7 @@ impl Source {
 impl Agent for Source {
     type Body = Body;
 
-    fn handle_packet(&mut self, _now: Instant, _packet: Packet<Body>) {}
+    fn handle_packet(&mut self, _now: Instant, _packet: &Packet<Body>) {}
 
     fn handle_timeout(&mut self, _now: Instant) {}
 

@@ -10,6 +10,7 @@ use tfrc::units::Bytes;
 
 /// A sender that starts, and perhaps stops, at a given time.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct TcpSender {
     sender: Sender,
     /// When it starts, until it has.
@@ -36,7 +37,7 @@ impl TcpSender {
 impl Agent for TcpSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Body::TcpAck(ack) = packet.body {
             self.sender.handle_ack(now, ack);
         }
@@ -75,6 +76,7 @@ impl Agent for TcpSender {
 
 /// The receiver of a flow.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct TcpReceiver {
     receiver: Receiver,
     ack_size: Bytes,
@@ -105,7 +107,7 @@ impl TcpReceiver {
 impl Agent for TcpReceiver {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Body::TcpSegment(mut segment) = packet.body {
             segment.ecn = packet.ecn;
             self.received += packet.size;

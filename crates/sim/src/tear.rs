@@ -93,7 +93,7 @@ impl TearSender {
 impl Agent for TearSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Body::TfrcReport(report) = packet.body {
             self.handle_report(now, &report);
         }
@@ -308,7 +308,7 @@ impl TearReceiver {
 impl Agent for TearReceiver {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         let Body::TfrcData {
             sequence, timing, ..
         } = packet.body

@@ -146,7 +146,7 @@ impl TfrcSender {
 impl Agent for TfrcSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Body::TfrcReport(report) = packet.body
             && self.is_running(now)
         {
@@ -218,7 +218,7 @@ impl TfrcReceiver {
 impl Agent for TfrcReceiver {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         let Body::TfrcData {
             sequence, timing, ..
         } = packet.body

@@ -137,7 +137,7 @@ macro_rules! each {
 impl Agent for Traffic {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         each!(self, agent => agent.handle_packet(now, packet));
     }
 

@@ -216,7 +216,7 @@ struct Restless;
 impl Agent for Restless {
     type Body = ();
 
-    fn handle_packet(&mut self, _: Instant, _: Packet<()>) {}
+    fn handle_packet(&mut self, _: Instant, _: &Packet<()>) {}
 
     fn handle_timeout(&mut self, _: Instant) {}
 

@@ -144,20 +144,20 @@ enum Verdict {
     },
 }
 
-/// What a discipline remembers; boxed, as most links of a simulation have none.
+/// What a discipline remembers.
 #[derive(Clone, Debug)]
 enum State<P> {
-    DropTail,
-    Red(Box<Red>),
-    CoDel(Box<CoDel>),
-    FqCoDel(Box<FqCoDel<P>>),
-    Pie(Box<Pie>),
+    Red(Red),
+    CoDel(CoDel),
+    FqCoDel(FqCoDel<P>),
+    Pie(Pie),
 }
 
 /// The queue of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<P> {
-    state: State<P>,
+    /// None of a queue that drops what does not fit, as most links of a simulation have.
+    state: Option<Box<State<P>>>,
     backlog: Box<Backlog<P>>,
 }
 
@@ -175,15 +175,15 @@ struct Backlog<P> {
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(limit: QueueLimit, discipline: Discipline, rate: Rate, seed: u64) -> Self {
         let state = match discipline {
-            Discipline::DropTail => State::DropTail,
-            Discipline::Red(config) => State::Red(Box::new(Red::new(config, seed))),
-            Discipline::CoDel(config) => State::CoDel(Box::new(CoDel::new(config))),
-            Discipline::FqCoDel(config) => State::FqCoDel(Box::new(FqCoDel::new(config, seed))),
-            Discipline::Pie(config) => State::Pie(Box::new(Pie::new(config, seed))),
+            Discipline::DropTail => None,
+            Discipline::Red(config) => Some(State::Red(Red::new(config, seed))),
+            Discipline::CoDel(config) => Some(State::CoDel(CoDel::new(config))),
+            Discipline::FqCoDel(config) => Some(State::FqCoDel(FqCoDel::new(config, seed))),
+            Discipline::Pie(config) => Some(State::Pie(Pie::new(config, seed))),
         };
         let fifo = Fifo::default();
         Self {
-            state,
+            state: state.map(Box::new),
             backlog: Box::new(Backlog {
                 fifo,
                 limit,
@@ -215,8 +215,8 @@ impl<P: Packet> Queue<P> {
 
     /// What waits.
     pub(crate) fn bytes(&self) -> Bytes {
-        match &self.state {
-            State::FqCoDel(flows) => flows.bytes(),
+        match self.state.as_deref() {
+            Some(State::FqCoDel(flows)) => flows.bytes(),
             _ => self.backlog.fifo.bytes,
         }
     }
@@ -230,7 +230,7 @@ impl<P: Packet> Queue<P> {
 
     /// True if a packet that finds the wire idle need not pass through the queue.
     pub(crate) fn is_transparent(&self) -> bool {
-        matches!(self.state, State::DropTail)
+        self.state.is_none()
     }
 
     /// Takes a packet in or drops it. One that finds the wire idle does not wait and is therefore within
@@ -240,18 +240,18 @@ impl<P: Packet> Queue<P> {
         let Backlog {
             fifo, limit, rate, ..
         } = &mut *self.backlog;
-        let verdict = match &mut self.state {
-            State::Red(red) => red.arrive(Found {
+        let verdict = match self.state.as_deref_mut() {
+            Some(State::Red(red)) => red.arrive(Found {
                 at,
                 size,
                 waiting: fifo.waiting.len(),
                 bytes: fifo.bytes,
                 rate: *rate,
             }),
-            State::Pie(pie) => pie.arrive(at, fifo.bytes),
-            State::DropTail | State::CoDel(_) | State::FqCoDel(_) => Verdict::Admit,
+            Some(State::Pie(pie)) => pie.arrive(at, fifo.bytes),
+            None | Some(State::CoDel(_) | State::FqCoDel(_)) => Verdict::Admit,
         };
-        if let State::FqCoDel(flows) = &mut self.state {
+        if let Some(State::FqCoDel(flows)) = self.state.as_deref_mut() {
             flows.push(waiting);
             ledger.admitted(at, size, flows.bytes());
             while !is_idle && !limit.holds(flows.packets(), flows.bytes(), *rate) {
@@ -276,8 +276,10 @@ impl<P: Packet> Queue<P> {
     #[inline]
     pub(crate) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
         let fifo = &mut self.backlog.fifo;
-        match &mut self.state {
-            State::DropTail => fifo.pop(),
+        let Some(state) = self.state.as_deref_mut() else {
+            return fifo.pop();
+        };
+        match state {
             State::CoDel(codel) => codel.pop(now, fifo, ledger),
             State::FqCoDel(flows) => flows.pop(now, ledger),
             State::Red(red) => {

@@ -5,7 +5,8 @@
 //! before has changed, or so the processor must assume. Looked at for some dozen events at once it comes in
 //! little more time than for one. Nothing changes by a look, so what is foreseen wrongly costs only time.
 
-use super::{Simulation, Stop, Travelling, Wake};
+use super::stop::{Packed, Stop};
+use super::{Simulation, Travelling};
 use crate::agent::Agent;
 use crate::topology::Topology;
 use core::hint::black_box;
@@ -27,32 +28,31 @@ impl<A: Agent> Simulation<A> {
     /// Looks at what is needed by `wake`, which happens now, and by the events after it up to the time that
     /// this gives. What one step finds leads to what the next looks at.
     #[inline(never)]
-    pub(super) fn fetch_ahead(&self, wake: Wake) -> Instant {
+    pub(super) fn fetch_ahead(&self, wake: Packed) -> Instant {
         let (mut wakes, until) = self.events.preview();
         wakes.push(wake);
         for &wake in &wakes {
-            match wake {
-                Wake::Link(index) => self.fetch_link(index),
-                Wake::Agent(index) => self.fetch_station(index),
+            match wake.stop() {
+                Stop::Link(index) => self.fetch_link(index),
+                Stop::Agent(index) => self.fetch_station(index),
             }
         }
         let mut leaving = Vec::with_capacity(2 * wakes.len());
         // Where the paths of agents begin that may send.
         let mut paths = Vec::with_capacity(2 * wakes.len());
         for &wake in &wakes {
-            match wake {
-                Wake::Link(index) => {
+            match wake.stop() {
+                Stop::Link(index) => {
                     self.fetch_packets(index);
-                    leaving.extend(self.hops[index as usize].link.leaving(until));
+                    leaving.extend(self.links[index as usize].leaving(until));
                 }
-                Wake::Agent(index) => paths.push(self.fetch_agent(index)),
+                Stop::Agent(index) => paths.push(self.fetch_agent(index)),
             }
         }
-        for packet in &leaving {
-            black_box(self.stops[packet.next as usize]);
-        }
-        for packet in &leaving {
-            match self.stops[packet.next as usize] {
+        let next = |packet: &&Travelling<_>| self.stops[packet.next as usize];
+        let stops: Vec<Packed> = leaving.iter().map(next).collect();
+        for (stop, packet) in stops.iter().zip(leaving) {
+            match stop.stop() {
                 Stop::Link(index) => self.fetch_link(index),
                 Stop::Agent(index) => {
                     self.fetch_station(index);
@@ -60,14 +60,14 @@ impl<A: Agent> Simulation<A> {
                 }
             }
         }
-        for packet in &leaving {
-            match self.stops[packet.next as usize] {
+        for stop in stops {
+            match stop.stop() {
                 Stop::Link(index) => self.fetch_packets(index),
                 Stop::Agent(index) => paths.push(self.fetch_agent(index)),
             }
         }
         for path in paths {
-            if let Stop::Link(index) = self.stops[path as usize] {
+            if let Stop::Link(index) = self.stops[path as usize].stop() {
                 self.fetch_link(index);
             }
         }
@@ -75,17 +75,17 @@ impl<A: Agent> Simulation<A> {
     }
 
     fn fetch_link(&self, index: u32) {
-        let hop = &self.hops[index as usize];
-        black_box(hop.wake);
-        hop.link.fetch();
+        black_box(self.link_wakes[index as usize]);
+        self.links[index as usize].fetch();
     }
 
     fn fetch_packets(&self, link: u32) {
-        self.hops[link as usize].link.fetch_packets();
+        self.links[link as usize].fetch_packets();
     }
 
     fn fetch_station(&self, index: u32) {
-        black_box(self.stations[index as usize].wake);
+        black_box(self.agent_wakes[index as usize]);
+        black_box(self.stations[index as usize].path);
     }
 
     /// Gives where the agent's path begins.
@@ -97,16 +97,18 @@ impl<A: Agent> Simulation<A> {
 }
 
 fn fetch_parcel<B>(travelling: &Travelling<B>) {
-    black_box(travelling.parcel.0.is_some());
+    black_box(travelling.parcel.packet.is_some());
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Parcel, Travelling};
+    use crate::traffic::Body;
     use crate::{
         Access, End, FlowId, Outcome, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
         TfrcReceiver, TfrcSender, Traffic, tcp,
     };
-    use evenkeel_link::LinkConfig;
+    use evenkeel_link::{Link, LinkConfig};
     use tfrc::time::{Duration, Instant};
     use tfrc::units::Rate;
 
@@ -154,6 +156,12 @@ mod tests {
             sim.fetched > Instant::ZERO && sim.fetched < Instant::MAX,
             states.collect(),
         )
+    }
+
+    #[test]
+    fn a_packet_under_way_is_a_cache_line_and_a_link_three() {
+        assert_eq!(size_of::<Parcel<Body>>(), 64);
+        assert_eq!(size_of::<Link<Travelling<Body>>>(), 3 * 64);
     }
 
     #[test]

@@ -51,7 +51,9 @@ impl InitialWindow {
 }
 
 /// A flow in one direction. Both ends take the same.
+// In this order what every packet asks for lies in one cache line.
 #[derive(Clone, Debug, PartialEq)]
+#[repr(C)]
 pub struct Config {
     /// Which TCP.
     pub variant: Variant,
@@ -61,15 +63,25 @@ pub struct Config {
     pub header: Bytes,
     /// Data to be sent; `None` for a flow without end.
     pub length: Option<Bytes>,
-    /// The window before the first acknowledgement, at least 1 packet.
-    pub initial_window: InitialWindow,
     /// The receiver's window in packets, at least 1. The reading application keeps up, so it never
     /// shrinks.
     pub receive_window: u32,
+    /// Offers ECN to the network, and takes a mark for a loss (RFC 3168).
+    pub ecn: bool,
+    /// Sends a new packet at each of the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Cuts what congestion leaves of the window to whole packets, as ns-2 does. RFC 5681 counts bytes;
+    /// at windows of ten packets the cut costs some 5 % of the throughput (`tests/tcp_ns2.rs`).
+    pub whole_windows: bool,
+    /// Grows the window by the packets that an acknowledgement covers, as Linux does (RFC 3465, without
+    /// its limit on slow start), not by acknowledgements: delaying these then costs no growth.
+    pub byte_counting: bool,
     /// The longest that an acknowledgement waits for a second packet (RFC 5681 §4.2: 500 ms at most);
     /// `None` acknowledges every packet at once, which is what TFRC's equation expects of its peers: with
     /// a delay TCP has about 3/4 of its share beside TFRC (`tests/tcp.rs`).
     pub delayed_ack: Option<Duration>,
+    /// The window before the first acknowledgement, at least 1 packet.
+    pub initial_window: InitialWindow,
     /// The retransmission timeout before the first round-trip time is known.
     pub initial_rto: Duration,
     /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux and ns-2. None is below 1 ms or
@@ -78,16 +90,6 @@ pub struct Config {
     /// The tick of the clock that measures round trips and at which the timer expires; zero for an
     /// exact clock.
     pub clock_granularity: Duration,
-    /// Offers ECN to the network, and takes a mark for a loss (RFC 3168).
-    pub ecn: bool,
-    /// Cuts what congestion leaves of the window to whole packets, as ns-2 does. RFC 5681 counts bytes;
-    /// at windows of ten packets the cut costs some 5 % of the throughput (`tests/tcp_ns2.rs`).
-    pub whole_windows: bool,
-    /// Grows the window by the packets that an acknowledgement covers, as Linux does (RFC 3465, without
-    /// its limit on slow start), not by acknowledgements: delaying these then costs no growth.
-    pub byte_counting: bool,
-    /// Sends a new packet at each of the first two duplicate acknowledgements (RFC 3042).
-    pub limited_transmit: bool,
 }
 
 /// SACK with the RFCs' own constants, the packets of the papers (1000 bytes, here without headers) and

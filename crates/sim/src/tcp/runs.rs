@@ -26,7 +26,12 @@ impl Runs {
     }
 
     /// The run that holds `packet`.
+    #[inline]
     pub(super) fn containing(&self, packet: u64) -> Option<Range<u64>> {
+        // As nearly always.
+        if self.len == 0 {
+            return None;
+        }
         let run = self.runs.get(self.first_that_ends_after(packet))?;
         (run.start <= packet).then(|| run.clone())
     }
@@ -37,7 +42,11 @@ impl Runs {
     }
 
     /// How many packets of the set are `from` or higher; takes the time of as many runs.
+    #[inline]
     pub(super) fn count_from(&self, from: u64) -> u64 {
+        if self.len == 0 {
+            return 0;
+        }
         let above = self.runs.iter().rev().take_while(|run| run.end > from);
         above.map(|run| run.end - run.start.max(from)).sum()
     }

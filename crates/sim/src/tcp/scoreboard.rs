@@ -85,7 +85,7 @@ impl Scoreboard {
                 news = true;
             });
         }
-        if let Some(third) = self.sacked.nth_highest(DUP_THRESH) {
+        if news && let Some(third) = self.sacked.nth_highest(DUP_THRESH) {
             self.lost_below = self.lost_below.max(third);
         }
         news

@@ -141,13 +141,22 @@ impl Sender {
     }
 
     /// The next segment that leaves now.
+    // Called, this and `segment` would leave it in memory piece by piece, to be read as a whole at once, for
+    // which a processor waits.
+    #[inline(always)]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let (packet, again) = self.next_packet()?;
+        Some(self.segment(now, packet, again))
+    }
+
+    /// The next packet that leaves now, and whether it was sent before.
+    fn next_packet(&mut self) -> Option<(u64, bool)> {
         if std::mem::take(&mut self.resend_first) {
             let first = self.board.una();
             if self.config.variant.uses_sack() {
                 self.board.resend(first);
             }
-            return Some(self.segment(now, first, true));
+            return Some((first, true));
         }
         self.window_limited = self.board.pipe() as f64 + 1.0 > self.allowed();
         if self.window_limited {
@@ -155,14 +164,12 @@ impl Sender {
         }
         if let Some(packet) = self.next_lost() {
             self.board.resend(packet);
-            return Some(self.segment(now, packet, true));
+            return Some((packet, true));
         }
         if self.may_send_new() {
-            let packet = self.board.send_new();
-            return Some(self.segment(now, packet, false));
+            return Some((self.board.send_new(), false));
         }
-        let packet = self.next_resort()?;
-        Some(self.segment(now, packet, true))
+        self.next_resort().map(|packet| (packet, true))
     }
 
     /// Looks at what an acknowledgement needs, so that it lies in a near cache by then.
@@ -367,10 +374,8 @@ impl Sender {
     fn next_lost(&self) -> Option<u64> {
         let resends = self.phase == Phase::Loss
             || self.phase != Phase::Open && self.config.variant.uses_sack();
-        let lost = self.board.next_lost().filter(|_| resends)?;
-        self.recover
-            .is_some_and(|recover| lost < recover)
-            .then_some(lost)
+        let recover = self.recover.filter(|_| resends)?;
+        self.board.next_lost().filter(|&lost| lost < recover)
     }
 
     /// What to send when nothing is lost and nothing new may leave: rules 3 and 4 of NextSeg.
@@ -391,6 +396,7 @@ impl Sender {
         self.board.last_missing()
     }
 
+    #[inline(always)]
     fn segment(&mut self, now: Instant, number: u64, again: bool) -> Segment {
         self.counters.sent += 1;
         self.counters.resent += u64::from(again);

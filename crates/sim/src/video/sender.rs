@@ -75,7 +75,7 @@ impl VideoSender {
 impl Agent for VideoSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         if let Transport::Tfrc(sender) = &mut self.transport {
             sender.handle_packet(now, packet);
         }

@@ -44,7 +44,7 @@ impl WebReceiver {
 impl Agent for WebReceiver {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         let Body::TcpSegment(mut segment) = packet.body else {
             return;
         };
@@ -135,7 +135,7 @@ mod tests {
                 ecn: segment.ecn,
                 body: Body::TcpSegment(segment),
             };
-            client.handle_packet(Instant::ZERO, packet);
+            client.handle_packet(Instant::ZERO, &packet);
             client.slots[0].0
         };
         assert_eq!([5, 4, 5, 6].map(&mut arrive), [5, 5, 5, 6]);

@@ -124,7 +124,7 @@ impl WebSender {
 impl Agent for WebSender {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         let Body::TcpAck(ack) = packet.body else {
             return;
         };
@@ -222,17 +222,17 @@ mod tests {
         let mut web = WebSender::new(config, Random::new(1, 0)).unwrap();
         web.handle_timeout(Instant::ZERO);
         let packet = web.poll_transmit(Instant::ZERO).unwrap();
-        client.handle_packet(Instant::ZERO, packet);
+        client.handle_packet(Instant::ZERO, &packet);
         let now = client.poll_timeout().unwrap();
         client.handle_timeout(now);
         let ack = client.poll_transmit(now).unwrap();
-        web.handle_packet(now, ack.clone());
+        web.handle_packet(now, &ack);
         assert_eq!(web.fetches().finished, 1);
         // The next file is on its way when the acknowledgement arrives again.
         let now = web.poll_timeout().unwrap();
         web.handle_timeout(now);
         assert!(web.poll_transmit(now).is_some());
-        web.handle_packet(now, ack);
+        web.handle_packet(now, &ack);
         assert_eq!((web.fetches().started, web.fetches().finished), (2, 1));
     }
 

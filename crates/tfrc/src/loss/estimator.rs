@@ -34,12 +34,14 @@ pub struct Arrived {
 }
 
 /// Arrivals → loss events → p. Its state is a constant size, whatever is lost.
+// What a packet touches is first, as `Receiver` wants it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct LossEstimator {
+    rtt: Option<Duration>,
     history: History,
     intervals: Intervals,
     reordering: Reordering,
-    rtt: Option<Duration>,
     standard: Standard,
 }
 

@@ -143,7 +143,9 @@ impl Lost {
 }
 
 /// The reception record: constant in size, whatever is lost.
+// What a packet touches is first, as `Receiver` wants it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct History {
     highest: Option<u64>,
     latest: (u64, Instant),
@@ -333,11 +335,12 @@ impl History {
 
 /// A list in a circle, oldest first. Inserting into a full one is a bug of the caller's.
 #[derive(Clone, Debug)]
+#[repr(C)]
 struct Ring<T, const N: usize> {
-    items: [T; N],
+    len: usize,
     /// Where the oldest is.
     start: usize,
-    len: usize,
+    items: [T; N],
 }
 
 impl<T: Copy, const N: usize> Ring<T, N> {

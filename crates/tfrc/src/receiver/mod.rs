@@ -108,21 +108,24 @@ pub struct Counters {
 }
 
 /// The data receiver: a constant amount of state, no clock.
+// In this order what a packet in sequence touches lies in four cache lines, from the meter's end to the
+// estimator's beginning: where there are thousands of receivers, each has to be fetched.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Receiver {
-    estimator: LossEstimator,
     meter: RateMeter,
     schedule: Schedule,
     counters: Counters,
-    /// Of the last packet.
-    timestamp: u32,
     /// p_prev, the last p that was computed for a report or a new loss event: a report leaves early when
     /// p rises above it (RFC 5348 §6.1).
     computed: LossEventRate,
-    report_quarters: u32,
-    standard: Standard,
-    /// Nothing has come since it was computed.
+    /// Of the last packet.
+    timestamp: u32,
+    /// Nothing has come since p was computed.
     is_computed: bool,
+    standard: Standard,
+    report_quarters: u32,
+    estimator: LossEstimator,
 }
 
 impl Receiver {

@@ -22,15 +22,17 @@ struct Mark {
 
 /// Counts bytes, and divides by the time that their own arrivals span: a process that was descheduled,
 /// or has read only a part of what waits, measures the same rate as one that was not.
+// What a packet touches is last, as `Receiver` wants it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(crate) struct RateMeter {
     marks: [Option<Mark>; MARKS],
     newest: usize,
+    largest: Rate,
+    last: Rate,
     latest: Instant,
     bytes: u64,
     largest_packet: Bytes,
-    last: Rate,
-    largest: Rate,
 }
 
 impl RateMeter {

@@ -364,8 +364,8 @@ fn slow(at: Instant) -> Instant {
 impl Agent for Liar {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
-        let Some(arrival) = self.read(now, &packet) else {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
+        let Some(arrival) = self.read(now, packet) else {
             return;
         };
         match &mut self.reception {

@@ -214,7 +214,7 @@ enum Party {
 impl Agent for Party {
     type Body = Body;
 
-    fn handle_packet(&mut self, now: Instant, packet: Packet<Body>) {
+    fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
         match self {
             Self::Sender(end) => end.handle_packet(now, packet),
             Self::Receiver(end) => end.handle_packet(now, packet),
