@@ -263,7 +263,7 @@ fn control() -> [(&'static str, Vec<u8>); 8] {
     let sack: Write<'_> = &|buf: &mut [u8]| sack::emit(ssrcs, &vector, received.clone(), buf);
     let round_trip = TfrcApp::round_trip(Some(Duration::from_millis(132)));
     let round_trip: Write<'_> = &|buf: &mut [u8]| round_trip.emit(SSRC, buf);
-    let told = TfrcApp::Reception(Reception::new(ssrcs.1, rate, p));
+    let told = TfrcApp::Reception(Reception::new(ssrcs.1, Duration::from_millis(2), rate, p));
     let told: Write<'_> = &|buf: &mut [u8]| told.emit(SSRC, buf);
     [
         ("sender-report", join(&[sender, name])),

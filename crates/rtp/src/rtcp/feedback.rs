@@ -123,11 +123,11 @@ pub(super) fn to_wire_rate(rate: Rate) -> u32 {
 }
 
 /// *p* as packets carry it: times 2^32 - 1, rounded up.
-pub(super) fn to_wire_p(p: LossEventRate) -> u32 {
+fn to_wire_p(p: LossEventRate) -> u32 {
     (p.get() * f64::from(u32::MAX)).ceil() as u32
 }
 
-pub(super) fn from_wire_p(p: u32) -> LossEventRate {
+fn from_wire_p(p: u32) -> LossEventRate {
     LossEventRate::new(f64::from(p) / f64::from(u32::MAX))
 }
 

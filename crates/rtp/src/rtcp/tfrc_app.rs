@@ -11,20 +11,21 @@
 //! |           SSRC of the packet's sender               |
 //! |           name "TFRC"                               |
 //! |           SSRC of the media                         |
+//! |  from the highest packet's arrival to here, in µs   |
 //! |  receive rate, bytes per second, rounded up         |
 //! |  p times 2^32 - 1, rounded up                       |
 //! ```
 //!
 //! The paper gives no layout, and names R and p alone. X_recv is beside p as no rate follows without it
-//! (RFC 5348 §4.3). What TFRC's own message echoes of the data is not here: the reports that these packets
-//! leave with give the round trip (LSR and DLSR, RFC 3550 §6.4.1).
+//! (RFC 5348 §4.3). The reception report that it leaves with names the packet to measure R by, the highest that
+//! came (RFC 3550 §6.4.1), and t_delay says how long ago that was: LSR and DLSR tell of a sender report, which may
+//! have left many round trips before.
 
 use std::time::Duration;
 
 use tfrc::units::{LossEventRate, Rate};
 
-use super::feedback::{from_wire_p, to_wire_p, to_wire_rate};
-use super::{APPLICATION, App, emit_header};
+use super::{APPLICATION, App, TfrcFeedback, emit_header};
 use crate::wire::{ParseError, Reader, Writer};
 
 /// The name of the packets.
@@ -44,6 +45,8 @@ pub enum TfrcApp {
 pub struct Reception {
     /// The source of the media.
     pub media_ssrc: u32,
+    /// *t_delay*: from the arrival of the highest packet to this report, in microseconds.
+    pub delay_micros: u32,
     /// The receive rate *X_recv* in bytes per second.
     pub receive_rate: u32,
     /// The loss event rate *p* times 2^32 - 1.
@@ -51,23 +54,25 @@ pub struct Reception {
 }
 
 impl Reception {
-    /// Rounds to the units of the wire. The rates round up, so that what is not zero does not become it.
-    pub fn new(media_ssrc: u32, rate: Rate, p: LossEventRate) -> Self {
+    /// Rounds as TFRC's own message does.
+    pub fn new(media_ssrc: u32, delay: Duration, rate: Rate, p: LossEventRate) -> Self {
+        let told = TfrcFeedback::new(0, delay, rate, p);
         Self {
             media_ssrc,
-            receive_rate: to_wire_rate(rate),
-            loss_event_rate: to_wire_p(p),
+            delay_micros: told.delay_micros,
+            receive_rate: told.receive_rate,
+            loss_event_rate: told.loss_event_rate,
         }
     }
 
-    /// *X_recv* as a rate.
-    pub fn rate(&self) -> Rate {
-        Rate::from_bytes_per_sec(self.receive_rate.into())
-    }
-
-    /// *p* as a probability.
-    pub fn p(&self) -> LossEventRate {
-        from_wire_p(self.loss_event_rate)
+    /// The same in TFRC's own message, about the packet with this timestamp.
+    pub const fn about(&self, timestamp: u32) -> TfrcFeedback {
+        TfrcFeedback {
+            timestamp,
+            delay_micros: self.delay_micros,
+            receive_rate: self.receive_rate,
+            loss_event_rate: self.loss_event_rate,
+        }
     }
 }
 
@@ -75,7 +80,7 @@ impl TfrcApp {
     /// The bytes of a packet with the round-trip time.
     pub const ROUND_TRIP_LEN: usize = 16;
     /// The bytes of a packet with p.
-    pub const RECEPTION_LEN: usize = 24;
+    pub const RECEPTION_LEN: usize = 28;
 
     /// A round-trip time in the units of the wire, rounded up to a microsecond and held to 71 minutes.
     pub fn round_trip(rtt: Option<Duration>) -> Self {
@@ -90,6 +95,7 @@ impl TfrcApp {
             ROUND_TRIP => Self::RoundTrip(reader.u32("APP round-trip time")?),
             RECEPTION => Self::Reception(Reception {
                 media_ssrc: reader.u32("APP media SSRC")?,
+                delay_micros: reader.u32("APP delay")?,
                 receive_rate: reader.u32("APP receive rate")?,
                 loss_event_rate: reader.u32("APP loss event rate")?,
             }),
@@ -113,6 +119,7 @@ impl TfrcApp {
             Self::RoundTrip(micros) => writer.u32(*micros)?,
             Self::Reception(told) => {
                 writer.u32(told.media_ssrc)?;
+                writer.u32(told.delay_micros)?;
                 writer.u32(told.receive_rate)?;
                 writer.u32(told.loss_event_rate)?;
             }
@@ -132,7 +139,7 @@ mod tests {
 
     #[test]
     fn both_packets_are_laid_out_as_drawn() {
-        let mut buf = [0xaa; 24];
+        let mut buf = [0xaa; 28];
         let round_trip = TfrcApp::round_trip(Some(Duration::from_nanos(131_999_001)));
         assert_eq!(round_trip.emit(7, &mut buf), Some(16));
         let expected = [
@@ -140,11 +147,12 @@ mod tests {
         ];
         assert_eq!(buf[..16], expected);
         let rate = Rate::from_bytes_per_sec(0.5);
-        let told = TfrcApp::Reception(Reception::new(8, rate, LossEventRate::ONE));
-        assert_eq!(told.emit(7, &mut buf), Some(24));
+        let delay = Duration::from_micros(258);
+        let told = Reception::new(8, delay, rate, LossEventRate::ONE);
+        assert_eq!(TfrcApp::Reception(told).emit(7, &mut buf), Some(28));
         let expected = [
-            0x81, 204, 0, 5, 0, 0, 0, 7, b'T', b'F', b'R', b'C', //
-            0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
+            0x81, 204, 0, 6, 0, 0, 0, 7, b'T', b'F', b'R', b'C', //
+            0, 0, 0, 8, 0, 0, 1, 2, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
         ];
         assert_eq!(buf, expected);
     }
@@ -158,7 +166,7 @@ mod tests {
 
     #[test]
     fn other_lengths_are_errors_and_other_subtypes_are_another_s() {
-        for (subtype, len) in [(0, 4), (1, 12)] {
+        for (subtype, len) in [(0, 4), (1, 16)] {
             let data = [1; 32];
             for cut in (0..=32).filter(|cut| *cut != len) {
                 let app = App {
@@ -181,22 +189,25 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(words: [u32; 4], ssrc: u32) {
+        fn what_is_written_is_read(words: [u32; 5], ssrc: u32) {
             let told = Reception {
                 media_ssrc: words[0],
+                delay_micros: words[4],
                 receive_rate: words[1],
                 loss_event_rate: words[2],
             };
             for packet in [TfrcApp::RoundTrip(words[3]), TfrcApp::Reception(told)] {
-                let mut buf = [0; 24];
+                let mut buf = [0; 28];
                 let len = packet.emit(ssrc, &mut buf).unwrap();
                 let app = read(&buf[..len]);
                 prop_assert_eq!((app.ssrc, TfrcApp::parse(&app)), (ssrc, Ok(Some(packet))));
                 prop_assert_eq!(packet.emit(ssrc, &mut buf[..len - 1]), None);
             }
-            // The quantities survive a second journey unchanged.
-            let again = Reception::new(told.media_ssrc, told.rate(), told.p());
-            prop_assert_eq!(again.receive_rate, told.receive_rate);
+            // In TFRC's own message it is the same.
+            let own = told.about(words[3]);
+            let again = Reception::new(told.media_ssrc, own.delay(), own.rate(), own.p());
+            prop_assert_eq!(own.timestamp, words[3]);
+            prop_assert_eq!((again.delay_micros, again.receive_rate), (told.delay_micros, told.receive_rate));
             prop_assert!(again.loss_event_rate.abs_diff(told.loss_event_rate) <= 1);
         }
 
@@ -204,7 +215,7 @@ mod tests {
         fn arbitrary_bytes_are_no_panic(subtype in 0..32u8, data: Vec<u8>) {
             let app = App { subtype, ssrc: 0, name: NAME, data: &data };
             if let Ok(Some(packet)) = TfrcApp::parse(&app) {
-                prop_assert!(packet.emit(0, &mut [0; 24]).is_some());
+                prop_assert!(packet.emit(0, &mut [0; 28]).is_some());
             }
         }
     }

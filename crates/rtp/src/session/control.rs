@@ -191,7 +191,7 @@ impl Session {
     /// When TFRC's next report may leave: its own time, or when the budget allows.
     pub(super) fn feedback_due(&self) -> Option<Instant> {
         let inbound = self.inbound.as_ref()?;
-        if self.has_app_reports() && (!self.config.reduced_size || inbound.awaits_sender_report()) {
+        if self.has_app_reports() && !self.config.reduced_size {
             return None;
         }
         let due = inbound.reporter().poll_timeout()?;
@@ -265,9 +265,6 @@ impl Session {
     /// The report that a compound takes along, which RTCP's own bandwidth pays.
     fn take_report(&mut self, now: Instant) -> Option<Report> {
         let inbound = self.inbound.as_mut()?;
-        if inbound.awaits_sender_report() {
-            return None;
-        }
         let (report, event) = inbound.reporter_mut().take_report(now)?;
         self.statistics.feedback_sent += 1;
         self.emit(event);

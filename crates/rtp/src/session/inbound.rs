@@ -143,11 +143,6 @@ impl Inbound {
         &mut self.reporter
     }
 
-    /// True if a report of ours would answer a sender report, and none has come yet.
-    pub(super) fn awaits_sender_report(&self) -> bool {
-        self.reporter.needs_reception_report() && self.last_report.is_none()
-    }
-
     /// Packets received, duplicates apart.
     pub(super) fn received(&self) -> u64 {
         self.received

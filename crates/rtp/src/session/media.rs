@@ -211,9 +211,7 @@ impl Session {
         self.statistics.bytes_received += packet.size as u64;
         self.statistics.packets_marked += u64::from(packet.ecn.is_marked());
         self.statistics.packets_lost = self.lost_before + inbound.lost();
-        if !inbound.awaits_sender_report() {
-            self.rtcp.start(self.now);
-        }
+        self.rtcp.start(self.now);
         Ok(sequence)
     }
 

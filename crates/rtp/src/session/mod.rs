@@ -18,6 +18,7 @@ mod repair;
 mod reporter;
 mod reports;
 mod rtcp_timer;
+mod sent_media;
 mod sent_reports;
 mod statistics;
 

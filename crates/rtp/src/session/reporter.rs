@@ -50,9 +50,9 @@ pub(super) enum Report {
     Told(Told),
 }
 
-/// What [`Reporter::App`] tells: X_recv and p.
+/// What [`Reporter::App`] tells: t_delay, X_recv and p.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told(Rate, LossEventRate);
+pub(super) struct Told(Duration, Rate, LossEventRate);
 
 /// Where a report goes and comes from.
 #[derive(Clone, Copy, Debug)]
@@ -203,8 +203,8 @@ impl Reporter {
                 let received = told(metered.arrivals(), span).map(|packet| packet.is_some());
                 sack::emit(to.ssrcs, &vector, received, buf)
             }
-            (Report::Told(Told(rate, p)), _) => {
-                let told = Reception::new(to.ssrcs.1, rate, p);
+            (Report::Told(Told(delay, rate, p)), _) => {
+                let told = Reception::new(to.ssrcs.1, delay, rate, p);
                 TfrcApp::Reception(told).emit(to.ssrcs.0, buf)
             }
             (Report::Arrivals(..) | Report::Vector(..), _) => None,
@@ -221,7 +221,7 @@ fn report_sent(report: &tfrc::Report) -> EventKind {
 }
 
 fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
-    let told = Told(report.receive_rate, report.loss_event_rate);
+    let told = Told(report.delay, report.receive_rate, report.loss_event_rate);
     (Report::Told(told), report_sent(report))
 }
 

@@ -27,9 +27,17 @@ impl Session {
         check_feedback(author, self.ssrc, feedback)?;
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
         let (now, arrived) = (self.now, self.arrived);
+        self.take_report_in(|outbound| outbound.handle_feedback(now, arrived, report))
+    }
+
+    /// Notes what came of p and X_recv that a receiver computed.
+    fn take_report_in(
+        &mut self,
+        handle: impl FnOnce(&mut Outbound) -> Result<Option<Trace>, Ignored>,
+    ) -> Result<(), Ignored> {
         let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
         let (had_lied, capped) = (outbound.has_caught_a_lie(), outbound.capped());
-        let trace = outbound.handle_feedback(now, arrived, report);
+        let trace = handle(outbound);
         let has_lied = outbound.has_caught_a_lie();
         self.statistics.receive_rates_capped += outbound.capped() - capped;
         if has_lied && !had_lied {
@@ -45,9 +53,10 @@ impl Session {
         author: u32,
         packets: Packets<'_>,
     ) -> Result<(), Ignored> {
-        let Some(outbound) = self.outbound.as_mut().filter(|o| o.tells_round_trip()) else {
+        let outbound = self.outbound.as_ref();
+        if !outbound.is_some_and(Outbound::tells_round_trip) {
             return Ok(());
-        };
+        }
         let ssrc = self.ssrc;
         let told = packets.clone().flatten().find_map(|packet| match packet {
             Packet::Application(app) if app.name == tfrc_app::NAME && app.ssrc == author => {
@@ -65,11 +74,9 @@ impl Session {
             return Err(Ignored::WrongSsrc);
         }
         let block = packets.flatten().find_map(|packet| about(ssrc, &packet));
-        let answer = block.and_then(|block| self.sent_reports.answered(&block));
-        let answer = answer.ok_or(Ignored::StaleFeedback)?;
-        let trace = outbound.handle_reception(self.now, self.arrived, answer, &told)?;
-        self.note_feedback(trace);
-        Ok(())
+        let block = block.ok_or(Ignored::StaleFeedback)?;
+        let (now, arrived) = (self.now, self.arrived);
+        self.take_report_in(|outbound| outbound.handle_reception(now, arrived, &block, &told))
     }
 
     /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up.

@@ -12,13 +12,6 @@ use crate::rtcp::ReportBlock;
 /// they leave every 400 µs for TFRC's sake.
 const REMEMBERED: usize = 1_024;
 
-/// A sender report that was answered, and how long its answer waited at the receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Answer {
-    pub(super) left: Instant,
-    pub(super) waited: Duration,
-}
-
 /// The sender reports that left last.
 #[derive(Debug, Default)]
 pub(super) struct SentReports {
@@ -38,19 +31,11 @@ impl SentReports {
     /// The round trip that a reception report shows which came at `arrival`: `None` if it answers no report
     /// of ours, or sooner than it says it waited.
     pub(super) fn round_trip(&self, arrival: Instant, block: &ReportBlock) -> Option<Duration> {
-        let Answer { left, waited } = self.answered(block)?;
-        let round_trip = arrival.saturating_since(left).checked_sub(waited)?;
-        (!round_trip.is_zero()).then_some(round_trip)
-    }
-
-    /// What a reception report says it answers: `None` if it is no report of ours.
-    pub(super) fn answered(&self, block: &ReportBlock) -> Option<Answer> {
         let mut sent = self.sent.iter().rev();
         let (_, left) = sent.find(|(middle, _)| *middle == block.last_sender_report)?;
-        Some(Answer {
-            left: *left,
-            waited: Duration::from_nanos((u64::from(block.delay_since) * 1_000_000_000) >> 16),
-        })
+        let waited = Duration::from_nanos((u64::from(block.delay_since) * 1_000_000_000) >> 16);
+        let round_trip = arrival.saturating_since(*left).checked_sub(waited)?;
+        (!round_trip.is_zero()).then_some(round_trip)
     }
 }
 

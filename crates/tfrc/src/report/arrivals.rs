@@ -25,26 +25,26 @@ pub struct Span {
 /// A packet that came.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// Its number plus one, and its mark below: zero before the first packet.
+    /// Its number, and its mark below: more than any number before the first packet.
     tag: u64,
     at: Instant,
 }
 
 impl Slot {
     const EMPTY: Self = Self {
-        tag: 0,
+        tag: u64::MAX,
         at: Instant::ZERO,
     };
 
     const fn new(seq: u64, at: Instant, ecn: Ecn) -> Self {
         Self {
-            tag: (seq + 1) << 2 | ecn as u64,
+            tag: seq << 2 | ecn as u64,
             at,
         }
     }
 
     const fn holds(&self, seq: u64) -> bool {
-        self.tag >> 2 == seq + 1
+        self.tag >> 2 == seq
     }
 
     const fn ecn(&self) -> Ecn {
@@ -229,9 +229,10 @@ impl<const N: usize> Arrivals<N> {
         self.rtt.unwrap_or(INTERVAL)
     }
 
-    /// Packets that may wait for a report: three quarters of what one may speak of.
+    /// Packets that may wait for a report: seven eighths of what one may speak of. The others are for what comes
+    /// until it leaves.
     const fn most_new(&self) -> u64 {
-        self.limit / 4 * 3
+        self.limit - self.limit.div_ceil(8)
     }
 }
 

@@ -5,10 +5,9 @@ use tfrc::report::Departures;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
-use super::super::sent_reports::Answer;
 use super::super::statistics::Ignored;
 use super::{Control, IN_FLIGHT, Outbound};
-use crate::rtcp::{TfrcFeedback, tfrc_app};
+use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
 /// the round-trip time can hold.
@@ -65,35 +64,18 @@ impl Outbound {
         )))
     }
 
-    /// Takes in p and X_recv that came at `arrival` with what answers a sender report; or says why not.
+    /// Takes in p and X_recv that came at `arrival` with a reception report, or says why not.
     pub(in crate::session) fn handle_reception(
         &mut self,
         now: Instant,
         arrival: Instant,
-        answer: Answer,
+        block: &ReportBlock,
         told: &tfrc_app::Reception,
     ) -> Result<Option<Trace>, Ignored> {
-        // What left then arrived there as the answer left.
-        let sent_at = answer.left + answer.waited;
-        if arrival <= sent_at {
-            return Err(Ignored::StaleFeedback);
-        }
-        if self.last_answer.is_some_and(|last| answer <= last) {
-            return Err(Ignored::Replayed);
-        }
-        self.last_answer = Some(answer);
-        self.note_feedback(now);
-        let Control::Tfrc(sender) = &mut self.control else {
-            return Ok(None);
-        };
-        let feedback = Feedback {
-            sent_at,
-            // The time between the kernel's receipt and ours is no part of the round trip.
-            delay: now.saturating_since(arrival),
-            receive_rate: told.rate(),
-            loss_event_rate: told.p(),
-        };
-        Ok(Some(sender.handle_feedback(now, &feedback)))
+        let sent = self.sent_media.as_ref();
+        let sent_at = sent.and_then(|sent| sent.departure_of(block.highest_sequence as u16));
+        let timestamp = sent_at.ok_or(Ignored::StaleFeedback)?.as_micros() as u32;
+        self.handle_feedback(now, arrival, told.about(timestamp))
     }
 
     /// Takes in reports of arrivals that came in one datagram at `arrival`, as `read` gives what they tell;

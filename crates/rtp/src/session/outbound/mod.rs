@@ -18,7 +18,7 @@ use super::feedback_mode::FeedbackMode;
 use super::gaps::Gaps;
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
-use super::sent_reports::Answer;
+use super::sent_media::SentMedia;
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::flexfec;
 use crate::rtcp::TfrcFeedback;
@@ -69,8 +69,8 @@ pub(super) struct Outbound {
     last_departure: Option<Instant>,
     /// When the packet left that feedback was last about, and that feedback.
     last_echo: Option<(Instant, TfrcFeedback)>,
-    /// The sender report that feedback last answered.
-    last_answer: Option<Answer>,
+    /// When media left, where feedback names it by number.
+    sent_media: Option<SentMedia>,
     /// The first departure since the last feedback.
     waiting_since: Option<Instant>,
     gave_up: bool,
@@ -122,7 +122,7 @@ impl Outbound {
             started: None,
             last_departure: None,
             last_echo: None,
-            last_answer: None,
+            sent_media: (config.feedback == FeedbackMode::App).then(|| SentMedia::new(sequence)),
             waiting_since: None,
             gave_up: false,
             gaps: Gaps::new(random.fork("gaps")),
@@ -249,6 +249,9 @@ impl Outbound {
         payload: usize,
         ends_frame: bool,
     ) -> Ecn {
+        if let Some(sent) = &mut self.sent_media {
+            sent.handle_sent(now, self.sequence);
+        }
         self.sequence = self.sequence.wrapping_add(1);
         self.packets = self.packets.wrapping_add(1);
         self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
