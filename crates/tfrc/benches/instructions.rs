@@ -72,7 +72,7 @@ const CASES: [Case; 11] = [
         name: "light_receiver",
         what: "receiver that only reports, packet in order",
         target: 25.0,
-        budget: 30.0,
+        budget: 25.0,
         run: |steps| report_all(&IN_ORDER.arrivals(steps)),
     },
     Case {
@@ -86,7 +86,7 @@ const CASES: [Case; 11] = [
         name: "light_receiver_light_path",
         what: "receiver that only reports, the same",
         target: 195.0,
-        budget: 40.0,
+        budget: 35.0,
         run: |steps| report_all(&LIGHT_PATH.arrivals(steps)),
     },
     Case {
@@ -107,14 +107,14 @@ const CASES: [Case; 11] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 208.0,
+        budget: 150.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
-        budget: 230.0,
+        budget: 182.0,
         run: |steps| be_told_all(HDTV, steps),
     },
     Case {

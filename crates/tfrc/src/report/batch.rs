@@ -5,6 +5,8 @@ use crate::time::Instant;
 
 /// Arrivals put into order at a time: more than one report of a datagram's size tells.
 pub(super) const BATCH: usize = 1_024;
+/// Arrivals come almost in order. Where they do not, they are sorted at a cost that their number bounds.
+const MOVES: usize = 8 * BATCH;
 
 /// A packet that is to be counted as arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,10 @@ pub(super) struct Known {
 pub(super) struct Batch {
     known: [Known; BATCH],
     len: usize,
+    /// When the last of them arrived.
+    latest: Instant,
+    /// How often one took the place of another to bring them into order.
+    moves: usize,
 }
 
 impl Batch {
@@ -35,11 +41,13 @@ impl Batch {
         Self {
             known: [NONE; BATCH],
             len: 0,
+            latest: Instant::ZERO,
+            moves: 0,
         }
     }
 
     pub(super) const fn is_full(&self) -> bool {
-        self.len == BATCH
+        self.len >= BATCH
     }
 
     /// Adds an arrival to a list that is not full.
@@ -47,32 +55,32 @@ impl Batch {
     pub(super) fn push(&mut self, known: Known) {
         self.known[self.len] = known;
         self.len += 1;
+        if known.at < self.latest {
+            self.sink();
+        } else {
+            self.latest = known.at;
+        }
+    }
+
+    /// Brings the last to its place by the time of its arrival: not far back, as a rule.
+    #[inline(never)]
+    fn sink(&mut self) {
+        let mut place = self.len - 1;
+        while place > 0 && self.known[place - 1].at > self.known[place].at && self.moves < MOVES {
+            self.known.swap(place - 1, place);
+            place -= 1;
+            self.moves += 1;
+        }
     }
 
     /// All of them in the order of time, of which nothing stays.
     pub(super) fn take(&mut self) -> &[Known] {
         let known = &mut self.known[..self.len];
-        self.len = 0;
-        sort(known);
+        if self.moves == MOVES {
+            known.sort_unstable_by_key(|known| (known.at, known.seq));
+        }
+        (self.len, self.latest, self.moves) = (0, Instant::ZERO, 0);
         known
-    }
-}
-
-/// Sorts by time of arrival and then by number, as which they come: almost in order, or at a cost that
-/// their number bounds.
-fn sort(batch: &mut [Known]) {
-    let mut moves = 0;
-    for end in 1..batch.len() {
-        let mut place = end;
-        while place > 0 && batch[place - 1].at > batch[place].at {
-            batch.swap(place - 1, place);
-            place -= 1;
-        }
-        moves += end - place;
-        if moves > 8 * batch.len() {
-            batch.sort_unstable_by_key(|known| (known.at, known.seq));
-            return;
-        }
     }
 }
 

@@ -85,6 +85,15 @@ impl Clock {
         sent_at + self.least - self.drift
     }
 
+    /// When a packet arrived that was sent at that time and is said to have arrived at that one: not before it can have.
+    #[inline]
+    pub(super) fn believed(&self, sent_at: Instant, at: Instant) -> Instant {
+        if at >= sent_at + self.least {
+            return at;
+        }
+        at.max(self.earliest(sent_at))
+    }
+
     /// How long before `now` the receiver's clock showed a time on the time line, as the newest report
     /// tells.
     pub(super) fn age(&self, at: Instant, now: Instant) -> Duration {

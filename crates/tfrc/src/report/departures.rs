@@ -170,11 +170,25 @@ impl<const N: usize> Departures<N> {
     /// Notes that the next packet left, of this size, while the sender's round-trip time was `rtt`.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
-        if rtt != self.rtt {
-            self.rtt = rtt;
-            let micros = rtt.map_or(0, |rtt| rtt.as_micros().max(1));
-            self.rtt_micros = u32::try_from(micros).unwrap_or(u32::MAX);
+        if rtt == self.rtt && self.has_room() {
+            self.add_sent(now, size);
+        } else {
+            self.handle_first_sent(now, size, rtt);
         }
+    }
+
+    /// Takes in a packet that is the first after R changed, or that others must make room for.
+    #[inline(never)]
+    fn handle_first_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
+        self.rtt = rtt;
+        let micros = rtt.map_or(0, |rtt| rtt.as_micros().max(1));
+        self.rtt_micros = u32::try_from(micros).unwrap_or(u32::MAX);
+        self.make_room();
+        self.add_sent(now, size);
+    }
+
+    #[inline]
+    fn add_sent(&mut self, now: Instant, size: Bytes) {
         self.add(Sent {
             at: now,
             state: State::Unreported,
@@ -192,6 +206,7 @@ impl<const N: usize> Departures<N> {
 
     /// Leaves the next number out: no packet will ever have it.
     pub fn handle_left_out(&mut self, now: Instant) {
+        self.make_room();
         self.add(Sent {
             at: now,
             state: State::LeftOut,
@@ -200,13 +215,15 @@ impl<const N: usize> Departures<N> {
     }
 
     #[inline]
+    fn has_room(&self) -> bool {
+        self.next - self.turn < N as u64
+    }
+
+    /// Adds the next, for which there is room.
+    #[inline]
     fn add(&mut self, sent: Sent) {
-        let seq = self.next;
-        if seq - self.turn >= N as u64 {
-            self.make_room(seq - (N as u64 - 1));
-        }
-        self.sent[seq as usize % N] = sent;
-        self.next = seq + 1;
+        self.sent[self.next as usize % N] = sent;
+        self.next += 1;
     }
 
     /// Takes in a report that came at `now`, alone: [`Departures::note_report`] and
@@ -234,26 +251,33 @@ impl<const N: usize> Departures<N> {
         self.resolution = header.resolution;
         self.vector = None;
         let made_at = self.clock.handle_report(now, header.made_at);
+        // Where our clock stands when the receiver's, on its time line, shows the time of an arrival.
         let came = now + header.resolution;
+        let (ahead, behind) = (came.nanos_since(made_at), made_at.nanos_since(came));
         let remembered = self.remembered();
+        let held = remembered.end - remembered.start;
         let done = self.settled.max(remembered.start)..self.turn;
-        let mut told = (first..).zip(packets).take(1 << 16);
-        while let Some((seq, fate)) = told.next() {
+        let mut told = packets.into_iter().take(1 << 16);
+        let mut next = first;
+        while let Some(fate) = told.next() {
+            let seq = next;
             if done.contains(&seq) {
                 // Each packet is reported more than once.
+                next = done.end;
                 if let Some(others) = (done.end - seq - 1).checked_sub(1) {
                     told.nth(others as usize);
                 }
                 continue;
             }
+            next += 1;
+            let is_known = seq.wrapping_sub(remembered.start) < held;
             match fate {
-                Fate::Missing if remembered.contains(&seq) => self.note_missing(seq),
+                Fate::Missing if is_known => self.note_missing(seq),
                 Fate::Missing => {}
-                Fate::Arrived { at, ecn } if remembered.contains(&seq) => {
+                Fate::Arrived { at, ecn } if is_known => {
                     let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
-                    // How long before the report it came is what the report was under way at least.
-                    let age = made_at.nanos_since(at);
-                    self.note_arrived(seq, at, ecn, came - age);
+                    // It came as long before the report was made as it left, at least, before the report came.
+                    self.note_arrived(seq, at, ecn, at + ahead - behind);
                 }
                 Fate::Arrived { .. } => self.refuse_unknown(seq),
             }
@@ -321,6 +345,28 @@ impl<const N: usize> Departures<N> {
     #[inline]
     pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let sent = &mut self.sent[seq as usize % N];
+        let is_first_told = matches!(sent.state, State::Unreported) && latest > sent.at;
+        if !is_first_told || seq != self.turn || seq != self.reported {
+            return self.note_other_arrived(seq, at, ecn, latest);
+        }
+        // All below had their turn, so this packet has it.
+        let at = self.clock.believed(sent.at, at);
+        sent.state = State::Done;
+        self.in_hole = false;
+        (self.turn, self.reported) = (seq + 1, seq + 1);
+        let number = seq - self.skipped;
+        self.push(Known {
+            at,
+            seq,
+            number,
+            ecn,
+        });
+    }
+
+    /// The same, but for what is told the first time and when all below had their turn.
+    #[inline(never)]
+    fn note_other_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
+        let sent = &mut self.sent[seq as usize % N];
         match sent.state {
             State::Arrived { .. } | State::Done => {}
             State::LeftOut => {
@@ -328,27 +374,13 @@ impl<const N: usize> Departures<N> {
                 self.refused.never_sent += 1;
             }
             _ if latest <= sent.at => self.refused.too_early += 1,
-            State::Unreported if seq == self.turn && seq == self.reported => {
-                // All below had their turn, so this packet has it.
-                let at = at.max(self.clock.earliest(sent.at));
-                sent.state = State::Done;
-                self.in_hole = false;
-                (self.turn, self.reported) = (seq + 1, seq + 1);
-                let number = seq - self.skipped;
-                self.push(Known {
-                    at,
-                    seq,
-                    number,
-                    ecn,
-                });
-            }
             State::Unreported | State::Missing => {
-                let at = at.max(self.clock.earliest(sent.at));
+                let at = self.clock.believed(sent.at, at);
                 sent.state = State::Arrived { at, ecn };
                 self.reported = self.reported.max(seq + 1);
             }
             State::Lost { skipped } => {
-                let at = at.max(self.clock.earliest(sent.at));
+                let at = self.clock.believed(sent.at, at);
                 sent.state = State::Done;
                 let number = seq - skipped;
                 self.push(Known {
@@ -442,10 +474,13 @@ impl<const N: usize> Departures<N> {
         }
     }
 
-    /// Gives their turn to all packets below `end`, for which there is no room. Reports of these are so late
+    /// Gives their turn to all packets that there is no room for beside the next. Reports of these are so late
     /// that their 16 bits may mean other packets, so they prove nothing.
-    #[inline(never)]
-    fn make_room(&mut self, end: u64) {
+    fn make_room(&mut self) {
+        if self.has_room() {
+            return;
+        }
+        let end = self.next - (N as u64 - 1);
         for seq in self.turn..end {
             let sent = self.slot(seq);
             if sent.state == State::LeftOut {

@@ -138,6 +138,8 @@ fn run_after<const N: usize>(
         bytes: Bytes::ZERO,
         largest: Bytes::ZERO,
     };
+    // A batch of packets of 2^16 bytes each is far from the end of what fits.
+    let (mut bytes, mut largest) = (0, 0);
     for known in known {
         let sent = &sent[known.seq as usize % N];
         let is_plain = known.number == run.last_seq + 1
@@ -149,11 +151,11 @@ fn run_after<const N: usize>(
         if !is_plain {
             break;
         }
-        let size = Bytes::new(sent.size.into());
         run.count += 1;
         (run.last_seq, run.last_at) = (known.number, known.at);
-        run.bytes += size;
-        run.largest = run.largest.max(size);
+        bytes += u64::from(sent.size);
+        largest = sent.size.max(largest);
     }
+    (run.bytes, run.largest) = (Bytes::new(bytes), Bytes::new(largest.into()));
     (run.count > 0).then_some(run)
 }
