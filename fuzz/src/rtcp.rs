@@ -112,7 +112,8 @@ fn check_told(app: &App<'_>, buf: &mut [u8]) {
         return;
     };
     if let TfrcApp::Reception(told) = told {
-        assert!((0.0..=1.0).contains(&told.p().get()) && told.rate().is_finite());
+        let own = told.about(0);
+        assert!((0.0..=1.0).contains(&own.p().get()) && own.rate().is_finite());
     }
     let len = told.emit(app.ssrc, buf).expect("it was read from as much");
     let Packet::Application(again) = only(&buf[..len]) else {
