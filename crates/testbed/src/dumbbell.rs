@@ -73,6 +73,7 @@ impl Dumbbell {
         for network in [1, 2] {
             r2.ip(&format!("route add 10.0.{network}.0/24 via 10.0.0.1"))?;
         }
+        middle.go_before_others();
         let router = middle.run(move || {
             let interfaces = ["la", "lb"].map(str::to_owned);
             let config = RouterConfig {
