@@ -13,7 +13,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::findings::Sample;
 use crate::metrics::Throughput;
-use crate::network::{Measured, Told, Udp};
+use crate::network::{Feedback, Measured, Told, Udp};
 use crate::scenario::{Job, RunError};
 
 /// What a test bed builds for one run. Equal ones are the same run, which several figures may show.
@@ -53,8 +53,13 @@ pub struct RealFlow {
 /// What a flow speaks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RealProtocol {
-    /// Ours. With a floor under the sender's nofeedback timer, if it is not to have its own.
-    Tfrc(Option<Duration>),
+    /// Ours.
+    Tfrc {
+        /// What its receiver reports.
+        feedback: Feedback,
+        /// A floor under the sender's nofeedback timer, if it is not to have its own.
+        floor: Option<Duration>,
+    },
     /// The kernel's TCP.
     Tcp(RealTcp),
     /// Datagrams that leave when the simulator's would, drawn from a stream with this number.

@@ -148,7 +148,7 @@ impl TestBed {
         seen.late = snapshot.departures.quantile(0.99);
         for (index, flow) in setup.flows.iter().enumerate() {
             match flow.speaks {
-                RealProtocol::Tfrc(_) => {
+                RealProtocol::Tfrc { .. } => {
                     let results = results::read(&self.log(index, "sender"))?;
                     let began = results.began.saturating_sub(self.clock.unix_time(zero));
                     trace::read(&self.trace(index), began, index, &mut seen)?;

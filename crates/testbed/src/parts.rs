@@ -46,7 +46,7 @@ impl TestBed {
     ) -> Result<Part, HostError> {
         let port = port(index);
         match &flow.speaks {
-            RealProtocol::Tfrc(_) => {
+            RealProtocol::Tfrc { .. } => {
                 let words = format!("perf server -1 -i 0 -p {port}");
                 self.start(&network.c, index, "receiver", &self.ours(&words), true)
             }
@@ -79,12 +79,13 @@ impl TestBed {
         // A little longer than it is wanted: who ends by itself says goodbye, and may wait for an answer.
         let seconds = until.saturating_sub(flow.start).as_secs() + 2;
         match &flow.speaks {
-            RealProtocol::Tfrc(patience) => {
+            RealProtocol::Tfrc { feedback, floor } => {
                 let length = setup.packet.get().saturating_sub(UDP_HEADERS.get());
                 let to = Dumbbell::C;
                 let words = format!("perf client {to} -p {port} -t {seconds} -l {length} -i 0 -J");
                 let mut command = self.ours(&words);
-                if let Some(floor) = patience {
+                command.extend(["--feedback".into(), feedback.name().into()]);
+                if let Some(floor) = floor {
                     let floor = format!("{}us", floor.as_micros());
                     command.extend(["--nofeedback-floor".into(), floor.into()]);
                 }

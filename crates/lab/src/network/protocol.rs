@@ -139,7 +139,8 @@ pub enum Feedback {
 }
 
 impl Feedback {
-    pub(crate) const fn name(self) -> &'static str {
+    /// Its name there and on command lines.
+    pub const fn name(self) -> &'static str {
         self.mode().name()
     }
 

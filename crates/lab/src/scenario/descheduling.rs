@@ -11,6 +11,7 @@ use super::{Impossible, Job, RunError, Scenario, require, require_round_trips, r
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
 use crate::metrics::{BIN, mean};
+use crate::network::Feedback;
 use crate::reader::Times;
 use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
 use crate::units::{Size, Time};
@@ -158,7 +159,10 @@ impl Real for Descheduling {
             links: [forward, back],
             packet: self.packet.0,
             flows: vec![RealFlow {
-                speaks: RealProtocol::Tfrc(patience.map(|time| time.0)),
+                speaks: RealProtocol::Tfrc {
+                    feedback: Feedback::Tfrc,
+                    floor: patience.map(|time| time.0),
+                },
                 start: Duration::ZERO,
                 stop: None,
                 away: away.collect(),

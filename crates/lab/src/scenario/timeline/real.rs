@@ -29,7 +29,10 @@ impl Real for Timeline {
         let since = |at: Instant| at - Instant::ZERO;
         let flows = members.enumerate().map(|(index, member)| RealFlow {
             speaks: match member.speaks {
-                Speaks::Long(Protocol::Tfrc, _) => RealProtocol::Tfrc(None),
+                Speaks::Long(Protocol::Tfrc, feedback) => RealProtocol::Tfrc {
+                    feedback,
+                    floor: None,
+                },
                 Speaks::Long(Protocol::Udp(udp), _) => {
                     RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)
                 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::metrics::{BIN, Throughput};
+use crate::real::RealProtocol;
+use std::sync::atomic::AtomicBool;
 use tfrc::time::Duration;
 use tfrc::units::Bytes;
 
@@ -144,4 +146,17 @@ fn a_case_may_have_other_numbers_of_flows() {
         b.iter()
             .all(|tfrc| matches!(tfrc.speaks, Speaks::Long(Protocol::Tfrc, _)))
     );
+}
+
+#[test]
+fn a_test_bed_s_receivers_report_what_the_simulator_s_do() {
+    let mut scenario = scenario();
+    scenario.group[0].feedback = Feedback::Ccfb;
+    let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
+    let setup = Real::setup(&scenario, Job { cell, seed, stop }).unwrap();
+    let reports = RealProtocol::Tfrc {
+        feedback: Feedback::Ccfb,
+        floor: None,
+    };
+    assert_eq!(setup.flows[0].speaks, reports);
 }
