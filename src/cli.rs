@@ -157,7 +157,7 @@ pub(crate) struct RunArgs {
     /// Seconds at the start that the summary leaves out
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = units::run_time_or_zero)]
     pub(crate) warmup: Duration,
-    /// Write the summary here as one JSON object (`-` for standard output)
+    /// Write the summary here as one JSON object (`-` for standard output, which then has nothing else)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Write every event here, one JSON object a line

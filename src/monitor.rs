@@ -107,7 +107,7 @@ impl Monitor {
             self.gather()?;
             ticks += 1;
             if ticks % TICKS_A_LINE == 0 {
-                setup::say(self.live.line())?;
+                setup::tell(self.outputs.json_is_said(), self.live.line())?;
             }
         }
         Ok(())

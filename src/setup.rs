@@ -61,11 +61,18 @@ pub(crate) struct Outputs {
     pub(crate) trace: Option<TraceFile>,
 }
 
+impl Outputs {
+    /// True if the summary goes to standard output.
+    pub(crate) fn json_is_said(&self) -> bool {
+        matches!(self.json, Some(None))
+    }
+}
+
 /// Opens the files of a run.
 pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
     let json = match run.json.as_deref() {
         None => None,
-        Some(path) if path == Path::new("-") => Some(None),
+        Some(path) if is_standard_output(path) => Some(None),
         Some(path) => Some(Some(
             File::create(path).map_err(|error| cannot("write", path, &error))?,
         )),
@@ -527,6 +534,19 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
+/// Says how it goes: on standard error while standard output is for JSON.
+pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
+    if output_is_json {
+        eprintln!("{line}");
+        return Ok(());
+    }
+    say(line)
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Starts the page unless the run is headless, and says where it is.
 pub(crate) fn page(
     run: &RunArgs,
@@ -537,7 +557,11 @@ pub(crate) fn page(
         return Ok(None);
     }
     let page = Page::start(run.page, info, controls).map_err(Failure::usage)?;
-    say(format_args!("page: http://{}", page.address()))?;
+    let output_is_json = run.json.as_deref().is_some_and(is_standard_output);
+    tell(
+        output_is_json,
+        format_args!("page: http://{}", page.address()),
+    )?;
     Ok(Some(Arc::new(page)))
 }
 

@@ -168,6 +168,24 @@ fn what_the_conformance_suite_cannot_do_is_named() {
     refuses(&["conform", "--role", "sender"], &["--peer"]);
 }
 
+#[test]
+fn a_summary_on_standard_output_has_it_for_itself() {
+    let output = run(&[
+        "recv",
+        "127.0.0.1:0",
+        "--page",
+        "127.0.0.1:0",
+        "--seconds",
+        "1500ms",
+        "--json",
+        "-",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("page: http://"), "it said: {said}");
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(summary["frames_shown"], 0);
+}
+
 /// What the first report says owes nothing to how late any timer is.
 #[test]
 fn a_check_passes_between_two_processes() {

@@ -340,7 +340,7 @@ impl Policy {
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
             size: self.coded_size(wire),
-            rate: self.coded_size(carried) / self.config.frame_interval,
+            rate: self.coded_size(self.carried(interval)) / self.config.frame_interval,
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
             keyframe: false,
