@@ -169,6 +169,9 @@ pub struct Policy {
     headers: f64,
     /// By how much frames leave faster than at X: the pacer's credit for time without data.
     credit: Duration,
+    /// The rate at which the last frame left. Where a round trip is much shorter than the pause between
+    /// frames, X halves in the pause (RFC 5348 §4.4) and is back before a large frame has left.
+    departed: Rate,
     /// What the encoder could not go below of late, on the wire.
     floor: Bytes,
     stretched: Option<Stretched>,
@@ -194,6 +197,7 @@ impl Policy {
             expansion,
             headers: expansion,
             credit: Duration::ZERO,
+            departed: Rate::ZERO,
             floor: Bytes::ZERO,
             stretched: None,
             feasible_since: None,
@@ -213,6 +217,7 @@ impl Policy {
         self.ceiling = Ceiling::new(interval);
         self.held_by_deadline = false;
         self.received = Rate::ZERO;
+        self.departed = Rate::ZERO;
         self.stretched = None;
         self.feasible_since = None;
     }
@@ -337,10 +342,13 @@ impl Policy {
             return None;
         }
         let wire = wire.max(least);
+        let left = self
+            .carried(interval)
+            .max(self.departed * self.config.frame_interval);
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
             size: self.coded_size(wire),
-            rate: self.coded_size(self.carried(interval)) / self.config.frame_interval,
+            rate: self.coded_size(left) / self.config.frame_interval,
             deadline: self.deadline(),
             stretched: self.is_path_too_slow(),
             keyframe: false,
@@ -415,6 +423,11 @@ impl Policy {
     pub(crate) fn observe_departure(&mut self, size: Bytes, duration: Duration, path: &Path) {
         let nominal = (size / path.allowed_rate).min(LONGEST_DEADLINE);
         self.credit = average(self.credit, nominal.saturating_sub(duration));
+        self.departed = if duration.is_zero() {
+            Rate::ZERO
+        } else {
+            size / duration
+        };
     }
 
     /// What the path carries from one frame to the next.

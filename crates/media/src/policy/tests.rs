@@ -72,6 +72,20 @@ fn a_longer_path_to_another_peer_is_no_queue() {
     assert_eq!(size(&mut policy, 4), (Bytes::new(6_000), false));
 }
 
+/// Over half a millisecond X doubles several times while a picture of 1.8 MB leaves.
+#[test]
+fn frames_of_their_own_size_go_by_what_the_last_one_left_at() {
+    let mut policy = policy(INTERVAL);
+    let slow = path(100e3, 1);
+    let rate = |policy: &mut Policy| policy.target(at(0), &slow, Bytes::ZERO).unwrap().rate;
+    assert_eq!(rate(&mut policy), slow.allowed_rate);
+    let frame = Bytes::new(1_800_000);
+    policy.observe_departure(frame, Duration::from_millis(4), &slow);
+    assert_eq!(rate(&mut policy), frame / Duration::from_millis(4));
+    policy.observe_departure(frame, Duration::from_millis(400), &slow);
+    assert_eq!(rate(&mut policy), slow.allowed_rate);
+}
+
 #[test]
 fn equation_6_4_tells_what_is_too_late() {
     let policy = policy(INTERVAL);
