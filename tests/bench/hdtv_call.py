@@ -32,7 +32,7 @@ class Ended:
     def __init__(self, process, seconds):
         _, status, used = os.wait4(process.pid, 0)
         if status != 0:
-            sys.exit(f"{' '.join(process.args)} failed")
+            sys.exit(f"{' '.join(process.args)} failed: run it by hand to see why")
         self.core = (used.ru_utime + used.ru_stime) / seconds
         self.summary = json.loads(process.stdout.read()) if process.stdout else {}
 
@@ -53,10 +53,10 @@ def call(binary, seconds, relay):
         source = ["--codec", "raw", "--size", "1280x720", "--fps", "60", "--sdp", sdp]
         # The receiver ends first, so that nothing is sent to nobody.
         send = [binary, "send", to, *source, "--seconds", str(seconds + 1), *common]
-        sender = subprocess.Popen(send, stdout=subprocess.PIPE)
+        sender = subprocess.Popen(send, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         time.sleep(0.5)
         receive = [binary, "recv", RECEIVER, "--sdp", sdp, "--seconds", str(seconds), *common]
-        receiver = subprocess.Popen(receive, stdout=subprocess.PIPE)
+        receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         ends = Ended(receiver, seconds), Ended(sender, seconds)
         if link:
             link.send_signal(signal.SIGINT)
