@@ -350,7 +350,9 @@ impl Assembly {
     ) -> Result<(), Refused> {
         let is_of_it = match (&self.content, part) {
             (Content::Jpeg(image), Part::Jpeg { header, .. }) => image.matches(header),
-            (Content::Raw(_), Part::Raw { .. }) | (Content::H264(_), Part::H264(_)) => true,
+            (Content::Raw(_), Part::Raw { .. })
+            | (Content::H264(_), Part::H264(_))
+            | (Content::Dv(_), Part::Dv { .. }) => true,
             _ => false,
         };
         if !is_of_it {
