@@ -49,7 +49,7 @@ def call(binary, seconds, relay):
             with open(config, "w") as file:
                 file.write(relay)
             command = [binary, "link", "relay", RELAY, RECEIVER, "--config", config]
-            link = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+            link = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         source = ["--codec", "raw", "--size", "1280x720", "--fps", "60", "--sdp", sdp]
         # The receiver ends first, so that nothing is sent to nobody.
         send = [binary, "send", to, *source, "--seconds", str(seconds + 1), *common]
