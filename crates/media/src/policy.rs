@@ -211,13 +211,18 @@ impl Policy {
 
     /// The path is another one: nothing that was measured of it holds.
     pub(crate) fn forget_path(&mut self) {
+        self.rtt = RttTrack::new(self.config.frame_interval * QUEUE_FRAMES);
+        self.received = Rate::ZERO;
+        self.departed = Rate::ZERO;
+        self.forget_decisions();
+    }
+
+    /// What followed from what was measured.
+    fn forget_decisions(&mut self) {
         let interval = self.config.frame_interval;
-        self.rtt = RttTrack::new(interval * QUEUE_FRAMES);
         self.fall = Fall::new(interval);
         self.ceiling = Ceiling::new(interval);
         self.held_by_deadline = false;
-        self.received = Rate::ZERO;
-        self.departed = Rate::ZERO;
         self.stretched = None;
         self.feasible_since = None;
     }
@@ -234,12 +239,7 @@ impl Policy {
             return;
         }
         self.config.rules = rules;
-        let interval = self.config.frame_interval;
-        self.fall = Fall::new(interval);
-        self.ceiling = Ceiling::new(interval);
-        self.held_by_deadline = false;
-        self.stretched = None;
-        self.feasible_since = None;
+        self.forget_decisions();
     }
 
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.

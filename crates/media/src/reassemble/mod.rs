@@ -25,6 +25,7 @@ use self::h264::H264Assembly;
 use self::jpeg::{JpegAssembly, quant_tables};
 pub use self::payload::{MAX_PIXELS, ParameterError, Payload, Payloads};
 use self::raw::RawAssembly;
+use crate::codec::Codec;
 use crate::event::NotShown;
 use crate::frame::{CodedPicture, ReceivedFrame};
 use crate::packetize::tables::TableCache;
@@ -147,8 +148,11 @@ impl Reassembler {
         let frame = self
             .frames
             .entry(timestamp)
-            .or_insert_with(|| Assembly::new(&part, packet));
+            .or_insert_with(|| Assembly::new(payload.codec(), &part, packet));
         let was_complete = frame.is_complete();
+        if frame.codec != payload.codec() {
+            return (Pushed::Refused(Refused::Inconsistent), self.make_room());
+        }
         if let Err(reason) = frame.push(&part, packet, &self.tables) {
             return (Pushed::Refused(reason), self.make_room());
         }
@@ -254,6 +258,8 @@ pub struct InFlight {
 /// One frame being put together.
 #[derive(Debug)]
 struct Assembly {
+    /// A frame has one, whatever its packets say.
+    codec: Codec,
     content: Content,
     /// The timestamp as the packets carry it.
     wire_timestamp: u32,
@@ -325,7 +331,7 @@ impl<'a> Part<'a> {
 }
 
 impl Assembly {
-    fn new(part: &Part<'_>, packet: &MediaPacket<'_>) -> Self {
+    fn new(codec: Codec, part: &Part<'_>, packet: &MediaPacket<'_>) -> Self {
         let content = match part {
             Part::Jpeg { header, .. } => Content::Jpeg(Box::new(JpegAssembly::new(header))),
             Part::Raw { size, .. } => Content::Raw(RawAssembly::new(size.0, size.1)),
@@ -333,6 +339,7 @@ impl Assembly {
             Part::Dv { system, audio, .. } => Content::Dv(DvAssembly::new(*system, *audio)),
         };
         Self {
+            codec,
             content,
             wire_timestamp: packet.timestamp,
             sequences: Vec::new(),
@@ -348,14 +355,9 @@ impl Assembly {
         packet: &MediaPacket<'_>,
         tables: &TableCache,
     ) -> Result<(), Refused> {
-        let is_of_it = match (&self.content, part) {
-            (Content::Jpeg(image), Part::Jpeg { header, .. }) => image.matches(header),
-            (Content::Raw(_), Part::Raw { .. })
-            | (Content::H264(_), Part::H264(_))
-            | (Content::Dv(_), Part::Dv { .. }) => true,
-            _ => false,
-        };
-        if !is_of_it {
+        if let (Content::Jpeg(image), Part::Jpeg { header, .. }) = (&self.content, part)
+            && !image.matches(header)
+        {
             return Err(Refused::Inconsistent);
         }
         let Err(place) = self.sequences.binary_search(&packet.sequence) else {
@@ -384,7 +386,7 @@ impl Assembly {
                 frame.push(payload);
                 Ok(())
             }
-            // A frame has one payload format.
+            // Content and part are of the same codec.
             _ => Err(Refused::Inconsistent),
         }
     }

@@ -1,5 +1,4 @@
 use super::*;
-use crate::codec::Codec;
 use crate::frame::{DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
 use crate::packetize::Packetizer;
 use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
@@ -514,10 +513,12 @@ fn frames_of_two_codecs_are_put_together_side_by_side_and_never_mixed() {
     // A packet of the other codec that says it belongs to the same frame.
     let own = jpeg_packets[0].clone();
     jpeg_packets[0].timestamp = raw[0].timestamp;
+    let before = reassembler.frames().next();
     assert_eq!(
         jpeg_packets[0].push(&mut reassembler),
         Pushed::Refused(Refused::Inconsistent)
     );
+    assert_eq!(reassembler.frames().next(), before);
     jpeg_packets[0] = own;
     for packet in &jpeg_packets {
         packet.push(&mut reassembler);
