@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::lead::Lead;
+use crate::look::{GATHER, Look};
 use crate::socket::{ReceiveBatch, Socket};
 use crate::transmit::{BUDGET, Drained, SendCounters, Sender};
 use crate::wait::{self, DEAF_WAIT, Waker, Wakeups};
@@ -117,7 +118,7 @@ impl Driver {
             sender: Sender::new(clock),
             stats: DriverStats::default(),
             spin,
-            roused: Roused::PERHAPS,
+            roused: Roused::BUSY,
             silence: SILENT,
             departure: None,
         };
@@ -229,14 +230,15 @@ struct Worker<E> {
 struct Roused {
     /// The socket may have a datagram.
     heard: bool,
-    /// There may be commands.
+    /// There are wake-ups to forget.
     woken: bool,
 }
 
 impl Roused {
-    const PERHAPS: Self = Self {
+    /// Nobody waited: commands show in their channel, whoever announced them.
+    const BUSY: Self = Self {
         heard: true,
-        woken: true,
+        woken: false,
     };
 }
 
@@ -246,8 +248,15 @@ impl<E: Endpoint> Worker<E> {
         loop {
             self.stats.rounds += 1;
             let Roused { heard, woken } = self.roused;
-            let commands = if woken { self.run_commands() } else { Ok(0) };
-            let received = if heard { self.receive() } else { Ok(0) };
+            if woken {
+                self.wakeups.clear();
+            }
+            let commands = self.run_commands();
+            let received = if heard {
+                self.receive()
+            } else {
+                Ok(Look::default())
+            };
             let now = self.clock.now();
             let due = self.endpoint.poll_timeout();
             let sent = self.step(now, due);
@@ -258,14 +267,15 @@ impl<E: Endpoint> Worker<E> {
             };
             if heard {
                 self.silence = match received {
-                    Ok(1..) => 0,
+                    Ok(Look { buffers: 1.., .. }) => 0,
                     _ => self.silence.saturating_add(1),
                 };
             }
-            let idle = ran == 0 && sent == 0 && matches!(received, Ok(0));
+            let idle = ran == 0 && sent == 0 && matches!(received, Ok(Look { buffers: 0, .. }));
             self.roused = match received {
-                Ok(_) if sent == BUDGET => Roused::PERHAPS,
-                Ok(buffers) if buffers == RECEIVE_BUDGET => Roused::PERHAPS,
+                Ok(_) if sent >= BUDGET => Roused::BUSY,
+                Ok(look) if look.buffers == RECEIVE_BUDGET => Roused::BUSY,
+                Ok(look) if look.is_flood(self.socket.receive_buffer()) => self.let_gather(now),
                 Ok(_) => self.wait(now, due.filter(|_| idle)),
                 Err(()) => self.wait_deaf(now),
             };
@@ -274,7 +284,6 @@ impl<E: Endpoint> Worker<E> {
 
     /// Runs what was posted before this round. `Err` if the handle is gone.
     fn run_commands(&mut self) -> Result<usize, ()> {
-        self.wakeups.clear();
         for ran in 0..MAX_COMMANDS {
             match self.commands.try_recv() {
                 Ok(Command::Run(closure)) => closure(&mut self.endpoint, self.clock.now()),
@@ -288,36 +297,38 @@ impl<E: Endpoint> Worker<E> {
                 Err(TryRecvError::Disconnected) => return Err(()),
             }
         }
-        // All that the channel held when the wake-ups were cleared; the rest comes with its own.
+        // All that the channel can have held when the round began.
         Ok(MAX_COMMANDS)
     }
 
-    /// Hands in what has come, up to a budget, so that sending is not starved. Gives the number of
-    /// buffers that the system filled; `Err` if it gave an error and nothing else.
-    fn receive(&mut self) -> Result<usize, ()> {
-        let mut buffers = 0;
-        while buffers < RECEIVE_BUDGET {
+    /// Hands in what has come, up to a budget, so that sending is not starved. `Err` if the system gave an
+    /// error and nothing else.
+    fn receive(&mut self) -> Result<Look, ()> {
+        let mut look = Look::default();
+        while look.buffers < RECEIVE_BUDGET {
             self.stats.receive_calls += 1;
             match self.socket.receive(&self.clock, &mut self.batch) {
                 Ok(filled) => {
-                    buffers += filled;
-                    self.hand_in();
+                    look.buffers += filled;
+                    self.hand_in(&mut look);
                     if filled < ReceiveBatch::BUFFERS {
                         break;
                     }
                 }
                 Err(_) => {
                     self.stats.receive_errors += 1;
-                    return if buffers == 0 { Err(()) } else { Ok(buffers) };
+                    return if look.buffers == 0 { Err(()) } else { Ok(look) };
                 }
             }
         }
-        Ok(buffers)
+        self.stats.received += look.datagrams;
+        Ok(look)
     }
 
-    fn hand_in(&mut self) {
+    fn hand_in(&mut self, look: &mut Look) {
         for received in self.batch.datagrams() {
-            self.stats.received += 1;
+            look.datagrams += 1;
+            look.bytes += received.payload.len();
             let datagram = Datagram {
                 source: received.source,
                 arrival: received.arrival,
@@ -360,6 +371,7 @@ impl<E: Endpoint> Worker<E> {
         self.departure = departure_of(next);
         let deadline = match next {
             Some((deadline, _)) if deadline <= now && next == unmoved => Some(now + STUCK_WAIT),
+            Some((deadline, _)) if deadline <= now => return Roused::BUSY,
             _ => next.map(|(deadline, _)| deadline),
         };
         let sources = [self.socket.as_fd(), self.wakeups.as_fd()];
@@ -377,6 +389,15 @@ impl<E: Endpoint> Worker<E> {
             _ => wait::readable(&self.clock, sources, deadline),
         };
         Roused { heard, woken }
+    }
+
+    /// Waits without the socket for more of a flood. The kernel notes when it comes.
+    fn let_gather(&mut self, now: Instant) -> Roused {
+        let next = self.endpoint.poll_timeout();
+        self.departure = departure_of(next);
+        let deadline = next.map_or(now + GATHER, |(at, _)| at.min(now + GATHER));
+        let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
+        Roused { heard: true, woken }
     }
 
     /// Waits without the socket, whose error would end the wait at once.

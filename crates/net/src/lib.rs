@@ -11,6 +11,7 @@ mod driver;
 mod emulation;
 mod lateness;
 mod lead;
+mod look;
 mod packet_info;
 mod pcapng;
 mod probe;

@@ -60,6 +60,8 @@ struct Run {
     first: Transmit,
     len: usize,
     count: u64,
+    /// How long it may become: all of its datagrams in one call.
+    most: usize,
 }
 
 impl Sender {
@@ -92,7 +94,8 @@ impl Sender {
     ) -> Drained {
         let mut run: Option<Run> = None;
         let mut drained = 0;
-        while drained < BUDGET {
+        // A call that is begun is filled.
+        while drained < BUDGET || drained < MOST && run.is_some_and(|run| run.has_room()) {
             let start = run.map_or(0, |run| run.len);
             let buf = &mut self.buffer[start..start + DATAGRAM_SIZE];
             let Some(next) = endpoint.poll_transmit(now, buf) else {
@@ -100,7 +103,7 @@ impl Sender {
             };
             drained += 1;
             run = Some(match run {
-                Some(run) if run.takes(&next, socket.max_segments()) => Run {
+                Some(run) if run.takes(&next) => Run {
                     len: run.len + next.len,
                     count: run.count + 1,
                     ..run
@@ -110,7 +113,7 @@ impl Sender {
                         self.send(socket, run);
                         self.buffer.copy_within(start..start + next.len, 0);
                     }
-                    Run::of(next)
+                    Run::of(next, socket.max_segments())
                 }
             });
         }
@@ -150,22 +153,35 @@ impl Sender {
 }
 
 impl Run {
-    fn of(first: Transmit) -> Self {
+    fn of(first: Transmit, max_segments: usize) -> Self {
         let (len, count) = (first.len, 1);
-        Self { first, len, count }
+        let most = if len <= segment_size(first.destination) {
+            DATAGRAM_SIZE.min(len * max_segments)
+        } else {
+            len
+        };
+        Self {
+            first,
+            len,
+            count,
+            most,
+        }
+    }
+
+    /// True if another datagram as long as the first may follow in the same call.
+    fn has_room(&self) -> bool {
+        let all_full = self.len as u64 == self.count * self.first.len as u64;
+        all_full && self.len + self.first.len <= self.most
     }
 
     /// True if `next` may follow in the same call.
-    fn takes(&self, next: &Transmit, max_segments: usize) -> bool {
-        let size = self.first.len;
-        let all_full = self.len as u64 == self.count * size as u64;
+    fn takes(&self, next: &Transmit) -> bool {
+        let all_full = self.len as u64 == self.count * self.first.len as u64;
         all_full
-            && (1..=size).contains(&next.len)
-            && size <= segment_size(self.first.destination)
-            && self.len + next.len <= DATAGRAM_SIZE
-            && self.count < max_segments as u64
-            && next.destination == self.first.destination
+            && (1..=self.first.len).contains(&next.len)
+            && self.len + next.len <= self.most
             && next.ecn == self.first.ecn
+            && next.destination == self.first.destination
     }
 
     /// A peer that is gone for now (an ICMP error) or a full interface ends nothing: the endpoint learns of
@@ -189,6 +205,9 @@ impl Run {
 
 /// How many datagrams leave between two looks at what has come in: two full system calls.
 pub(crate) const BUDGET: usize = 128;
+
+/// The budget of whoever has begun to fill another call.
+const MOST: usize = BUDGET + 64;
 
 /// The largest UDP payload over IPv4, in one datagram or in one call that sends several.
 const DATAGRAM_SIZE: usize = 65_507;

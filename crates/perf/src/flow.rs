@@ -47,6 +47,8 @@ pub(crate) struct Party {
 pub(crate) struct Flow {
     session: Session,
     now: Instant,
+    /// When it was found to have no control to send, unless something happened since.
+    no_control: Option<Instant>,
     limit: Option<Pacer>,
     payload: &'static [u8],
     /// When it may send first, and when no more; `None` for a side that only receives.
@@ -98,6 +100,7 @@ impl Flow {
         Self {
             session,
             now,
+            no_control: None,
             limit: limit.map(|rate| Pacer::new(credit, rate, Some(credit))),
             payload,
             sends: sends.map(|start| (start, start + terms.duration)),
@@ -108,6 +111,7 @@ impl Flow {
     /// A datagram of this flow's arrived. True if the session took it.
     pub(crate) fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) -> bool {
         self.now = now;
+        self.no_control = None;
         match self.session.handle_datagram(now, datagram) {
             Incoming::Media(packet) => {
                 self.arrivals.record(&packet);
@@ -120,13 +124,20 @@ impl Flow {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
+        self.no_control = None;
         self.session.handle_timeout(now);
     }
 
     /// Control that is due.
     pub(crate) fn poll_control(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         self.now = now;
-        self.session.poll_transmit(now, buf)
+        // Asked again before each packet of a burst, it would take a sixth of the sender's instructions.
+        if self.no_control == Some(now) {
+            return None;
+        }
+        let transmit = self.session.poll_transmit(now, buf);
+        self.no_control = transmit.is_none().then_some(now);
+        transmit
     }
 
     /// The next packet, if it may leave.
@@ -163,6 +174,20 @@ impl Flow {
             .as_ref()
             .map_or(start, |limit| limit.next_departure(self.now).max(start));
         Some(allowed.max(wanted)).filter(|departure| *departure < end)
+    }
+
+    /// How long departures may be put off for the sake of a common burst. Where TFRC sets the pace, half a round
+    /// trip: permission to send that is not used within one is lost (RFC 5348 §4.6).
+    pub(crate) fn patience(&self) -> Duration {
+        let is_limited = self
+            .limit
+            .as_ref()
+            .zip(self.session.next_departure(self.now))
+            .is_some_and(|(limit, allowed)| limit.next_departure(self.now) >= allowed);
+        match self.session.path().and_then(|path| path.rtt) {
+            Some(rtt) if !is_limited => rtt / 2,
+            _ => Duration::MAX,
+        }
     }
 
     /// Sends no more.

@@ -68,10 +68,18 @@ pub(crate) struct Flows {
     gather: Duration,
     /// No departure before this.
     gate: Instant,
-    /// When the burst that is under way began.
-    burst: Option<Instant>,
+    /// The burst that is under way.
+    burst: Option<Burst>,
     events: Option<VecDeque<FlowEvent>>,
     events_lost: u64,
+}
+
+/// Packets that leave together.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    began: Instant,
+    /// The time from there to the next, as far as its flows can wait.
+    gather: Duration,
 }
 
 #[derive(Debug)]
@@ -203,16 +211,19 @@ impl Flows {
                     return Some(transmit);
                 }
                 if may_depart && let Some(transmit) = entry.flow.poll_media(now, buf) {
-                    self.burst.get_or_insert(now);
+                    self.burst.get_or_insert(Burst {
+                        began: now,
+                        gather: self.gather,
+                    });
                     return Some(transmit);
                 }
             }
             self.ready.pop_front();
             self.schedule(name);
         }
-        if let Some(began) = self.burst.take() {
+        if let Some(burst) = self.burst.take() {
             // From its beginning: who needs as long as that to send a burst sends on and on.
-            self.gate = began + self.gather;
+            self.gate = burst.began + burst.gather;
         }
         None
     }
@@ -242,7 +253,13 @@ impl Flows {
             return;
         };
         entry.is_ready = false;
-        let gate = self.burst.map_or(self.gate, |began| began + self.gather);
+        let gate = match &mut self.burst {
+            Some(burst) => {
+                burst.gather = burst.gather.min(entry.flow.patience());
+                burst.began + burst.gather
+            }
+            None => self.gate,
+        };
         let departure = entry.flow.next_departure();
         let departure = departure.map(|at| (at.max(gate), Reason::Departure));
         let next = [departure, entry.flow.poll_timeout()];

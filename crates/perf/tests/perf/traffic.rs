@@ -127,6 +127,25 @@ fn tfrc_without_a_limit_fills_a_link_and_a_fixed_rate_overruns_it() {
     }
 }
 
+/// What was not sent within a round trip is forfeited (RFC 5348 §4.6), so no burst may be gathered for as long.
+#[test]
+fn a_round_trip_shorter_than_a_burst_costs_no_rate() {
+    let link = LinkConfig {
+        rate: mbps(1_000.0),
+        delay: Duration::from_micros(20),
+        queue: QueueLimit::Time(Duration::from_micros(100)),
+        ..LinkConfig::default()
+    };
+    let terms = Terms {
+        rate: None,
+        duration: Duration::from_millis(500),
+        ..terms()
+    };
+    let (_, theirs) = counted(&mut World::new(terms, Limits::default(), link));
+    let rate = theirs.bytes_received as f64 * 8.0 / 0.5;
+    assert!(rate > 0.85e9, "{rate}");
+}
+
 #[test]
 fn every_mode_makes_traffic() {
     for mode in [
