@@ -1,6 +1,6 @@
 //! Packets on the wire and behind it, in the order in which they come out.
 
-use core::hint::black_box;
+use evenkeel_prefetch::{prefetch, prefetch_part};
 use std::collections::VecDeque;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -12,6 +12,17 @@ pub(crate) struct Travelling<P> {
     pub(crate) size: Bytes,
     /// When it comes out; [`Instant::MAX`] while it is on the wire, and for one that never does.
     pub(crate) due: Instant,
+}
+
+/// So many packets at most come out of a link within the time that a simulation looks ahead.
+const SOON: usize = 8;
+
+/// Lets those that are soon to come out come near.
+#[inline]
+pub(crate) fn prefetch_first<T>(packets: &VecDeque<T>) {
+    if let Some(first) = packets.front() {
+        prefetch_part(first, 0..packets.len().min(SOON) * size_of::<T>());
+    }
 }
 
 /// A queue whose first packet lies in the queue itself: most links of a large simulation carry one
@@ -40,12 +51,11 @@ impl<P> Line<P> {
         self.first.iter().chain(&self.rest)
     }
 
-    /// Looks at what the next to come out and the next to be added will touch outside of the line.
+    /// Lets what the next to come out and the next to be added will touch outside of the line come near.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        for travelling in [self.rest.front(), self.rest.back()] {
-            black_box(travelling.map(|it| (it.size, it.due)));
-        }
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(&self.rest);
+        self.rest.back().inspect(|last| prefetch(*last));
     }
 
     /// When the first comes out.

@@ -9,7 +9,6 @@ use crate::packet::Packet;
 use crate::queue::{Discipline, Queue, QueueLimit, Waiting};
 use crate::rate::{Wire, later};
 use crate::trace_file::DeliveryTrace;
-use core::hint::black_box;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -184,22 +183,27 @@ impl<P: Packet> Link<P> {
         due.map(|travelling| &travelling.packet)
     }
 
-    /// Looks at what a packet needs that arrives or comes out, and changes nothing: a simulation that does so
-    /// some time ahead finds it in a near cache.
+    /// Lets what lies behind a link come near: the packets that come out next and, where some wait, the
+    /// queue. For a simulation that does so some time ahead, when the link itself is near.
     #[inline]
-    pub fn fetch(&self) {
-        black_box(self.latest);
-        black_box(self.line.first_due());
-        black_box(self.delay_nanos);
+    pub fn prefetch_packets(&self) {
+        self.line.prefetch();
+        if self.has_waiting() {
+            self.queue.prefetch();
+        }
     }
 
-    /// The same for what lies elsewhere, where [`fetch`](Link::fetch) has found out.
+    /// The same for the packets that wait, when [`prefetch_packets`](Link::prefetch_packets) has brought the
+    /// queue.
     #[inline]
-    pub fn fetch_packets(&self) {
-        self.line.fetch();
-        if self.ledger.held().packets > self.line.len() as u64 {
-            self.queue.fetch();
+    pub fn prefetch_waiting(&self) {
+        if self.has_waiting() {
+            self.queue.prefetch_first();
         }
+    }
+
+    fn has_waiting(&self) -> bool {
+        self.ledger.held().packets > self.line.len() as u64
     }
 
     /// Changes the rate, also for the rest of the packet on the wire.

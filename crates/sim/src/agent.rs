@@ -38,7 +38,7 @@ pub trait Agent {
     /// [`poll_transmit`](Agent::poll_transmit) next; `None` if only a packet can wake it.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Looks at the state that the next call will need, so that it lies in a near cache by then, and changes
-    /// nothing. Only the kinds of agents that come in thousands gain by it.
-    fn fetch(&self) {}
+    /// Lets the state that the next call will need come into a near cache. Only the kinds of agents that come in
+    /// thousands gain by it.
+    fn prefetch(&self) {}
 }

@@ -118,7 +118,9 @@ impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
     }
 }
 
+// Aligned, so that it lies in one cache line.
 #[derive(Debug)]
+#[repr(align(32))]
 struct Station<A> {
     agent: A,
     /// Where its path begins in [`Simulation::stops`].
@@ -148,8 +150,8 @@ pub struct Simulation<A: Agent> {
     transmissions: u64,
     /// Agents woken since time last passed.
     standing_still: u32,
-    /// What the events up to this time need has been fetched, or need not be.
-    fetched: Instant,
+    /// What the events up to this time need has been prefetched, or need not be.
+    prefetched: Instant,
 }
 
 impl<A: Agent> Simulation<A> {
@@ -170,7 +172,7 @@ impl<A: Agent> Simulation<A> {
             empty: Vec::new(),
             transmissions: 0,
             standing_still: 0,
-            fetched: ahead::begin(topology),
+            prefetched: ahead::begin(topology),
         }
     }
 
@@ -205,8 +207,8 @@ impl<A: Agent> Simulation<A> {
                 self.now = at;
                 self.standing_still = 0;
             }
-            if at > self.fetched {
-                self.fetched = self.fetch_ahead(wake);
+            if at > self.prefetched {
+                self.prefetched = self.prefetch_ahead(wake);
             }
             match wake.stop() {
                 Stop::Link(index) => self.serve_link(index, observer),

@@ -3,7 +3,7 @@
 use crate::agent::{Agent, Packet};
 use crate::tcp::{Config, ConfigError, Receiver, Sender};
 use crate::traffic::Body;
-use core::hint::black_box;
+use evenkeel_prefetch::prefetch;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -68,9 +68,8 @@ impl Agent for TcpSender {
             .filter(|&at| at < self.stop)
     }
 
-    fn fetch(&self) {
-        black_box(self.stop);
-        self.sender.fetch();
+    fn prefetch(&self) {
+        prefetch(self);
     }
 }
 
@@ -132,8 +131,7 @@ impl Agent for TcpReceiver {
         self.receiver.poll_timeout()
     }
 
-    fn fetch(&self) {
-        black_box(self.received);
-        self.receiver.fetch();
+    fn prefetch(&self) {
+        prefetch(self);
     }
 }

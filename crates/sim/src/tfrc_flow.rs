@@ -6,7 +6,7 @@
 
 use crate::agent::{Agent, Packet};
 use crate::traffic::Body;
-use core::hint::black_box;
+use evenkeel_prefetch::{prefetch, prefetch_part};
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
@@ -47,8 +47,12 @@ impl Default for TfrcConfig {
 
 /// The sender of a flow that always has something to send.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct TfrcSender {
-    config: TfrcConfig,
+    start: Instant,
+    stop: Option<Instant>,
+    packet_size: Bytes,
+    ecn: bool,
     /// What TFRC counts: the packet without [`LOWER_LAYERS`].
     segment: Bytes,
     sender: Sender,
@@ -60,7 +64,7 @@ impl TfrcSender {
     /// A sender that waits for its start.
     pub fn new(config: TfrcConfig) -> Self {
         let segment = (config.packet_size - LOWER_LAYERS).max(Bytes::new(1));
-        let mut tfrc = config.tfrc.clone();
+        let mut tfrc = config.tfrc;
         if !tfrc.small_packets {
             tfrc.segment_size = segment;
         }
@@ -69,7 +73,10 @@ impl TfrcSender {
             segment,
             next_sequence: 0,
             last_departure: Instant::ZERO,
-            config,
+            start: config.start,
+            stop: config.stop,
+            packet_size: config.packet_size,
+            ecn: config.ecn,
         }
     }
 
@@ -84,7 +91,7 @@ impl TfrcSender {
     }
 
     fn is_running(&self, now: Instant) -> bool {
-        now >= self.config.start && self.config.stop.is_none_or(|stop| now < stop)
+        now >= self.start && self.stop.is_none_or(|stop| now < stop)
     }
 
     /// The next packet, if it may leave now; what it carries was ready to be sent at `ready`.
@@ -98,12 +105,8 @@ impl TfrcSender {
         self.next_sequence += 1;
         self.last_departure = now;
         Some(Packet {
-            size: self.config.packet_size,
-            ecn: if self.config.ecn {
-                Ecn::Ect0
-            } else {
-                Ecn::NotEct
-            },
+            size: self.packet_size,
+            ecn: if self.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             body: Body::TfrcData {
                 sequence,
                 timing,
@@ -115,15 +118,12 @@ impl TfrcSender {
     /// When to wake it next if what it sends next is ready at `ready`, or if nothing is to come.
     pub(crate) fn next_wake(&self, ready: Option<Instant>) -> Option<Instant> {
         if self.next_sequence == 0 {
-            return ready.map(|ready| ready.max(self.config.start));
+            return ready.map(|ready| ready.max(self.start));
         }
         let departure = self.sender.next_departure(self.last_departure);
         let timer = self.sender.poll_timeout();
         let next = ready.map_or(timer, |ready| timer.min(ready.max(departure)));
-        self.config
-            .stop
-            .is_none_or(|stop| next < stop)
-            .then_some(next)
+        self.stop.is_none_or(|stop| next < stop).then_some(next)
     }
 
     fn handle_report(&mut self, now: Instant, report: &TfrcFeedback) {
@@ -168,13 +168,8 @@ impl Agent for TfrcSender {
         self.next_wake(Some(Instant::ZERO))
     }
 
-    fn fetch(&self) {
-        black_box(self.config.start);
-        black_box(self.last_departure);
-        black_box(self.sender.allowed_rate());
-        black_box(self.sender.next_departure(self.last_departure));
-        black_box(self.sender.poll_timeout());
-        black_box(self.sender.rtt());
+    fn prefetch(&self) {
+        prefetch(self);
     }
 }
 
@@ -256,12 +251,9 @@ impl Agent for TfrcReceiver {
         self.receiver.poll_timeout()
     }
 
-    fn fetch(&self) {
-        black_box(self.received);
-        black_box(self.receiver.poll_timeout());
-        black_box(self.receiver.receive_rate());
-        black_box(self.receiver.round_trip_time());
-        black_box(self.receiver.counters().received);
+    fn prefetch(&self) {
+        prefetch_part(&self.receiver, Receiver::HOT);
+        prefetch(&self.received);
     }
 }
 

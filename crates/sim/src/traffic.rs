@@ -153,7 +153,7 @@ impl Agent for Traffic {
         each!(self, agent => agent.poll_timeout())
     }
 
-    fn fetch(&self) {
-        each!(self, agent => agent.fetch());
+    fn prefetch(&self) {
+        each!(self, agent => agent.prefetch());
     }
 }

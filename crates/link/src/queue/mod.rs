@@ -17,8 +17,9 @@ use red::{Found, Red};
 
 use crate::event::DropReason;
 use crate::ledger::Ledger;
+use crate::line::prefetch_first;
 use crate::packet::Packet;
-use core::hint::black_box;
+use evenkeel_prefetch::prefetch;
 use std::collections::VecDeque;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -221,11 +222,16 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// Looks at the first packet that waits.
+    /// Lets what tells where packets wait come near.
     #[inline]
-    pub(crate) fn fetch(&self) {
-        let first = self.backlog.fifo.waiting.front();
-        black_box(first.map(|waiting| (waiting.size, waiting.arrival)));
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.backlog);
+    }
+
+    /// The first packets that wait.
+    #[inline]
+    pub(crate) fn prefetch_first(&self) {
+        prefetch_first(&self.backlog.fifo.waiting);
     }
 
     /// True if a packet that finds the wire idle need not pass through the queue.

@@ -1,21 +1,21 @@
-//! Looking ahead: what the next events need is looked at before the first of them happens.
+//! Looking ahead: what the next events need is asked for before the first of them happens.
 //!
 //! With thousands of flows nearly every event finds its link, its packet and its agent in far memory. Served
 //! one after the other, each waits for all of that, as what an event needs is known only from what the one
-//! before has changed, or so the processor must assume. Looked at for some dozen events at once it comes in
-//! little more time than for one. Nothing changes by a look, so what is foreseen wrongly costs only time.
+//! before has changed, or so the processor must assume. Asked for on behalf of some dozen events at once it
+//! comes in little more time than for one. Nothing changes by it, so what is foreseen wrongly costs only time.
 
 use super::stop::{Packed, Stop};
 use super::{Simulation, Travelling};
 use crate::agent::Agent;
 use crate::topology::Topology;
-use core::hint::black_box;
+use evenkeel_prefetch::prefetch;
 use tfrc::time::Instant;
 
 /// Below so many links all of a network lies in a near cache: those of 500 flows take half a megabyte.
 const MANY_LINKS: usize = 2_000;
 
-/// Up to when nothing need be fetched: for ever, if not most of the network lies in far memory.
+/// Up to when nothing need be prefetched: for ever, if not most of the network lies in far memory.
 pub(super) fn begin(topology: &Topology) -> Instant {
     if topology.link_count() > MANY_LINKS {
         Instant::ZERO
@@ -25,79 +25,75 @@ pub(super) fn begin(topology: &Topology) -> Instant {
 }
 
 impl<A: Agent> Simulation<A> {
-    /// Looks at what is needed by `wake`, which happens now, and by the events after it up to the time that
-    /// this gives. What one step finds leads to what the next looks at.
+    /// Lets come near what is needed by `wake`, which happens now, and by the events after it up to the time
+    /// that this gives. What one step has brought says what the next is to bring: by then it is there, as
+    /// many others were asked for meanwhile.
     #[inline(never)]
-    pub(super) fn fetch_ahead(&self, wake: Packed) -> Instant {
+    pub(super) fn prefetch_ahead(&self, wake: Packed) -> Instant {
         let (mut wakes, until) = self.events.preview();
         wakes.push(wake);
-        for &wake in &wakes {
-            match wake.stop() {
-                Stop::Link(index) => self.fetch_link(index),
-                Stop::Agent(index) => self.fetch_station(index),
-            }
-        }
-        let mut leaving = Vec::with_capacity(2 * wakes.len());
         // Where the paths of agents begin that may send.
         let mut paths = Vec::with_capacity(2 * wakes.len());
-        for &wake in &wakes {
-            match wake.stop() {
-                Stop::Link(index) => {
-                    self.fetch_packets(index);
-                    leaving.extend(self.links[index as usize].leaving(until));
-                }
-                Stop::Agent(index) => paths.push(self.fetch_agent(index)),
-            }
+        self.prefetch_stops(&wakes);
+        self.prefetch_behind(&wakes, &mut paths);
+        let mut leaving = Vec::with_capacity(wakes.len());
+        for link in links(&wakes) {
+            let link = &self.links[link as usize];
+            link.prefetch_waiting();
+            leaving.extend(link.leaving(until));
         }
         let next = |packet: &&Travelling<_>| self.stops[packet.next as usize];
         let stops: Vec<Packed> = leaving.iter().map(next).collect();
+        self.prefetch_stops(&stops);
         for (stop, packet) in stops.iter().zip(leaving) {
-            match stop.stop() {
-                Stop::Link(index) => self.fetch_link(index),
-                Stop::Agent(index) => {
-                    self.fetch_station(index);
-                    fetch_parcel(packet);
-                }
+            if let Stop::Agent(_) = stop.stop() {
+                prefetch(&*packet.parcel);
             }
         }
-        for stop in stops {
-            match stop.stop() {
-                Stop::Link(index) => self.fetch_packets(index),
-                Stop::Agent(index) => paths.push(self.fetch_agent(index)),
-            }
-        }
-        for path in paths {
-            if let Stop::Link(index) = self.stops[path as usize].stop() {
-                self.fetch_link(index);
-            }
-        }
+        self.prefetch_behind(&stops, &mut paths);
+        let begins: Vec<Packed> = paths
+            .iter()
+            .map(|&path| self.stops[path as usize])
+            .collect();
+        self.prefetch_stops(&begins);
         until
     }
 
-    fn fetch_link(&self, index: u32) {
-        black_box(self.link_wakes[index as usize]);
-        self.links[index as usize].fetch();
+    fn prefetch_stops(&self, stops: &[Packed]) {
+        for stop in stops {
+            match stop.stop() {
+                Stop::Link(index) => {
+                    prefetch(&self.link_wakes[index as usize]);
+                    prefetch(&self.links[index as usize]);
+                }
+                Stop::Agent(index) => {
+                    prefetch(&self.agent_wakes[index as usize]);
+                    prefetch(&self.stations[index as usize]);
+                }
+            }
+        }
     }
 
-    fn fetch_packets(&self, link: u32) {
-        self.links[link as usize].fetch_packets();
-    }
-
-    fn fetch_station(&self, index: u32) {
-        black_box(self.agent_wakes[index as usize]);
-        black_box(self.stations[index as usize].path);
-    }
-
-    /// Gives where the agent's path begins.
-    fn fetch_agent(&self, index: u32) -> u32 {
-        let station = &self.stations[index as usize];
-        station.agent.fetch();
-        station.path
+    /// What is found through the stops themselves, and where the paths of agents begin.
+    fn prefetch_behind(&self, stops: &[Packed], paths: &mut Vec<u32>) {
+        for stop in stops {
+            match stop.stop() {
+                Stop::Link(index) => self.links[index as usize].prefetch_packets(),
+                Stop::Agent(index) => {
+                    let station = &self.stations[index as usize];
+                    station.agent.prefetch();
+                    paths.push(station.path);
+                }
+            }
+        }
     }
 }
 
-fn fetch_parcel<B>(travelling: &Travelling<B>) {
-    black_box(travelling.parcel.packet.is_some());
+fn links(stops: &[Packed]) -> impl Iterator<Item = u32> {
+    stops.iter().filter_map(|stop| match stop.stop() {
+        Stop::Link(index) => Some(index),
+        Stop::Agent(_) => None,
+    })
 }
 
 #[cfg(test)]
@@ -153,7 +149,7 @@ mod tests {
             .flat_map(|id| [End::Sender, End::Receiver].map(|end| (id, end)));
         let states = ends.map(|(id, end)| format!("{:?}", sim.agent(id, end)));
         (
-            sim.fetched > Instant::ZERO && sim.fetched < Instant::MAX,
+            sim.prefetched > Instant::ZERO && sim.prefetched < Instant::MAX,
             states.collect(),
         )
     }

@@ -3,7 +3,6 @@
 use super::config::{Config, ConfigError};
 use super::runs::Runs;
 use super::segment::{Ack, SACK_BLOCKS, Segment};
-use core::hint::black_box;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -109,14 +108,6 @@ impl Receiver {
             }
         }
         Some(ack)
-    }
-
-    /// Looks at what a segment needs, so that it lies in a near cache by then.
-    pub(crate) fn fetch(&self) {
-        black_box(self.config.receive_window);
-        black_box(self.config.delayed_ack);
-        black_box(self.next);
-        black_box(self.out_of_order.len());
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout).

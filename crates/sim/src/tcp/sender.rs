@@ -5,7 +5,6 @@ use super::rto::Rto;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 use super::segment::{Ack, Connection, Segment};
 use super::window::Window;
-use core::hint::black_box;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
@@ -170,18 +169,6 @@ impl Sender {
             return Some((self.board.send_new(), false));
         }
         self.next_resort().map(|packet| (packet, true))
-    }
-
-    /// Looks at what an acknowledgement needs, so that it lies in a near cache by then.
-    pub(crate) fn fetch(&self) {
-        black_box(self.config.header);
-        black_box(self.board.una());
-        black_box(self.window.cwnd());
-        black_box(self.rto.srtt());
-        black_box(self.timer);
-        black_box(self.dup_acks);
-        black_box(self.reduced_at);
-        black_box(self.counters.sent);
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout): when the retransmission timer expires.

@@ -1,5 +1,6 @@
 //! The one estimator: arrivals in, loss event rate out (RFC 5348 §5).
 
+use core::mem::offset_of;
 use core::time::Duration;
 
 use super::average::{MAX_INTERVALS, Now};
@@ -46,6 +47,9 @@ pub struct LossEstimator {
 }
 
 impl LossEstimator {
+    /// Where what a packet in sequence touches ends.
+    pub(crate) const HOT: usize = offset_of!(Self, history) + History::HOT;
+
     /// An estimator that has seen nothing.
     pub const fn new(config: &ReceiverConfig) -> Self {
         let rules = Rules {

@@ -1,5 +1,6 @@
 //! Which packets are missing, and when each must be called lost (RFC 5348 §5.1).
 
+use core::mem::offset_of;
 use core::time::Duration;
 
 use super::reordering::{Lateness, Reordering};
@@ -155,6 +156,10 @@ pub(super) struct History {
 }
 
 impl History {
+    /// Where what a packet in sequence touches ends: it looks whether anything is missing.
+    pub(super) const HOT: usize =
+        offset_of!(Self, pending) + offset_of!(Ring<Hole, PENDING>, items);
+
     pub(super) const fn new(standard: Standard) -> Self {
         Self {
             highest: None,

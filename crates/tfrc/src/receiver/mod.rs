@@ -3,6 +3,8 @@
 mod rate_meter;
 mod schedule;
 
+use core::mem::offset_of;
+use core::ops::Range;
 use core::time::Duration;
 
 use crate::Ecn;
@@ -129,6 +131,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Which bytes of a receiver a packet in sequence touches, for who has thousands of them and fetches
+    /// what the next will need.
+    pub const HOT: Range<usize> = RateMeter::HOT..offset_of!(Self, estimator) + LossEstimator::HOT;
+
     /// A receiver that has seen nothing.
     #[expect(
         clippy::needless_pass_by_value,

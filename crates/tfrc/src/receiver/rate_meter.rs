@@ -1,5 +1,6 @@
 //! X_recv, measured over the packets' own arrival times (RFC 5348 §6.2).
 
+use core::mem::offset_of;
 use core::time::Duration;
 
 use crate::time::{Instant, Nanos};
@@ -36,6 +37,9 @@ pub(crate) struct RateMeter {
 }
 
 impl RateMeter {
+    /// Where what a packet touches begins.
+    pub(crate) const HOT: usize = offset_of!(Self, newest);
+
     pub(crate) const fn new() -> Self {
         Self {
             marks: [None; MARKS],
