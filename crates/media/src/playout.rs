@@ -6,6 +6,9 @@
 //! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
 //! that all but a few of the recent frames kept.
 //!
+//! A delay that was needed once, for a queue that has drained, is given up a second later: who talks waits for
+//! each frame, not for the worst of them.
+//!
 //! The window of recent frames also absorbs clock drift: at 100 ppm two clocks part by 0.4 ms while
 //! it passes.
 
@@ -119,8 +122,18 @@ impl Playout {
         let longest = self.longest()?;
         let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
-        let kept = kept.saturating_add(GUARD.as_nanos() as i64);
+        let kept = kept
+            .min(self.longest_of_late()?)
+            .saturating_add(GUARD.as_nanos() as i64);
         Some(kept.min(longest))
+    }
+
+    /// The longest transit of the last [`OVER`].
+    fn longest_of_late(&self) -> Option<i64> {
+        let latest = self.recent.back()?.at;
+        let is_recent = |sample: &&Sample| latest.saturating_since(sample.at) <= OVER;
+        let last = self.recent.iter().rev().take_while(is_recent);
+        last.map(|sample| sample.transit).max()
     }
 
     /// The delay that [`MAX_SPREAD`] allows.
@@ -145,6 +158,10 @@ impl Playout {
 
 /// How far back jitter is looked at: one swing of the queue that TFRC fills and drains.
 const WINDOW: Duration = Duration::from_secs(4);
+
+/// A delay that no frame has needed for so long is over: five frames that met a queue once would hold up all
+/// others of the window, at 25 frames a second.
+const OVER: Duration = Duration::from_secs(1);
 
 /// The window at 60 frames a second.
 const MAX_SAMPLES: usize = 240;
@@ -222,14 +239,14 @@ mod tests {
         run(&mut playout, 0..100, 70);
         run(&mut playout, 100..110, 110);
         assert_eq!(delay(&playout, 110), Duration::from_millis(110) + GUARD);
-        // Half of the slow frames have left the window after this, and 50 ms a second are taken off.
-        run(&mut playout, 110..204, 70);
-        assert_eq!(delay(&playout, 204), Duration::from_millis(110) + GUARD);
-        run(&mut playout, 204..216, 70);
-        let half_way = delay(&playout, 216);
+        // The slow frames are over for a second after this, and 50 ms a second are taken off.
+        run(&mut playout, 110..135, 70);
+        assert_eq!(delay(&playout, 135), Duration::from_millis(110) + GUARD);
+        run(&mut playout, 135..146, 70);
+        let half_way = delay(&playout, 146);
         assert!((85..=95).contains(&half_way.as_millis()), "{half_way:?}");
-        run(&mut playout, 216..236, 70);
-        assert_eq!(delay(&playout, 236), Duration::from_millis(70) + GUARD);
+        run(&mut playout, 146..160, 70);
+        assert_eq!(delay(&playout, 160), Duration::from_millis(70) + GUARD);
     }
 
     #[test]
