@@ -81,6 +81,14 @@ impl Nanos {
     pub(crate) const ZERO: Self = Self(0);
     const MAX: Self = Self(u64::MAX);
 
+    /// The least that makes more than this when it is added to `other`; zero if `other` alone is more.
+    pub(crate) const fn just_above(self, other: Self) -> Self {
+        match self.0.checked_sub(other.0) {
+            Some(difference) => Self(difference.saturating_add(1)),
+            None => Self::ZERO,
+        }
+    }
+
     /// In seconds, as [`Duration::as_secs_f64`] has it.
     #[inline]
     pub(crate) const fn as_secs_f64(self) -> f64 {

@@ -108,9 +108,7 @@ impl Reporter {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self {
             Self::Tfrc(receiver) | Self::App { receiver, .. } => receiver.poll_timeout(),
-            Self::Ccfb(arrivals) => arrivals.poll_timeout(),
-            // This format does not tell how long a packet has waited for its report.
-            Self::Twcc { arrivals, .. } => arrivals.poll_timeout_at_arrival(),
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.poll_timeout(),
             Self::Sack(metered) => metered.arrivals().poll_timeout(),
         }
     }

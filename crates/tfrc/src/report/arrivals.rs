@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::Fate;
 use crate::Ecn;
-use crate::receiver::{Arrival, Schedule};
+use crate::receiver::Arrival;
 use crate::time::Instant;
 
 /// Reports are this far apart where the sender tells no round-trip time: what RTCP feedback of real-time
@@ -78,7 +78,10 @@ pub struct Arrivals<const N: usize> {
     loss: u64,
     /// Until then a hole is no news: the loss event before it lasts a round trip.
     quiet_until: Instant,
-    schedule: Schedule,
+    /// From then on a packet takes a report along; `MAX` while one is due.
+    timer: Instant,
+    /// When a report is due, if there is news by then.
+    due: Instant,
     rtt: Option<Duration>,
 }
 
@@ -98,7 +101,8 @@ impl<const N: usize> Arrivals<N> {
             news: 0,
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
-            schedule: Schedule::new(),
+            timer: Instant::ZERO,
+            due: Instant::MAX,
             rtt: None,
         }
     }
@@ -113,8 +117,8 @@ impl<const N: usize> Arrivals<N> {
         }
         self.slots[seq as usize % N] = Slot::new(seq, arrival.at, arrival.ecn);
         self.end = seq + 1;
-        if !self.schedule.is_settled(arrival.at, false) {
-            self.settle(arrival, false);
+        if arrival.at >= self.timer {
+            self.call_for_report(arrival);
         }
         true
     }
@@ -149,33 +153,31 @@ impl<const N: usize> Arrivals<N> {
             self.quiet_until = at + self.interval();
         }
         let is_full = self.end - self.unreported > self.most_new();
-        self.settle(arrival, is_first || is_loss || is_full);
+        if is_first || is_loss || is_full || at >= self.timer {
+            self.call_for_report(arrival);
+        }
         self.news = self.loss.min(self.unreported + self.most_new());
         true
     }
 
-    /// Once a report at least, with the first packet after it.
+    /// Lets a packet take a report along.
     #[inline(never)]
-    fn settle(&mut self, arrival: &Arrival, urgent: bool) {
+    fn call_for_report(&mut self, arrival: &Arrival) {
         self.rtt = arrival.rtt.or(self.rtt);
-        self.schedule.handle_data(arrival.at, urgent);
+        self.due = self.due.min(arrival.at);
+        self.timer = Instant::MAX;
     }
 
     /// When [`Arrivals::poll_report`] has something to do: an instant that has passed means at once.
     /// Reports are a round trip apart, or as the packets that one may speak of fill it; they leave early
-    /// when a loss shows, once a round trip at most.
+    /// when a loss shows, once a round trip at most. Then the next packet takes one along, so that none has waited
+    /// for its report, which a sender could not check; it leaves alone a round trip later if none comes.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.schedule.due()
+        self.has_news().then_some(self.due)
     }
 
-    /// The same, for a format that does not tell how long a packet has waited for its report: when one comes
-    /// after that time, or a round trip later if none does.
-    pub fn poll_timeout_at_arrival(&self) -> Option<Instant> {
-        let due = self.poll_timeout()?;
-        match self.fate(self.end.saturating_sub(1)) {
-            Fate::Arrived { at: Some(at), .. } if at < due => Some(due + self.interval()),
-            _ => Some(due),
-        }
+    const fn has_news(&self) -> bool {
+        self.unreported < self.end
     }
 
     /// What the next report speaks of: all that came since the last, and as much again as that one told
@@ -193,7 +195,8 @@ impl<const N: usize> Arrivals<N> {
     /// The report that is due, if one is.
     #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<Span> {
-        self.schedule.is_due(now).then(|| self.report(now))
+        let is_due = self.due <= now && self.has_news();
+        is_due.then(|| self.report(now))
     }
 
     #[inline(never)]
@@ -202,7 +205,8 @@ impl<const N: usize> Arrivals<N> {
         self.told_first = self.end - self.unreported;
         self.unreported = self.end;
         self.news = self.loss.min(self.end + self.most_new());
-        self.schedule.restart(now, Some(self.interval()));
+        self.timer = now + self.interval();
+        self.due = self.timer + self.interval();
         span
     }
 
@@ -283,6 +287,25 @@ mod tests {
             (300, span(16, 20)),
         ];
         assert_eq!(made, expected);
+    }
+
+    /// Nothing else shows a sender that a packet did not wait for its report.
+    #[test]
+    fn a_report_leaves_with_a_packet_that_comes_or_alone_a_round_trip_later() {
+        for (comes, leaves) in [(Some(160), 160), (None, 200)] {
+            let mut arrivals = Arrivals::<64>::new(64);
+            arrivals.handle_data(&packet(0, at(0), Ecn::NotEct));
+            assert_eq!(arrivals.poll_report(at(0)), Some(span(0, 1)));
+            assert_eq!(arrivals.poll_timeout(), None);
+            arrivals.handle_data(&packet(1, at(50), Ecn::NotEct));
+            assert_eq!(arrivals.poll_timeout(), Some(at(200)));
+            assert_eq!(arrivals.poll_report(at(150)), None);
+            for (seq, ms) in (2..).zip(comes) {
+                arrivals.handle_data(&packet(seq, at(ms), Ecn::NotEct));
+            }
+            assert_eq!(arrivals.poll_timeout(), Some(at(leaves)));
+            assert!(arrivals.poll_report(at(leaves)).is_some());
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Arrivals that reports made known, until they are handed on in the order of time.
 
+use super::departures::Sent;
 use crate::Ecn;
 use crate::time::Instant;
 
@@ -16,7 +17,24 @@ pub(super) struct Known {
     pub(super) seq: u64,
     /// Its number among the packets that were reported.
     pub(super) number: u64,
+    pub(super) size: u16,
     pub(super) ecn: Ecn,
+    /// It tells nothing but that it came, if the packet with the number before did.
+    pub(super) is_plain: bool,
+}
+
+impl Known {
+    #[inline]
+    pub(super) const fn new(at: Instant, seq: u64, number: u64, ecn: Ecn, sent: &Sent) -> Self {
+        Self {
+            at,
+            seq,
+            number,
+            size: sent.size,
+            ecn,
+            is_plain: sent.is_plain && !ecn.is_marked(),
+        }
+    }
 }
 
 /// A list of bounded length.
@@ -32,12 +50,7 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) const fn new() -> Self {
-        const NONE: Known = Known {
-            at: Instant::ZERO,
-            seq: 0,
-            number: 0,
-            ecn: Ecn::NotEct,
-        };
+        const NONE: Known = Known::new(Instant::ZERO, 0, 0, Ecn::NotEct, &Sent::NONE);
         Self {
             known: [NONE; BATCH],
             len: 0,
@@ -94,11 +107,8 @@ mod tests {
         #[test]
         fn arrivals_come_out_in_the_order_of_time_and_of_numbers(times in proptest::collection::vec(0..200u64, 0..BATCH)) {
             let mut batch = Batch::new();
-            let known = (0..).zip(&times).map(|(seq, nanos)| Known {
-                at: Instant::from_nanos(*nanos),
-                seq,
-                number: seq,
-                ecn: Ecn::NotEct,
+            let known = (0..).zip(&times).map(|(seq, nanos)| {
+                Known::new(Instant::from_nanos(*nanos), seq, seq, Ecn::NotEct, &Sent::NONE)
             });
             let mut expected: Vec<_> = known.clone().collect();
             known.for_each(|known| batch.push(known));

@@ -85,6 +85,12 @@ impl Clock {
         sent_at + self.least - self.drift
     }
 
+    /// What a packet takes at least, as far as the clock runs like ours.
+    #[inline]
+    pub(super) const fn least_way(&self) -> Nanos {
+        self.least
+    }
+
     /// When a packet arrived that was sent at that time and is said to have arrived at that one: not before it can have.
     #[inline]
     pub(super) fn believed(&self, sent_at: Instant, at: Instant) -> Instant {
@@ -94,11 +100,10 @@ impl Clock {
         at.max(self.earliest(sent_at))
     }
 
-    /// How long before `now` the receiver's clock showed a time on the time line, as the newest report
-    /// tells.
-    pub(super) fn age(&self, at: Instant, now: Instant) -> Duration {
-        self.newest.map_or(Duration::ZERO, |(made, came)| {
-            made.saturating_since(at) + now.saturating_since(came)
+    /// How long after a time on the time line the newest report says that it was made, and how long ago it came.
+    pub(super) fn age(&self, at: Instant, now: Instant) -> (Duration, Duration) {
+        self.newest.map_or_else(Default::default, |(made, came)| {
+            (made.saturating_since(at), now.saturating_since(came))
         })
     }
 }
@@ -111,6 +116,10 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
     #[test]
     fn a_clock_of_any_zero_runs_as_ours() {
         for zero in [at(0), at(1_000_000_000), Instant::MAX] {
@@ -118,7 +127,7 @@ mod tests {
             assert_eq!(clock.handle_report(at(500), zero), at(500));
             let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
             assert_eq!(clock.handle_report(at(620), later), at(600));
-            assert_eq!(clock.age(at(590), at(630)), Duration::from_millis(20));
+            assert_eq!(clock.age(at(590), at(630)), (ms(10), ms(10)));
         }
     }
 
@@ -156,6 +165,6 @@ mod tests {
         clock.handle_report(at(0), at(0));
         clock.handle_report(at(200), at(200));
         assert_eq!(clock.handle_report(at(210), at(100)), at(100));
-        assert_eq!(clock.age(at(200), at(210)), Duration::from_millis(10));
+        assert_eq!(clock.age(at(190), at(215)), (ms(10), ms(15)));
     }
 }

@@ -12,7 +12,7 @@ use super::{Fate, Header};
 use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
 
 /// What is known of a packet.
@@ -39,18 +39,21 @@ pub(super) struct Sent {
     state: State,
     /// R when it left, microseconds; zero before one was known.
     rtt_micros: u32,
-    size: u16,
+    pub(super) size: u16,
     /// We marked it ourselves.
     is_test: bool,
+    /// R was the same with the packet before, and we did not mark it: its arrival tells no more than that.
+    pub(super) is_plain: bool,
 }
 
 impl Sent {
-    const NONE: Self = Self {
+    pub(super) const NONE: Self = Self {
         at: Instant::ZERO,
         state: State::Done,
         rtt_micros: 0,
         size: 0,
         is_test: false,
+        is_plain: false,
     };
 }
 
@@ -114,6 +117,8 @@ pub struct Departures<const N: usize> {
     pub(super) resolution: Duration,
     /// What the last report said of X_recv and its own delay, if it told no arrival times.
     pub(super) vector: Option<Vector>,
+    /// R with the last report, if it came without a delay that had to be believed.
+    checked_rtt: Option<Duration>,
     /// Reports that told of what never left, and what had been told so when the last one ended.
     lies: u32,
     /// Marks of our own that packets had lost when they came.
@@ -151,6 +156,7 @@ impl<const N: usize> Departures<N> {
             refused: Refused::default(),
             resolution: Duration::ZERO,
             vector: None,
+            checked_rtt: None,
             lies: 0,
             erased_marks: 0,
             seen_through: 0,
@@ -171,7 +177,7 @@ impl<const N: usize> Departures<N> {
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
         if rtt == self.rtt && self.has_room() {
-            self.add_sent(now, size);
+            self.add_sent(now, size, true);
         } else {
             self.handle_first_sent(now, size, rtt);
         }
@@ -184,24 +190,26 @@ impl<const N: usize> Departures<N> {
         let micros = rtt.map_or(0, |rtt| rtt.as_micros().max(1));
         self.rtt_micros = u32::try_from(micros).unwrap_or(u32::MAX);
         self.make_room();
-        self.add_sent(now, size);
+        self.add_sent(now, size, false);
     }
 
     #[inline]
-    fn add_sent(&mut self, now: Instant, size: Bytes) {
+    fn add_sent(&mut self, now: Instant, size: Bytes, is_plain: bool) {
         self.add(Sent {
             at: now,
             state: State::Unreported,
             rtt_micros: self.rtt_micros,
             size: u16::try_from(size.get()).unwrap_or(u16::MAX),
             is_test: false,
+            is_plain,
         });
     }
 
     /// The last packet left with a congestion mark of our own: an honest receiver reports it, and it counts
     /// as none.
     pub fn handle_test_mark(&mut self) {
-        self.slot(self.next.saturating_sub(1)).is_test = true;
+        let sent = self.slot(self.next.saturating_sub(1));
+        (sent.is_test, sent.is_plain) = (true, false);
     }
 
     /// Leaves the next number out: no packet will ever have it.
@@ -257,6 +265,7 @@ impl<const N: usize> Departures<N> {
         let remembered = self.remembered();
         let held = remembered.end - remembered.start;
         let done = self.settled.max(remembered.start)..self.turn;
+        let least = self.clock.least_way().max(behind.just_above(ahead));
         let mut told = packets.into_iter().take(1 << 16);
         let mut next = first;
         while let Some(fate) = told.next() {
@@ -276,8 +285,10 @@ impl<const N: usize> Departures<N> {
                 Fate::Missing => {}
                 Fate::Arrived { at, ecn } if is_known => {
                     let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
-                    // It came as long before the report was made as it left, at least, before the report came.
-                    self.note_arrived(seq, at, ecn, at + ahead - behind);
+                    if !self.note_next(seq, at, ecn, least) {
+                        // It came as long before the report was made as it left, at least, before the report came.
+                        self.note_other_arrived(seq, at, ecn, at + ahead - behind);
+                    }
                 }
                 Fate::Arrived { .. } => self.refuse_unknown(seq),
             }
@@ -333,10 +344,16 @@ impl<const N: usize> Departures<N> {
     /// stays so.
     #[inline]
     pub(super) fn note_missing(&mut self, seq: u64) {
+        let is_next = seq == self.turn;
         let sent = self.slot(seq);
-        if sent.state == State::Unreported {
-            sent.state = State::Missing;
-            self.reported = self.reported.max(seq + 1);
+        match sent.state {
+            State::Unreported => sent.state = State::Missing,
+            State::LeftOut if is_next => {}
+            _ => return,
+        }
+        self.reported = self.reported.max(seq + 1);
+        if is_next {
+            self.take_turn();
         }
     }
 
@@ -344,26 +361,33 @@ impl<const N: usize> Departures<N> {
     /// clock: it must have left before.
     #[inline]
     pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
-        let sent = &mut self.sent[seq as usize % N];
-        let is_first_told = matches!(sent.state, State::Unreported) && latest > sent.at;
-        if !is_first_told || seq != self.turn || seq != self.reported {
-            return self.note_other_arrived(seq, at, ecn, latest);
+        let least = self.clock.least_way();
+        let is_early = latest <= self.slot(seq).at;
+        if is_early || !self.note_next(seq, at, ecn, least) {
+            self.note_other_arrived(seq, at, ecn, latest);
         }
-        // All below had their turn, so this packet has it.
-        let at = self.clock.believed(sent.at, at);
-        sent.state = State::Done;
-        self.in_hole = false;
-        (self.turn, self.reported) = (seq + 1, seq + 1);
-        let number = seq - self.skipped;
-        self.push(Known {
-            at,
-            seq,
-            number,
-            ecn,
-        });
     }
 
-    /// The same, but for what is told the first time and when all below had their turn.
+    /// The same, if it is told the first time, all below had their turn, and it was on its way for as long as any
+    /// must be at least. So are nearly all.
+    #[inline]
+    fn note_next(&mut self, seq: u64, at: Instant, ecn: Ecn, least: Nanos) -> bool {
+        let sent = &mut self.sent[seq as usize % N];
+        let is_first_told = matches!(sent.state, State::Unreported);
+        let is_late_enough = at >= sent.at && at.nanos_since(sent.at) >= least;
+        if seq != self.turn || !is_first_told || !is_late_enough || self.batch.is_full() {
+            return false;
+        }
+        sent.state = State::Done;
+        let known = Known::new(at, seq, seq - self.skipped, ecn, sent);
+        self.turn = seq + 1;
+        self.reported = self.reported.max(self.turn);
+        self.in_hole = false;
+        self.batch.push(known);
+        true
+    }
+
+    /// The same for any other packet.
     #[inline(never)]
     fn note_other_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let sent = &mut self.sent[seq as usize % N];
@@ -382,13 +406,8 @@ impl<const N: usize> Departures<N> {
             State::Lost { skipped } => {
                 let at = self.clock.believed(sent.at, at);
                 sent.state = State::Done;
-                let number = seq - skipped;
-                self.push(Known {
-                    at,
-                    seq,
-                    number,
-                    ecn,
-                });
+                let known = Known::new(at, seq, seq - skipped, ecn, sent);
+                self.push(known);
             }
         }
     }
@@ -412,13 +431,8 @@ impl<const N: usize> Departures<N> {
             State::Arrived { at, ecn } => {
                 sent.state = State::Done;
                 self.in_hole = false;
-                let number = seq - skipped;
-                self.push(Known {
-                    at,
-                    seq,
-                    number,
-                    ecn,
-                });
+                let known = Known::new(at, seq, seq - skipped, ecn, sent);
+                self.push(known);
             }
             State::Missing => {
                 sent.state = State::Lost { skipped };

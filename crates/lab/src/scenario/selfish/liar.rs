@@ -172,9 +172,6 @@ impl Liar {
     fn due(&self) -> Option<Instant> {
         match &self.reception {
             Reception::Tfrc(receiver) => receiver.poll_timeout(),
-            Reception::Arrivals(arrivals) if self.feedback == FeedbackMode::Twcc => {
-                arrivals.poll_timeout_at_arrival()
-            }
             Reception::Arrivals(arrivals) => arrivals.poll_timeout(),
             Reception::Metered(metered) => metered.arrivals().poll_timeout(),
         }

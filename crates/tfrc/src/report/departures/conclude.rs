@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Departures, Known, Sent, State};
+use super::{Departures, Known};
 use crate::Ecn;
 use crate::receiver::{Arrival, Run};
 use crate::sender::Feedback;
@@ -11,6 +11,9 @@ use crate::units::Bytes;
 
 /// This share of a round trip a report is waited for that another has overtaken.
 const PATIENCE: u32 = 4;
+/// This share of a round trip is believed that a receiver waited with its report: what makes R, and the rate, wrong
+/// by 3 %.
+const BELIEVED: u32 = 32;
 
 impl<const N: usize> Departures<N> {
     /// Counts what the reports that came at `now` have made known: what RFC 5348 §4.3 makes of them, if they
@@ -74,8 +77,7 @@ impl<const N: usize> Departures<N> {
             self.receiver.handle_data(&arrival);
             rest = others;
             let until = self.receiver.takes_run_until(next.number + 1);
-            let run = run_after(&arrival, sent.rtt_micros, others, &self.sent, until);
-            if let Some(run) = run {
+            if let Some(run) = run_after(&arrival, others, until) {
                 let (run_of, after) = others.split_at(run.count as usize);
                 if let Some(last) = run_of.last() {
                     self.departed = self.sent[last.seq as usize % N].at;
@@ -88,74 +90,71 @@ impl<const N: usize> Departures<N> {
         any
     }
 
-    /// How long the receiver can have waited since the last packet to arrive: no longer than we did before we
-    /// sent the first that it had not seen: else that one would have come. More would make R too short.
-    fn longest_delay(&self) -> Option<Duration> {
+    /// As much of a delay as a report that took `trip` with it is believed. Nothing shows a sender how long a receiver
+    /// waited, and who says too long makes R too short. Receivers report with a packet that comes
+    /// ([`Arrivals::poll_timeout`](super::super::Arrivals::poll_timeout)), so hardly any delay is left; where
+    /// one had to wait all the same, R is what it was with the report before, once.
+    fn believed_delay(&mut self, trip: Duration, delay: Duration) -> Duration {
         if self.is_trusting {
-            return None;
+            return delay;
         }
-        let mut unseen = (self.reported..self.next).map(|seq| &self.sent[seq as usize % N]);
-        let next = unseen.find(|sent| sent.state == State::Unreported)?;
-        Some(next.at.saturating_since(self.departed))
+        let rtt = trip.saturating_sub(delay);
+        if delay <= trip / BELIEVED {
+            self.checked_rtt = Some(rtt);
+            return delay;
+        }
+        let least = self.checked_rtt.take().unwrap_or(trip);
+        trip.saturating_sub(rtt.max(least))
     }
 
     /// What a receiver that knows TFRC would have reported.
     fn feedback(&mut self, now: Instant) -> Feedback {
         let report = self.receiver.report(self.arrived);
-        let longest = now
-            .saturating_since(self.departed)
-            .saturating_sub(self.resolution);
-        let believed = self
-            .longest_delay()
-            .map_or(longest, |delay| longest.min(delay + self.resolution));
-        let (delay, receive_rate) = match self.vector {
-            Some(vector) => (vector.delay, vector.receive_rate),
-            None => (self.clock.age(self.arrived, now), report.receive_rate),
+        let since_departure = now.saturating_since(self.departed);
+        let (told, since_report, receive_rate) = match self.vector {
+            Some(vector) => (vector.delay, Duration::ZERO, vector.receive_rate),
+            None => {
+                let (told, since_report) = self.clock.age(self.arrived, now);
+                (told, since_report, report.receive_rate)
+            }
         };
+        let trip = since_departure.saturating_sub(since_report);
+        let delay = self.believed_delay(trip, told) + since_report;
         Feedback {
             sent_at: self.departed,
-            delay: delay.min(believed),
+            // R is no shorter than what the report can tell.
+            delay: delay.min(since_departure.saturating_sub(self.resolution)),
             receive_rate,
             loss_event_rate: report.loss_event_rate,
         }
     }
 }
 
-/// The packets before `until` that follow the one that was handed on last and tell nothing but that they came.
+/// The packets before `until` that follow the one that was handed on last and tell nothing but that they came. All
+/// are in the order of time.
 #[inline]
-fn run_after<const N: usize>(
-    last: &Arrival,
-    rtt_micros: u32,
-    known: &[Known],
-    sent: &[Sent; N],
-    until: Instant,
-) -> Option<Run> {
-    let mut run = Run {
-        count: 0,
-        last_seq: last.seq,
-        last_at: last.at,
-        rtt: last.rtt?,
-        bytes: Bytes::ZERO,
-        largest: Bytes::ZERO,
-    };
-    // A batch of packets of 2^16 bytes each is far from the end of what fits.
-    let (mut bytes, mut largest) = (0, 0);
-    for known in known {
-        let sent = &sent[known.seq as usize % N];
-        let is_plain = known.number == run.last_seq + 1
-            && known.at >= run.last_at
-            && known.at < until
-            && sent.rtt_micros == rtt_micros
-            && !known.ecn.is_marked()
-            && !sent.is_test;
-        if !is_plain {
-            break;
-        }
-        run.count += 1;
-        (run.last_seq, run.last_at) = (known.number, known.at);
-        bytes += u64::from(sent.size);
-        largest = sent.size.max(largest);
+fn run_after(last: &Arrival, known: &[Known], until: Instant) -> Option<Run> {
+    if known.first()?.at < last.at {
+        return None;
     }
-    (run.bytes, run.largest) = (Bytes::new(bytes), Bytes::new(largest.into()));
-    (run.count > 0).then_some(run)
+    let (mut bytes, mut largest) = (0, 0);
+    let follow = (last.seq + 1..).zip(known).take_while(|(number, known)| {
+        known.number == *number && known.is_plain && known.at < until
+    });
+    let mut count = 0;
+    for (_, known) in follow {
+        count += 1;
+        // A batch of packets of 2^16 bytes each is far from the end of what fits.
+        bytes += u64::from(known.size);
+        largest = known.size.max(largest);
+    }
+    let run = known[..count].last()?;
+    Some(Run {
+        count: count as u64,
+        last_seq: run.number,
+        last_at: run.at,
+        rtt: last.rtt?,
+        bytes: Bytes::new(bytes),
+        largest: Bytes::new(largest.into()),
+    })
 }
