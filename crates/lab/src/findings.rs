@@ -95,24 +95,23 @@ impl Findings {
 
     /// The mean of a metric; not a number if there is none of this name.
     pub fn value(&self, name: &str) -> f64 {
+        self.estimate(name).mean
+    }
+
+    /// A metric over seeds; not a number if there is none of this name.
+    pub fn estimate(&self, name: &str) -> Estimate {
         let found = self.metrics.iter().find(|(known, _)| known == name);
-        found.map_or(f64::NAN, |(_, estimate)| estimate.mean)
+        found.map_or(f64::NAN.into(), |(_, estimate)| *estimate)
     }
 
     /// Adds a metric that follows from others.
-    pub fn derive(&mut self, name: impl Into<String>, mean: f64) {
-        let half_width = None;
-        self.metrics
-            .push((name.into(), Estimate { mean, half_width }));
+    pub fn derive(&mut self, name: impl Into<String>, value: impl Into<Estimate>) {
+        self.metrics.push((name.into(), value.into()));
     }
 
     /// Adds a point that follows from metrics.
-    pub fn draw(&mut self, group: &str, name: &str, x: f64, y: f64) {
-        let half_width = None;
-        let y = Estimate {
-            mean: y,
-            half_width,
-        };
+    pub fn draw(&mut self, group: &str, name: &str, x: f64, y: impl Into<Estimate>) {
+        let y = y.into();
         self.curve(group, name).push(Point { x, y });
     }
 

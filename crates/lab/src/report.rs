@@ -126,11 +126,21 @@ fn contents(page: &mut String, entries: &[Entry]) {
 fn compared(entries: &[Entry], id: &str) -> String {
     let found = |what: &str| {
         let name = format!("{what}_ccfb_over_tfrc_{id}");
-        let mut metrics = entries.iter().map(|entry| &entry.result.metrics);
-        metrics.find_map(|known| known.get(&name).copied().flatten())
+        let mut results = entries.iter().map(|entry| &entry.result);
+        results.find_map(|result| {
+            let value = result.metrics.get(&name).copied().flatten()?;
+            let half = result
+                .intervals
+                .get(&name)
+                .map(|[low, high]| (high - low) / 2.0);
+            Some(half.map_or_else(
+                || format!("{value:.2}"),
+                |half| format!("{value:.2} ± {half:.2}"),
+            ))
+        })
     };
     let values = found("kbps").zip(found("cov"));
-    values.map_or_else(String::new, |(rate, cov)| format!("{rate:.2}, {cov:.2}"))
+    values.map_or_else(String::new, |(rate, cov)| format!("{rate}, {cov}"))
 }
 
 fn section(page: &mut String, entry: &Entry) {

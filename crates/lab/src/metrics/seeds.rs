@@ -12,10 +12,46 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// The mean of independent ones, whose errors add as squares.
+    pub fn mean_of(estimates: &[Self]) -> Self {
+        let means: Vec<f64> = estimates.iter().map(|estimate| estimate.mean).collect();
+        let squares: Option<f64> = estimates
+            .iter()
+            .map(|estimate| estimate.half_width.map(|half| half * half))
+            .sum();
+        Self {
+            mean: mean(&means),
+            half_width: squares.map(|sum| sum.sqrt() / estimates.len() as f64),
+        }
+    }
+
+    /// How many times another, independent one: relative errors add as squares.
+    pub fn over(self, other: Self) -> Self {
+        let ratio = self.mean / other.mean;
+        let halves = self.half_width.zip(other.half_width);
+        let half_width = halves.map(|(half, of_other)| {
+            let [a, b] = [half / self.mean, of_other / other.mean];
+            ratio * (a * a + b * b).sqrt()
+        });
+        Self {
+            mean: ratio,
+            half_width,
+        }
+    }
+
     /// The interval's ends, if it has any.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.half_width
             .map(|half| (self.mean - half, self.mean + half))
+    }
+}
+
+impl From<f64> for Estimate {
+    fn from(mean: f64) -> Self {
+        Self {
+            mean,
+            half_width: None,
+        }
     }
 }
 
@@ -74,6 +110,19 @@ mod tests {
         assert_eq!(estimate.mean, 6.0);
         let half = estimate.half_width.unwrap();
         assert!((half - 2.132 * 2f64.sqrt()).abs() < 1e-12, "{half}");
+    }
+
+    #[test]
+    fn errors_of_what_is_independent_add_as_squares() {
+        let estimate = |mean, half| Estimate {
+            mean,
+            half_width: Some(half),
+        };
+        let ratio = estimate(10.0, 3.0).over(estimate(5.0, 2.0));
+        assert_eq!((ratio.mean, ratio.half_width), (2.0, Some(1.0)));
+        let mean = Estimate::mean_of(&[estimate(1.0, 3.0), estimate(3.0, 4.0)]);
+        assert_eq!((mean.mean, mean.half_width), (2.0, Some(2.5)));
+        assert_eq!(ratio.over(1.0.into()).half_width, None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, Kind, RunError, Scenario, require, require_bins, require_window};
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Throughput, cov, mean, quantile};
+use crate::metrics::{Estimate, Throughput, cov, mean};
 use crate::network::{Feedback, Member, Protocol, Speaks, Stage};
 use crate::units::Time;
 
@@ -21,6 +21,8 @@ pub struct FeedbackCompare {
     formats: Vec<Feedback>,
     /// The timescale of the coefficient of variation.
     timescale: Time,
+    /// How far apart rates may be, as a share.
+    tolerance: f64,
     /// Whose flows are compared.
     case: Vec<Case>,
 }
@@ -61,14 +63,14 @@ impl Case {
     }
 
     /// The values of each cell, with p in this place and at the receiver.
-    fn pairs(&self, what: &str, place: Place, findings: &Findings) -> Vec<[f64; 2]> {
+    fn pairs(&self, what: &str, place: Place, findings: &Findings) -> Vec<[Estimate; 2]> {
         let of = |cell, place| {
             let run = Cell {
                 case: self,
                 cell,
                 place,
             };
-            findings.value(&run.metric(what))
+            findings.estimate(&run.metric(what))
         };
         self.cells()
             .map(|cell| [of(cell, place), of(cell, Place::Receiver)])
@@ -76,16 +78,19 @@ impl Case {
     }
 
     /// On average over its cells, whose rates are of several magnitudes.
-    fn rate_ratio(&self, place: Place, findings: &Findings) -> f64 {
+    fn rate_ratio(&self, place: Place, findings: &Findings) -> Estimate {
         let pairs = self.pairs("kbps", place, findings);
-        let ratios: Vec<f64> = pairs.iter().map(|[value, usual]| value / usual).collect();
-        mean(&ratios)
+        let ratios = pairs.iter().map(|[value, usual]| value.over(*usual));
+        Estimate::mean_of(&ratios.collect::<Vec<_>>())
     }
 
     /// The mean over its cells, with p in this place and at the receiver.
-    fn covs(&self, place: Place, findings: &Findings) -> [f64; 2] {
+    fn covs(&self, place: Place, findings: &Findings) -> [Estimate; 2] {
         let pairs = self.pairs("cov", place, findings);
-        [0, 1].map(|which| mean(&pairs.iter().map(|pair| pair[which]).collect::<Vec<_>>()))
+        [0, 1].map(|which| {
+            let values = pairs.iter().map(|pair| pair[which]);
+            Estimate::mean_of(&values.collect::<Vec<_>>())
+        })
     }
 
     fn stage(&self, cell: usize, seed: u64) -> Option<Stage> {
@@ -188,6 +193,8 @@ impl Scenario for FeedbackCompare {
         let others = self.formats.iter().all(|format| *format != Feedback::Tfrc);
         let some = others && !self.formats.is_empty();
         require(some, "formats", "one or more other than tfrc")?;
+        let is_share = (0.0..1.0).contains(&self.tolerance);
+        require(is_share, "tolerance", "a share, 0 or more and below 1")?;
         require(!self.case.is_empty(), "case", "one or more")?;
         for (index, case) in self.case.iter().enumerate() {
             let sound = case
@@ -229,7 +236,7 @@ impl Scenario for FeedbackCompare {
             for (number, case) in (1..).zip(&self.case) {
                 let rate = case.rate_ratio(place, findings);
                 let [value, usual] = case.covs(place, findings);
-                let cov = value / usual;
+                let cov = value.over(usual);
                 for name in [&case.of].into_iter().chain(&case.stands_for) {
                     findings.derive(format!("kbps_{who}_over_tfrc_{name}"), rate);
                     findings.derive(format!("cov_{who}_over_tfrc_{name}"), cov);
@@ -237,21 +244,37 @@ impl Scenario for FeedbackCompare {
                 findings.draw("kbps", who, f64::from(number), rate);
                 findings.draw("cov", who, f64::from(number), cov);
                 rates.push(rate);
-                if value.max(usual) >= STEADY {
+                if value.mean.max(usual.mean) >= STEADY {
                     covs.push(cov);
                 }
             }
-            for (what, ratios) in [("kbps", rates), ("cov", covs)] {
-                for (name, value) in [
-                    ("mean", mean(&ratios)),
-                    ("least", quantile(&ratios, 0.0)),
-                    ("most", quantile(&ratios, 1.0)),
-                ] {
-                    findings.derive(format!("{what}_{who}_over_tfrc_{name}"), value);
+            for (what, ratios) in [("kbps", &rates), ("cov", &covs)] {
+                let mean = Estimate::mean_of(ratios);
+                findings.derive(format!("{what}_{who}_over_tfrc_mean"), mean);
+                if let Some((low, high)) = mean.interval() {
+                    findings.derive(format!("{what}_{who}_over_tfrc_mean_low"), low);
+                    findings.derive(format!("{what}_{who}_over_tfrc_mean_high"), high);
                 }
             }
+            let [least, most] = [1.0 - self.tolerance, 1.0 + self.tolerance];
+            let off = count(&rates, |low, high| high < least || low > most);
+            findings.derive(format!("cases_of_{who}_off"), off);
+            findings.derive(
+                format!("cases_of_{who}_rougher"),
+                count(&covs, |low, _| low > 1.0),
+            );
         }
     }
+}
+
+/// Of how many the interval is so. One that has none is no wider than its mean.
+fn count(ratios: &[Estimate], is_so: impl Fn(f64, f64) -> bool) -> f64 {
+    let ends = |ratio: &Estimate| ratio.interval().unwrap_or((ratio.mean, ratio.mean));
+    let found = ratios
+        .iter()
+        .map(ends)
+        .filter(|(low, high)| is_so(*low, *high));
+    found.count() as f64
 }
 
 impl FeedbackCompare {
@@ -309,7 +332,8 @@ mod tests {
     use super::*;
 
     fn compare(case: &str) -> Result<FeedbackCompare, Impossible> {
-        let text = format!("formats = [\"ccfb\"]\ntimescale = \"1s\"\ncase = [{case}]");
+        let text =
+            format!("formats = [\"ccfb\"]\ntimescale = \"1s\"\ntolerance = 0.03\ncase = [{case}]");
         let mut compare: FeedbackCompare = toml::from_str(&text).unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
         compare.load(&folder)?;
@@ -357,6 +381,31 @@ mod tests {
         compare.derive(&mut findings);
         assert!((findings.value("kbps_ccfb_over_tfrc_twin") - 1.0).abs() < 1e-12);
         assert_eq!(findings.value("cov_ccfb_over_tfrc_mean"), 0.5);
+    }
+
+    #[test]
+    fn a_case_differs_if_chance_does_not_reach_from_it_to_what_is_allowed() {
+        let of = r#"{ of = "sigcomm-fig08", cells = [0] }, { of = "sigcomm-tab25", cells = [1] }"#;
+        let compare = compare(of).unwrap();
+        for (half, [off, rougher]) in [(1.0, [1.0, 1.0]), (6.0, [0.0, 1.0]), (30.0, [0.0, 0.0])] {
+            let mut findings = Findings::default();
+            let mut derive = |name: &str, mean, half| {
+                let half_width = Some(half);
+                findings.derive(name, Estimate { mean, half_width });
+            };
+            for case in ["sigcomm-fig08_0", "sigcomm-tab25_1"] {
+                derive(&format!("kbps_tfrc_{case}"), 100.0, 0.0);
+                derive(&format!("cov_tfrc_{case}"), 100.0, 0.0);
+            }
+            derive("kbps_ccfb_sigcomm-fig08_0", 108.0, half);
+            derive("kbps_ccfb_sigcomm-tab25_1", 97.5, 0.1);
+            derive("cov_ccfb_sigcomm-fig08_0", 120.0, half);
+            derive("cov_ccfb_sigcomm-tab25_1", 90.0, half);
+            compare.derive(&mut findings);
+            let counted =
+                ["off", "rougher"].map(|what| findings.value(&format!("cases_of_ccfb_{what}")));
+            assert_eq!(counted, [off, rougher], "{half}");
+        }
     }
 
     #[test]

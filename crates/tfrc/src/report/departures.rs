@@ -264,13 +264,13 @@ impl<const N: usize> Departures<N> {
         let (ahead, behind) = (came.nanos_since(made_at), made_at.nanos_since(came));
         let remembered = self.remembered();
         let held = remembered.end - remembered.start;
-        let done = self.settled.max(remembered.start)..self.turn;
+        let done = self.settled.max(remembered.start).max(first)..self.turn;
         let least = self.clock.least_way().max(behind.just_above(ahead));
         let mut told = packets.into_iter().take(1 << 16);
         let mut next = first;
         while let Some(fate) = told.next() {
             let seq = next;
-            if done.contains(&seq) {
+            if seq == done.start && !done.is_empty() {
                 // Each packet is reported more than once.
                 next = done.end;
                 if let Some(others) = (done.end - seq - 1).checked_sub(1) {
@@ -279,20 +279,24 @@ impl<const N: usize> Departures<N> {
                 continue;
             }
             next += 1;
+            if let Fate::Arrived { at: Some(at), ecn } = fate
+                && self.note_next(seq, self.clock.place(at), ecn, least, made_at)
+            {
+                continue;
+            }
             let is_known = seq.wrapping_sub(remembered.start) < held;
             match fate {
                 Fate::Missing if is_known => self.note_missing(seq),
                 Fate::Missing => {}
                 Fate::Arrived { at, ecn } if is_known => {
                     let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
-                    if !self.note_next(seq, at, ecn, least) {
-                        // It came as long before the report was made as it left, at least, before the report came.
-                        self.note_other_arrived(seq, at, ecn, at + ahead - behind);
-                    }
+                    // It came as long before the report was made as it left, at least, before the report came.
+                    self.note_other_arrived(seq, at, ecn, at + ahead - behind);
                 }
                 Fate::Arrived { .. } => self.refuse_unknown(seq),
             }
         }
+        self.reported = self.reported.max(self.turn);
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.
@@ -363,28 +367,39 @@ impl<const N: usize> Departures<N> {
     pub(super) fn note_arrived(&mut self, seq: u64, at: Instant, ecn: Ecn, latest: Instant) {
         let least = self.clock.least_way();
         let is_early = latest <= self.slot(seq).at;
-        if is_early || !self.note_next(seq, at, ecn, least) {
+        if is_early || !self.note_next(seq, at, ecn, least, Instant::MAX) {
             self.note_other_arrived(seq, at, ecn, latest);
         }
+        self.reported = self.reported.max(self.turn);
     }
 
-    /// The same, if it is told the first time, all below had their turn, and it was on its way for as long as any
-    /// must be at least. So are nearly all.
+    /// The same if it is told the first time, all below had their turn, and it came no later than `latest` on the
+    /// receiver's clock and was on its way for as long as any must be: so are nearly all. The caller moves `reported`.
     #[inline]
-    fn note_next(&mut self, seq: u64, at: Instant, ecn: Ecn, least: Nanos) -> bool {
+    fn note_next(
+        &mut self,
+        seq: u64,
+        at: Instant,
+        ecn: Ecn,
+        least: Nanos,
+        latest: Instant,
+    ) -> bool {
+        // What has not left yet lies where one that had its turn was.
         let sent = &mut self.sent[seq as usize % N];
-        let is_first_told = matches!(sent.state, State::Unreported);
-        let is_late_enough = at >= sent.at && at.nanos_since(sent.at) >= least;
-        if seq != self.turn || !is_first_told || !is_late_enough || self.batch.is_full() {
-            return false;
+        let is_usual = seq == self.turn
+            && matches!(sent.state, State::Unreported)
+            && at <= latest
+            && at >= sent.at
+            && at.nanos_since(sent.at) >= least
+            && !self.batch.is_full();
+        if is_usual {
+            sent.state = State::Done;
+            let known = Known::new(at, seq, seq - self.skipped, ecn, sent);
+            self.turn = seq + 1;
+            self.in_hole = false;
+            self.batch.push(known);
         }
-        sent.state = State::Done;
-        let known = Known::new(at, seq, seq - self.skipped, ecn, sent);
-        self.turn = seq + 1;
-        self.reported = self.reported.max(self.turn);
-        self.in_hole = false;
-        self.batch.push(known);
-        true
+        is_usual
     }
 
     /// The same for any other packet.
