@@ -218,6 +218,7 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "frames_sent": summary.frames_sent,
         "frames_shown": summary.frames_shown,
         "frames_discarded": summary.frames_discarded,
+        "frames_in_time": summary.frames_in_time,
         "frames_late": summary.frames_late,
         "frames_corrupt": summary.frames_corrupt,
         "frame_delay_p50_ms": summary.frame_delay_p50_ms,

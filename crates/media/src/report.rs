@@ -72,6 +72,9 @@ pub struct CallReport {
     frames_corrupt: u64,
 }
 
+/// γ of the `thesis` (§6.3.2): what a conversation bears from capture to display.
+pub const IN_TIME: Duration = Duration::from_millis(150);
+
 /// The figures. What was not at hand is `None`; percentiles are by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
@@ -101,6 +104,8 @@ pub struct Summary {
     pub frames_shown: u64,
     /// Frames that the sender gave up, encoded or not.
     pub frames_discarded: u64,
+    /// Frames that were displayed within [`IN_TIME`] of their capture, where both ends are at hand.
+    pub frames_in_time: u64,
     /// Frames that were complete only after their display time.
     pub frames_late: u64,
     /// Frames that were displayed with a part missing.
@@ -205,11 +210,6 @@ impl CallReport {
         self.last = Some((at, *state));
     }
 
-    /// Of the frames that were shown, those within this delay.
-    pub fn shown_within(&self, delay: Duration) -> u64 {
-        self.delay_ms.up_to(delay.as_secs_f64() * 1e3)
-    }
-
     /// The longest time up to `until` without a new picture.
     pub fn longest_gap(&self, until: Instant) -> Duration {
         let since = self.previous_shown.unwrap_or(self.start);
@@ -243,6 +243,7 @@ impl CallReport {
             frames_sent: self.frames_sent,
             frames_shown: self.frames_shown,
             frames_discarded: self.frames_discarded,
+            frames_in_time: self.delay_ms.up_to(IN_TIME.as_secs_f64() * 1e3),
             frames_late: self.frames_late,
             frames_corrupt: self.frames_corrupt,
             frame_delay_p50_ms: self.delay_ms.percentile(50.0),
@@ -424,7 +425,7 @@ mod tests {
         for (ms, delay) in [(1_100, 149), (1_200, 149), (1_300, 151)] {
             report.handle_shown(&shown(ms, delay, 30.0));
         }
-        assert_eq!(report.shown_within(Duration::from_millis(150)), 2);
+        assert_eq!(report.summary().frames_in_time, 2);
         assert_eq!(report.longest_gap(at(1_350)), Duration::from_millis(100));
     }
 

@@ -4,11 +4,12 @@
 use evenkeel_link::Loss;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
+use evenkeel_media::report::IN_TIME;
 use serde::Deserialize;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::world::{Content, IN_TIME, Setup, World, utilisation};
+use super::world::{Content, Setup, World, utilisation};
 use super::{Named, require_fps, require_picture};
 use crate::findings::{Findings, Sample};
 use crate::metrics::mean;

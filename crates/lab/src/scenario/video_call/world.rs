@@ -67,8 +67,6 @@ impl Setup {
 
 /// Between two looks at the sender.
 const LOOK: Duration = Duration::from_millis(50);
-/// γ of the thesis (§6.3.2).
-pub(super) const IN_TIME: Duration = Duration::from_millis(150);
 
 /// What the sender is at, each time that it is looked at.
 pub(super) struct Look {
@@ -87,7 +85,7 @@ pub(super) struct Look {
 pub(super) struct Seen {
     /// Given up by the sender.
     pub(super) discarded_pct: f64,
-    /// Shown within [`IN_TIME`].
+    /// Shown within 150 ms of their capture.
     pub(super) in_time_pct: f64,
     /// Shown later.
     pub(super) late_pct: f64,
@@ -214,7 +212,6 @@ impl<'a> World<'a> {
         let report = |end| self.end(end).map(MediaEnd::report);
         let summary = |end| report(end).map_or_else(Summary::default, CallReport::summary);
         let [sender, receiver] = [End::Sender, End::Receiver].map(summary);
-        let in_time = report(End::Receiver).map_or(0, |report| report.shown_within(IN_TIME));
         let until = self.end_of_run();
         let gap = report(End::Receiver).map_or(Duration::ZERO, |report| report.longest_gap(until));
         let statistics = self
@@ -230,8 +227,13 @@ impl<'a> World<'a> {
         let link = self.sim.link(self.bottleneck).counters();
         Seen {
             discarded_pct: of_captured(sender.frames_discarded),
-            in_time_pct: of_captured(in_time).min(100.0),
-            late_pct: of_captured(receiver.frames_shown.saturating_sub(in_time)).min(100.0),
+            in_time_pct: of_captured(receiver.frames_in_time).min(100.0),
+            late_pct: of_captured(
+                receiver
+                    .frames_shown
+                    .saturating_sub(receiver.frames_in_time),
+            )
+            .min(100.0),
             corrupt_pct: of_captured(receiver.frames_corrupt),
             longest_gap_ms: gap.as_secs_f64() * 1e3,
             lost: link.dropped.packets as f64 / link.received.packets as f64,
