@@ -242,6 +242,9 @@ impl Endpoint for Call {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.advance(now);
         let incoming = self.session.handle_datagram(self.now, datagram);
+        if let (Some(sender), Incoming::Media(packet)) = (&mut self.sender, &incoming) {
+            sender.observe_arrival(packet.arrival, packet.send_time);
+        }
         if let Some(receiver) = &mut self.receiver {
             match incoming {
                 Incoming::Media(packet) => receiver.push_packet(self.now, &packet),

@@ -34,6 +34,7 @@ use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
+use crate::back_queue::BackQueue;
 use crate::ceiling::{self, Ceiling};
 use crate::fall::{self, Fall};
 use crate::filler::Filler;
@@ -153,6 +154,7 @@ pub struct Policy {
     /// A full packet, as TFRC counts it.
     packet: Bytes,
     rtt: RttTrack,
+    back: BackQueue,
     fall: Fall,
     ceiling: Ceiling,
     /// The deadline leaves hardly more than X carries from one frame to the next, or less.
@@ -188,6 +190,7 @@ impl Policy {
             config,
             packet,
             rtt: RttTrack::new(config.frame_interval * QUEUE_FRAMES),
+            back: BackQueue::default(),
             fall: Fall::new(config.frame_interval),
             ceiling: Ceiling::new(config.frame_interval),
             held_by_deadline: false,
@@ -212,6 +215,7 @@ impl Policy {
     /// The path is another one: nothing that was measured of it holds.
     pub(crate) fn forget_path(&mut self) {
         self.rtt = RttTrack::new(self.config.frame_interval * QUEUE_FRAMES);
+        self.back = BackQueue::default();
         self.received = Rate::ZERO;
         self.departed = Rate::ZERO;
         self.forget_decisions();
@@ -242,8 +246,14 @@ impl Policy {
         self.forget_decisions();
     }
 
+    /// Media came from the peer: when they arrived, and when they left by its clock, in microseconds modulo 2^32.
+    pub(crate) fn observe_arrival(&mut self, arrival: Instant, send_time: u32) {
+        self.back.observe(arrival, send_time);
+    }
+
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
+        let sample = sample.saturating_sub(self.back.met(now));
         self.rtt.observe(now, sample);
         self.received = path.receive_rate.max(self.received * RECEIVED_DECAY);
         let interval = self.config.frame_interval;

@@ -12,9 +12,41 @@ pub(crate) struct RttTrack {
     window: Duration,
     /// Newest first: those of the window, and [`FEWEST`] at least.
     recent: VecDeque<(Instant, Duration)>,
-    /// The least of the minimum's window before, and of the current one.
-    minima: [Option<Duration>; 2],
-    minimum_start: Instant,
+    least: Least<Duration>,
+}
+
+/// The least of the last half to whole minute.
+#[derive(Clone, Debug)]
+pub(crate) struct Least<T> {
+    /// Of the window before, and of the current one.
+    minima: [Option<T>; 2],
+    start: Instant,
+}
+
+impl<T> Default for Least<T> {
+    fn default() -> Self {
+        Self {
+            minima: [None, None],
+            start: Instant::ZERO,
+        }
+    }
+}
+
+impl<T: Ord + Copy> Least<T> {
+    /// A sample came.
+    pub(crate) fn observe(&mut self, now: Instant, sample: T) {
+        if now.saturating_since(self.start) > MINIMUM_WINDOW {
+            self.minima = [self.minima[1], None];
+            self.start = now;
+        }
+        let [_, current] = &mut self.minima;
+        *current = Some(current.map_or(sample, |least| least.min(sample)));
+    }
+
+    /// The least, if a sample came of late.
+    pub(crate) fn get(&self) -> Option<T> {
+        self.minima.iter().flatten().min().copied()
+    }
 }
 
 impl RttTrack {
@@ -23,19 +55,13 @@ impl RttTrack {
         Self {
             window,
             recent: VecDeque::new(),
-            minima: [None; 2],
-            minimum_start: Instant::ZERO,
+            least: Least::default(),
         }
     }
 
     /// A sample came with feedback.
     pub(crate) fn observe(&mut self, now: Instant, sample: Duration) {
-        if now.saturating_since(self.minimum_start) > MINIMUM_WINDOW {
-            self.minima = [self.minima[1], None];
-            self.minimum_start = now;
-        }
-        let [_, current] = &mut self.minima;
-        *current = Some(current.map_or(sample, |least| least.min(sample)));
+        self.least.observe(now, sample);
         self.recent.truncate(MOST - 1);
         self.recent.push_front((now, sample));
         while self.recent.len() > FEWEST
@@ -60,7 +86,7 @@ impl RttTrack {
 
     /// The least round-trip time of late: that of the path with an empty queue.
     fn least(&self) -> Option<Duration> {
-        self.minima.iter().flatten().min().copied()
+        self.least.get()
     }
 
     /// The delay of media on its way: half the least round trip, and all of the queueing that the last

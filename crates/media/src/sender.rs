@@ -105,6 +105,11 @@ impl SendingSide {
         });
     }
 
+    /// Media came from the peer: when they arrived, and when they left by its clock, in microseconds modulo 2^32.
+    pub fn observe_arrival(&mut self, arrival: Instant, send_time: u32) {
+        self.policy.observe_arrival(arrival, send_time);
+    }
+
     /// Another peer took the place of the one before, on a path of its own.
     pub fn reset(&mut self, now: Instant) {
         let before = self.policy.stretched();

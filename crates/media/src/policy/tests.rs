@@ -56,6 +56,17 @@ fn queueing_delays_media_in_full() {
 }
 
 #[test]
+fn a_queue_on_the_way_back_delays_no_media() {
+    let mut policy = policy(Duration::from_millis(100));
+    policy.observe_arrival(at(50), 0);
+    policy.observe_feedback(at(50), Duration::from_millis(100), &path(1_000.0, 100));
+    policy.observe_arrival(at(90), 20_000);
+    policy.observe_feedback(at(90), Duration::from_millis(120), &path(1_000.0, 120));
+    let target = policy.target(at(91), &path(800.0, 120), Bytes::ZERO);
+    assert_eq!(target.unwrap().size, Bytes::new(9_000));
+}
+
+#[test]
 fn a_longer_path_to_another_peer_is_no_queue() {
     let long = path(800.0, 160);
     let size = |policy: &mut Policy, ms| {
