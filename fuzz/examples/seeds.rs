@@ -11,7 +11,7 @@ use evenkeel_media::packetize::Packetizer;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
-use evenkeel_perf::{Count, Direction, Mode as PerfMode, Terms};
+use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
@@ -105,6 +105,7 @@ fn perf_messages() -> Vec<(&'static str, Vec<u8>)> {
         ecn: true,
         burst: Duration::from_micros(250),
         min_nofeedback: Duration::from_millis(20),
+        reports: ReportTiming::default(),
     };
     let mut buf = [0; control::MAX_LEN];
     let request = Tagged {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr as _;
 
 use clap::{Args, Subcommand, ValueEnum};
-use evenkeel_perf::{Limits, Mode, Terms};
+use evenkeel_perf::{Limits, Mode, ReportTiming, Terms};
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
@@ -132,6 +132,15 @@ pub(crate) struct PerfClientArgs {
     /// trips halves the rate without it
     #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
     pub(crate) nofeedback_floor: Duration,
+    /// Quarters of a round trip from a report to the next
+    #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
+    report_quarters: u16,
+    /// What RTCP's compounds take a twentieth of [default: that of -b, at least a session's]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Reports")]
+    session_bandwidth: Option<Rate>,
+    /// Reports leave with compounds alone: with --feedback app, when RTCP's timer says
+    #[arg(long, conflicts_with = "udp", help_heading = "Reports")]
+    piggy_backed: bool,
 }
 
 impl PerfClientArgs {
@@ -153,6 +162,15 @@ impl PerfClientArgs {
             PerfMode::Rfc5348 => Mode::Rfc5348,
             PerfMode::Rfc3448 => Mode::Rfc3448,
             PerfMode::Sp => Mode::SmallPackets,
+        }
+    }
+
+    /// When receivers report.
+    pub(crate) fn reports(&self) -> ReportTiming {
+        ReportTiming {
+            quarters: self.report_quarters,
+            session_bandwidth: self.session_bandwidth,
+            piggy_backed: self.piggy_backed,
         }
     }
 

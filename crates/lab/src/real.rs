@@ -59,6 +59,8 @@ pub enum RealProtocol {
         feedback: Feedback,
         /// A floor under the sender's nofeedback timer, if it is not to have its own.
         floor: Option<Duration>,
+        /// When its receiver reports, if not as TFRC has it.
+        reports: Option<RealReports>,
     },
     /// The kernel's TCP.
     Tcp(RealTcp),
@@ -66,6 +68,17 @@ pub enum RealProtocol {
     Udp(Udp, u64),
     /// A title of video on demand, from a server to a player.
     Title(RealTitle),
+}
+
+/// When a receiver of TFRC's reports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RealReports {
+    /// Quarters of a round trip from a report to the next.
+    pub quarters: u32,
+    /// What RTCP's compounds take a twentieth of.
+    pub session_bandwidth: Rate,
+    /// Reports leave with compounds alone.
+    pub piggy_backed: bool,
 }
 
 /// The kernel's TCP.

@@ -17,7 +17,7 @@ use fields::{invalid, millis, read_count, read_terms, write_count, write_terms};
 
 /// The first bytes of every message, with the version of this format. RTP and RTCP begin with the bits
 /// 10 (RFC 3550 §5.1), an `E` with 01.
-pub const MAGIC: [u8; 4] = *b"EKP1";
+pub const MAGIC: [u8; 4] = *b"EKP2";
 /// The length of every message of a client.
 pub const CLIENT_LEN: usize = 64;
 /// The longest message of a server: full results, which fit into the smallest MTU of IPv6.
@@ -270,7 +270,7 @@ fn write_header(writer: &mut Writer<'_>, kind: u8, nonce: u64) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::terms::{Direction, Mode};
+    use crate::terms::{Direction, Mode, ReportTiming};
     use evenkeel_rtp::session::FeedbackMode;
     use proptest::prelude::*;
 
@@ -289,7 +289,12 @@ mod tests {
             any::<u32>(),
         );
         let times = (0..=100_000u64, 0..=10_000_000u64);
-        (choices, sizes, times).prop_map(|(choices, sizes, times)| {
+        let reports = (
+            1..=ReportTiming::MAX_QUARTERS,
+            prop::option::of(1..1u64 << 40),
+            any::<bool>(),
+        );
+        (choices, sizes, times, reports).prop_map(|(choices, sizes, times, reports)| {
             let modes = [
                 Mode::Rfc5348,
                 Mode::Rfc3448,
@@ -308,6 +313,11 @@ mod tests {
                 duration: Duration::from_millis(sizes.3.into()),
                 burst: Duration::from_micros(times.0),
                 min_nofeedback: Duration::from_micros(times.1),
+                reports: ReportTiming {
+                    quarters: reports.0,
+                    session_bandwidth: reports.1.map(|bits| Rate::from_bits_per_sec(bits as f64)),
+                    piggy_backed: reports.2,
+                },
             }
         })
     }

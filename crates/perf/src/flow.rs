@@ -71,9 +71,13 @@ impl Flow {
         config.peer = Some(party.peer);
         config.wallclock = party.wallclock;
         config.ecn = terms.ecn;
-        if let Some(rate) = terms.rate {
-            config.bandwidth = rate.max(config.bandwidth);
-        }
+        let reports = terms.reports;
+        config.bandwidth = reports.session_bandwidth.unwrap_or_else(|| {
+            terms
+                .rate
+                .map_or(config.bandwidth, |rate| rate.max(config.bandwidth))
+        });
+        config.reduced_size = !reports.piggy_backed;
         if sends.is_some() {
             let mut send = SendConfig::new(PAYLOAD_TYPE);
             send.packet_size = Bytes::new(terms.length.into());
@@ -90,6 +94,7 @@ impl Flow {
             let mut receive = ReceiveConfig::new(PAYLOAD_TYPE);
             receive.feedback = terms.feedback;
             receive.tfrc.standard = terms.standard();
+            receive.tfrc.report_quarters = reports.quarters.into();
             receive.tfrc.small_packets = terms.mode == Mode::SmallPackets;
             config.receive = Some(receive);
         }

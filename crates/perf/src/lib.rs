@@ -34,4 +34,4 @@ pub use count::Count;
 pub use flow::FlowState;
 pub use flows::FlowEvent;
 pub use server::{Server, ServerConfig, ServerEvent, ServerEventKind};
-pub use terms::{Direction, Limits, Mode, Refusal, Terms};
+pub use terms::{Direction, Limits, Mode, Refusal, ReportTiming, Terms};

@@ -70,6 +70,39 @@ pub struct Terms {
     pub burst: Duration,
     /// A floor under the nofeedback timer, in whole microseconds ([`SenderConfig::min_nofeedback`]).
     pub min_nofeedback: Duration,
+    /// When receivers report.
+    pub reports: ReportTiming,
+}
+
+/// When receivers report: as TFRC has it, unless an experiment wants to know what else would do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReportTiming {
+    /// Quarters of a round trip from a report to the next, 1 to [`ReportTiming::MAX_QUARTERS`]
+    /// ([`tfrc::ReceiverConfig::report_quarters`]).
+    pub quarters: u16,
+    /// What RTCP's compounds take a twentieth of (RFC 3550 §6.2), in whole bits a second; `None` for what the
+    /// flow's rate comes to, and at least that of sessions.
+    pub session_bandwidth: Option<Rate>,
+    /// Reports leave with compounds alone ([`Config::reduced_size`]).
+    ///
+    /// [`Config::reduced_size`]: evenkeel_rtp::session::Config::reduced_size
+    pub piggy_backed: bool,
+}
+
+impl ReportTiming {
+    /// The longest time between two reports, a hundred round trips.
+    pub const MAX_QUARTERS: u16 = 400;
+}
+
+impl Default for ReportTiming {
+    /// Once a round trip, and at once when there is news.
+    fn default() -> Self {
+        Self {
+            quarters: 4,
+            session_bandwidth: None,
+            piggy_backed: false,
+        }
+    }
 }
 
 impl Terms {
@@ -220,6 +253,7 @@ pub(crate) mod tests {
             ecn: false,
             burst: Duration::from_micros(250),
             min_nofeedback: Duration::from_millis(20),
+            reports: ReportTiming::default(),
         }
     }
 

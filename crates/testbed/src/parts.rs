@@ -79,7 +79,11 @@ impl TestBed {
         // A little longer than it is wanted: who ends by itself says goodbye, and may wait for an answer.
         let seconds = until.saturating_sub(flow.start).as_secs() + 2;
         match &flow.speaks {
-            RealProtocol::Tfrc { feedback, floor } => {
+            RealProtocol::Tfrc {
+                feedback,
+                floor,
+                reports,
+            } => {
                 let length = setup.packet.get().saturating_sub(UDP_HEADERS.get());
                 let to = Dumbbell::C;
                 let words = format!("perf client {to} -p {port} -t {seconds} -l {length} -i 0 -J");
@@ -88,6 +92,15 @@ impl TestBed {
                 if let Some(floor) = floor {
                     let floor = format!("{}us", floor.as_micros());
                     command.extend(["--nofeedback-floor".into(), floor.into()]);
+                }
+                if let Some(reports) = reports {
+                    let (quarters, bandwidth) =
+                        (reports.quarters, reports.session_bandwidth.bits_per_sec());
+                    let words = format!(
+                        "--report-quarters {quarters} --session-bandwidth {bandwidth:.0}b/s"
+                    );
+                    command.extend(split(&words));
+                    command.extend(reports.piggy_backed.then(|| "--piggy-backed".into()));
                 }
                 command.extend(["--trace".into(), self.trace(index).into_os_string()]);
                 self.start(&network.a, index, "sender", &command, false)

@@ -138,6 +138,7 @@ fn terms(args: &PerfClientArgs) -> Result<Terms, Failure> {
         ecn: args.ecn,
         burst: args.burst,
         min_nofeedback: args.nofeedback_floor,
+        reports: args.reports(),
     })
 }
 

@@ -45,6 +45,11 @@ impl Told {
         }
     }
 
+    /// How many reports of all flows came.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Over the reports of all flows; not a number if there were none.
     pub fn mean(&self) -> f64 {
         self.sum / self.count as f64

@@ -162,6 +162,7 @@ impl Real for Descheduling {
                 speaks: RealProtocol::Tfrc {
                     feedback: Feedback::Tfrc,
                     floor: patience.map(|time| time.0),
+                    reports: None,
                 },
                 start: Duration::ZERO,
                 stop: None,

@@ -2,7 +2,8 @@
 //! times, or whenever it wants to, in packets of reduced size. (`hdtv` §6; RFC 3550 §6.2, RFC 4585 §3,
 //! RFC 5506.)
 
-use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
+use evenkeel_link::{LinkConfig, Loss};
+use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Rtcp, Traffic};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
@@ -14,6 +15,7 @@ use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp,
     Tfrc,
 };
+use crate::real::{self, Real, RealFlow, RealProtocol, RealReports, Setup};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.
@@ -77,8 +79,9 @@ struct Reports {
 
 /// The path of the session whose least interval is measured carries its reports, if not its media.
 const WIDE: f64 = 100e6;
-/// Reports reach both ends from the second round trip on; thousands are counted then.
-const RULE_MEASURED: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(3)];
+/// Thousands are counted, once packets come more often than compounds leave: on a test bed, where the ends first
+/// agree on the test, from the second second on.
+const RULE_MEASURED: [Duration; 2] = [Duration::from_secs(3), Duration::from_secs(5)];
 
 impl Scenario for FeedbackTiming {
     fn verify(&self) -> Result<(), Impossible> {
@@ -109,14 +112,82 @@ impl Scenario for FeedbackTiming {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let reports = self.reports();
-        let Some(path) = self.path.get(job.cell / reports.len()) else {
-            return self.least_interval(job);
+        let cell = self.cell(job.cell);
+        let seen = self.flow(&cell, job)?;
+        let mut sample = self.sample_of(&cell, &seen.received, seen.datagrams.into());
+        if !cell.is_rule {
+            let share = seen.control.as_f64() / seen.received.total().as_f64();
+            sample.metric(format!("rtcp_pct_{}", cell.name()), share * 100.0);
+        }
+        Ok(sample)
+    }
+
+    fn real(&self) -> Option<&dyn Real> {
+        Some(self)
+    }
+}
+
+impl Real for FeedbackTiming {
+    fn takes(&self, cell: usize) -> Duration {
+        self.cell(cell).window[1]
+    }
+
+    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
+        let Cell {
+            path,
+            reports,
+            window,
+            ..
+        } = self.cell(job.cell);
+        let back = LinkConfig {
+            rate: path.rate.0,
+            delay: self.rtt.0 / 2,
+            ..LinkConfig::default()
         };
-        let reports = reports[job.cell % reports.len()];
-        let window = self.measured.map(|time| time.0);
-        let seen = self.flow(path, reports, window, job)?;
-        Ok(seen.sample(path, reports, self.rtt.0))
+        let mut forward = back;
+        path.queue.apply(&mut forward);
+        forward.loss = path
+            .loss
+            .map_or(Loss::None, |share| Loss::Bernoulli(share.0));
+        let (feedback, timing) = match reports.timing {
+            Timing::OwnMessage => (Feedback::Tfrc, None),
+            Timing::PiggyBacked | Timing::Reduced => {
+                let timing = RealReports {
+                    quarters: reports.quarters,
+                    session_bandwidth: Rtcp::bandwidth_for(reports.interval),
+                    piggy_backed: reports.timing == Timing::PiggyBacked,
+                };
+                (Feedback::App, Some(timing))
+            }
+        };
+        Ok(Setup {
+            links: [forward, back],
+            packet: self.packet.0,
+            flows: vec![RealFlow {
+                speaks: RealProtocol::Tfrc {
+                    feedback,
+                    floor: None,
+                    reports: timing,
+                },
+                start: Duration::ZERO,
+                stop: None,
+                away: Vec::new(),
+            }],
+            rate_change: None,
+            shown: window,
+            measured: window,
+            bin: BIN,
+            seed: job.seed,
+        })
+    }
+
+    /// A test bed counts the reports that came to the sender, not the datagrams that left for it.
+    fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {
+        let cell = self.cell(job.cell);
+        let mut sample = self.sample_of(&cell, &seen.received[0], seen.told.count());
+        let late = seen.late.as_secs_f64() * 1e6;
+        sample.metric(format!("late_p99_us_{}", cell.name()), late);
+        sample
     }
 }
 
@@ -140,14 +211,37 @@ impl FeedbackTiming {
             .collect()
     }
 
+    /// A way to report on a path; behind them all what the rule of the least interval comes to for the session.
+    fn cell(&self, cell: usize) -> Cell {
+        let reports = self.reports();
+        match self.path.get(cell / reports.len()) {
+            Some(path) => Cell {
+                path: path.clone(),
+                reports: reports[cell % reports.len()],
+                window: self.measured.map(|time| time.0),
+                is_rule: false,
+            },
+            None => Cell {
+                path: Path {
+                    name: "session".into(),
+                    rate: BitRate(Rate::from_bits_per_sec(WIDE)),
+                    queue: Queue::DropTail { packets: 1_000 },
+                    loss: None,
+                },
+                reports: Reports {
+                    timing: Timing::PiggyBacked,
+                    interval: Duration::from_nanos((360e12 / self.session.0.bits_per_sec()) as u64),
+                    quarters: 4,
+                },
+                window: RULE_MEASURED,
+                is_rule: true,
+            },
+        }
+    }
+
     /// One flow, alone on a path.
-    fn flow(
-        &self,
-        path: &Path,
-        reports: Reports,
-        window: [Duration; 2],
-        job: Job<'_>,
-    ) -> Result<Seen, RunError> {
+    fn flow(&self, cell: &Cell, job: Job<'_>) -> Result<Seen, RunError> {
+        let (path, reports) = (&cell.path, cell.reports);
         let bottleneck = Bottleneck {
             impairments: Impairments {
                 loss: path.loss.map(Losses::Bernoulli),
@@ -180,34 +274,76 @@ impl FeedbackTiming {
             start: Instant::ZERO,
             stop: Instant::MAX,
         };
-        let [from, to] = window.map(|time| Instant::ZERO + time);
+        let [from, to] = cell.window.map(|time| Instant::ZERO + time);
         let run = Run::new(&bottleneck, &[member], [from, to], job.seed)?;
-        let mut seen = Seen::new([from, to]);
+        let mut seen = Seen {
+            received: Throughput::new(from, to, BIN),
+            from,
+            to,
+            control: Bytes::ZERO,
+            datagrams: 0,
+        };
         run.watch(to, job, &mut seen)?;
         Ok(seen)
     }
 
-    /// What the rule of the least interval comes to for a session of that bandwidth.
-    fn least_interval(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let path = Path {
-            name: "session".into(),
-            rate: BitRate(Rate::from_bits_per_sec(WIDE)),
-            queue: Queue::DropTail { packets: 1_000 },
-            loss: None,
-        };
-        let reports = Reports {
-            timing: Timing::PiggyBacked,
-            interval: Duration::from_nanos((360e12 / self.session.0.bits_per_sec()) as u64),
-            quarters: 4,
-        };
-        let seen = self.flow(&path, reports, RULE_MEASURED, job)?;
+    /// What came of a flow, of which so many reports were seen.
+    fn sample_of(&self, cell: &Cell, received: &Throughput, reports: u64) -> Sample {
+        let interval = (cell.window[1] - cell.window[0]).as_secs_f64() / reports.max(1) as f64;
         let mut sample = Sample::default();
-        sample.metric("least_interval_us", seen.interval().as_secs_f64() * 1e6);
-        Ok(sample)
+        if cell.is_rule {
+            sample.metric("least_interval_us", interval * 1e6);
+            return sample;
+        }
+        let name = cell.name();
+        let rate = received.mean();
+        let seconds = received.rates(Duration::from_secs(1));
+        sample.metric(format!("rate_kbps_{name}"), rate.bits_per_sec() / 1e3);
+        sample.metric(format!("cov_1s_{name}"), cov(&seconds));
+        let often = self.rtt.secs() / interval;
+        sample.metric(format!("reports_per_round_trip_{name}"), often);
+        let Reports {
+            timing, quarters, ..
+        } = cell.reports;
+        if timing != Timing::OwnMessage {
+            let round_trips = f64::from(quarters) / 4.0;
+            let legend = timing.name().replace('_', "-");
+            let kilobits = rate.bits_per_sec() / 1e3;
+            let path = &cell.path.name;
+            sample.curve(format!("rate_{path}"), &*legend, [(round_trips, kilobits)]);
+            sample.curve(
+                format!("cov_{path}"),
+                &*legend,
+                [(round_trips, cov(&seconds))],
+            );
+        }
+        sample
     }
 }
 
-/// What came of a flow.
+/// What is run at a time.
+struct Cell {
+    path: Path,
+    reports: Reports,
+    window: [Duration; 2],
+    /// It is there for the least interval alone.
+    is_rule: bool,
+}
+
+impl Cell {
+    /// In names of metrics.
+    fn name(&self) -> String {
+        let (timing, path) = (self.reports.timing, &self.path.name);
+        match timing {
+            Timing::OwnMessage => format!("{}_{path}", timing.name()),
+            Timing::PiggyBacked | Timing::Reduced => {
+                format!("{}_{}q_{path}", timing.name(), self.reports.quarters)
+            }
+        }
+    }
+}
+
+/// What came of a simulated flow.
 struct Seen {
     received: Throughput,
     from: Instant,
@@ -215,58 +351,6 @@ struct Seen {
     /// What the receiver sent meanwhile.
     control: Bytes,
     datagrams: u32,
-}
-
-impl Seen {
-    fn new([from, to]: [Instant; 2]) -> Self {
-        Self {
-            received: Throughput::new(from, to, BIN),
-            from,
-            to,
-            control: Bytes::ZERO,
-            datagrams: 0,
-        }
-    }
-
-    /// From one of the receiver's datagrams to the next.
-    fn interval(&self) -> Duration {
-        (self.to - self.from) / self.datagrams.max(1)
-    }
-
-    fn sample(&self, path: &Path, reports: Reports, rtt: Duration) -> Sample {
-        let (timing, quarters) = (reports.timing.name(), f64::from(reports.quarters));
-        let name = match reports.timing {
-            Timing::OwnMessage => format!("{timing}_{}", path.name),
-            Timing::PiggyBacked | Timing::Reduced => {
-                format!("{timing}_{}q_{}", reports.quarters, path.name)
-            }
-        };
-        let rate = self.received.mean();
-        let seconds = self.received.rates(Duration::from_secs(1));
-        let mut sample = Sample::default();
-        sample.metric(format!("rate_kbps_{name}"), rate.bits_per_sec() / 1e3);
-        sample.metric(format!("cov_1s_{name}"), cov(&seconds));
-        let often = rtt.as_secs_f64() / self.interval().as_secs_f64();
-        sample.metric(format!("reports_per_round_trip_{name}"), often);
-        let share = self.control.as_f64() / self.received.total().as_f64();
-        sample.metric(format!("rtcp_pct_{name}"), share * 100.0);
-        if reports.timing != Timing::OwnMessage {
-            let round_trips = quarters / 4.0;
-            let legend = reports.timing.name().replace('_', "-");
-            let kilobits = rate.bits_per_sec() / 1e3;
-            sample.curve(
-                format!("rate_{}", path.name),
-                &*legend,
-                [(round_trips, kilobits)],
-            );
-            sample.curve(
-                format!("cov_{}", path.name),
-                &*legend,
-                [(round_trips, cov(&seconds))],
-            );
-        }
-        sample
-    }
 }
 
 impl Observer<Traffic> for Seen {

@@ -7,7 +7,7 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use crate::count::Count;
-use crate::terms::{Direction, Mode, Terms};
+use crate::terms::{Direction, Mode, ReportTiming, Terms};
 
 pub(super) fn read_terms(reader: &mut Reader<'_>) -> Result<Terms, ParseError> {
     let direction = match one_of(reader, "direction", 2)? {
@@ -51,6 +51,14 @@ pub(super) fn read_terms(reader: &mut Reader<'_>) -> Result<Terms, ParseError> {
         ecn,
         burst: micros(reader, "burst", Terms::MAX_BURST)?,
         min_nofeedback: micros(reader, "nofeedback floor", Terms::MAX_NOFEEDBACK)?,
+        reports: ReportTiming {
+            quarters: within(reader, "report quarters", 1, ReportTiming::MAX_QUARTERS)?,
+            session_bandwidth: match reader.u64("session bandwidth")? {
+                0 => None,
+                bits => Some(Rate::from_bits_per_sec(bits as f64)),
+            },
+            piggy_backed: one_of(reader, "piggy-backed", 1)? == 1,
+        },
     })
 }
 
@@ -82,7 +90,11 @@ pub(super) fn write_terms(writer: &mut Writer<'_>, terms: &Terms) -> Option<()> 
     for time in [terms.burst, terms.min_nofeedback] {
         writer.u32(u32::try_from(time.as_micros()).unwrap_or(u32::MAX))?;
     }
-    Some(())
+    let reports = &terms.reports;
+    writer.u16(reports.quarters)?;
+    let bandwidth = reports.session_bandwidth;
+    writer.u64(bandwidth.map_or(0, |rate| rate.bits_per_sec() as u64))?;
+    writer.u8(reports.piggy_backed.into())
 }
 
 pub(super) fn read_count(reader: &mut Reader<'_>) -> Result<Count, ParseError> {

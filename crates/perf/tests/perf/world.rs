@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use evenkeel_link::{Link, LinkConfig};
 use evenkeel_perf::{
-    Client, ClientConfig, Direction, Limits, Mode, Phase, Server, ServerConfig, ServerEvent, Terms,
+    Client, ClientConfig, Direction, Limits, Mode, Phase, ReportTiming, Server, ServerConfig,
+    ServerEvent, Terms,
 };
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::ntp::NtpTime;
@@ -38,6 +39,7 @@ pub(crate) fn terms() -> Terms {
         ecn: false,
         burst: Duration::from_micros(250),
         min_nofeedback: Duration::from_millis(20),
+        reports: ReportTiming::default(),
     }
 }
 

@@ -32,6 +32,7 @@ impl Real for Timeline {
                 Speaks::Long(Protocol::Tfrc, feedback) => RealProtocol::Tfrc {
                     feedback,
                     floor: None,
+                    reports: None,
                 },
                 Speaks::Long(Protocol::Udp(udp), _) => {
                     RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)

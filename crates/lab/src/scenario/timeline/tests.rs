@@ -157,6 +157,7 @@ fn a_test_bed_s_receivers_report_what_the_simulator_s_do() {
     let reports = RealProtocol::Tfrc {
         feedback: Feedback::Ccfb,
         floor: None,
+        reports: None,
     };
     assert_eq!(setup.flows[0].speaks, reports);
 }
