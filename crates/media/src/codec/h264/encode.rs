@@ -1,23 +1,37 @@
 //! The encoder that hits a size with a picture that depends on the one before it.
 
-use evenkeel_h264::{Encoder as Coder, Error, Planes, Qp};
+use evenkeel_h264::{Error, Planes, Qp};
 use tfrc::units::Bytes;
 
 use super::POSSIBLE_SIZES;
+use super::change::{Change, Watch};
+use super::coders::Coders;
 use super::size::Sizes;
+use super::soften::Fineness;
 use crate::codec::{Coded, PictureSizeError, VideoEncoder};
 use crate::frame::{AccessUnit, CodedPicture, Picture};
 use crate::policy::FrameTarget;
+use crate::rate_target::log2;
 
-/// What is asked for, as a share of the target: one picture in ten is a fifth larger than what is asked for,
-/// and one that cannot be sent in time costs those that refer to it.
-const MARGIN: f64 = 0.87;
+/// What is aimed at, as a share of the target: one picture in ten is a twelfth larger than its aim, and one that
+/// cannot be sent in time costs those that refer to it.
+const MARGIN: f64 = 0.95;
 
-/// What is aimed at, as a share of that: what lies half a step of the quantiser above is still near it.
-const AIM: f64 = 0.97;
+/// A trial within these shares of its aim is what is coded.
+const NEAR: (f64, f64) = (0.94, 1.06);
 
-/// A picture this many times its target is replaced by a keyframe that is not.
-const TOO_LARGE: f64 = 1.4;
+/// A picture is coded by no more steps finer than what was tried: where that has hardly any coefficients, it
+/// says little of those that come, and too small a picture harms less than too large a one.
+const FINER_STEPS: f64 = 5.0;
+
+/// A picture so many octaves above its aim is replaced by a keyframe that is not, and one that is so many above
+/// by any that is smaller.
+const TOO_LARGE: f64 = 0.5;
+const FAR_TOO_LARGE: f64 = 1.0;
+
+/// The picture after a keyframe weighs as much with a quantiser finer by so many steps: 4 to 10 in three clips
+/// and the scene.
+const AFTER_KEYFRAME: f64 = 7.0;
 
 /// After so many passes a keyframe of any size below its aim will do.
 const PASSES: u32 = 5;
@@ -36,10 +50,13 @@ pub struct Encoder {
 /// Pictures of one size.
 #[derive(Debug)]
 struct Stream {
-    coder: Coder,
+    coders: Coders,
     size: (usize, usize),
     keyframes: Sizes,
     predicted: Sizes,
+    watch: Watch,
+    /// The quantiser of the last picture.
+    reference: f64,
 }
 
 /// A picture that was coded, and why it has another size than it should.
@@ -75,41 +92,45 @@ impl Stream {
         let size = (picture.width(), picture.height());
         let pixels = size.0 * size.1;
         Ok(Self {
-            coder: Coder::new(size.0, size.1)?,
+            coders: Coders::new(size)?,
             size,
             keyframes: Sizes::guess(pixels),
             predicted: Sizes::guess(pixels / 4),
+            watch: Watch::default(),
+            reference: f64::from(Qp::COARSEST.get()),
         })
     }
 
     fn keyframe(&mut self, picture: &Planes<'_>, aim: Bytes, finest: Qp) -> Result<Attempt, Error> {
         // Those below the first are too large, those above the second too small.
         let (mut low, mut high) = (finest, Qp::COARSEST);
+        self.keyframes.turn_to(Change::ALL, self.reference);
         let mut pass = 0;
         loop {
             pass += 1;
-            let quantiser = self.keyframes.quantiser(aim).clamp(low, high);
-            let units = self.coder.encode_keyframe(picture, quantiser)?;
+            let quantiser = Qp::nearest(self.keyframes.quantiser(aim)).clamp(low, high);
+            let units = self.coders.encode_keyframe(picture, quantiser)?;
             let attempt = Attempt::new(units, quantiser, aim);
-            match pass {
-                1 => self.keyframes.observe(quantiser, attempt.size()),
-                _ => self.keyframes.observe_again(quantiser, attempt.size()),
-            }
+            let value = f64::from(quantiser.get());
+            self.keyframes.observe(value, attempt.size());
             let share = attempt.size().as_f64() / aim.as_f64();
             let fits = share <= ACCEPTED.1;
-            if attempt.at_limit || (fits && (share >= ACCEPTED.0 || pass >= PASSES)) {
-                return Ok(attempt);
-            }
+            let near = attempt.at_limit || (fits && (share >= ACCEPTED.0 || pass >= PASSES));
             if fits {
                 high = step(quantiser, -1.0);
             } else {
                 low = step(quantiser, 1.0);
             }
+            // None is near: the finest that fits.
+            if near || (low > high && fits) {
+                self.coders.keep(picture, quantiser)?;
+                self.reference = value;
+                self.predicted.turn_to(Change::ALL, value);
+                self.predicted
+                    .observe(value - AFTER_KEYFRAME, attempt.size());
+                return Ok(attempt);
+            }
             if low > high {
-                // None is near: the finest that fits.
-                if fits {
-                    return Ok(attempt);
-                }
                 high = low;
             }
         }
@@ -119,15 +140,26 @@ impl Stream {
         &mut self,
         picture: &Planes<'_>,
         aim: Bytes,
+        change: Change,
         finest: Qp,
     ) -> Result<Attempt, Error> {
-        let trial = self.predicted.quantiser(aim).max(finest);
-        if let Some(size) = self.coder.try_out(picture, trial)? {
-            self.predicted.observe(trial, Bytes::from(size));
+        self.predicted.turn_to(change, self.reference);
+        let finest = f64::from(finest.get());
+        let mut fineness = Fineness::nearest(self.predicted.quantiser(aim).max(finest));
+        while let Some(size) = self.coders.try_out(picture, fineness)? {
+            let size = Bytes::from(size);
+            self.predicted.observe(fineness.value(), size);
+            let share = size.as_f64() / aim.as_f64();
+            let finest = finest.max(fineness.value() - FINER_STEPS);
+            let better = Fineness::nearest(self.predicted.quantiser(aim).max(finest));
+            if (NEAR.0..=NEAR.1).contains(&share) || better == fineness {
+                break;
+            }
+            fineness = better;
         }
-        let quantiser = self.predicted.quantiser(aim).max(finest);
-        let attempt = Attempt::new(self.coder.encode(picture, quantiser)?, quantiser, aim);
-        self.predicted.observe_again(quantiser, attempt.size());
+        let attempt = Attempt::new(self.coders.encode(picture, fineness)?, fineness.qp, aim);
+        self.predicted.observe(fineness.value(), attempt.size());
+        self.reference = fineness.value();
         Ok(attempt)
     }
 
@@ -138,14 +170,19 @@ impl Stream {
         finest: Qp,
     ) -> Result<Attempt, Error> {
         let planes = planes(picture);
-        let aim = |share: f64| Bytes::new((target.size.as_f64() * MARGIN * share) as u64 + 1);
+        let change = self.watch.next(picture);
+        let aim = Bytes::new((target.size.as_f64() * MARGIN) as u64 + 1);
         if target.keyframe {
             // No larger than another picture: the next one would have to wait for it, and be late.
-            return self.keyframe(&planes, aim(1.0), finest);
+            return self.keyframe(&planes, aim, finest);
         }
-        let attempt = self.predicted(&planes, aim(AIM), finest)?;
-        if attempt.size() > aim(TOO_LARGE) && !attempt.at_limit {
-            return self.keyframe(&planes, aim(AIM), finest);
+        let attempt = self.predicted(&planes, aim, change, finest)?;
+        let least = self.keyframes.octaves(f64::from(Qp::COARSEST.get()));
+        let [aimed, coded] = [aim, attempt.size()].map(|size| log2(size.as_f64()));
+        let over = coded - aimed;
+        let helps = least <= aimed || (over > FAR_TOO_LARGE && least < coded);
+        if over > TOO_LARGE && !attempt.at_limit && helps {
+            return self.keyframe(&planes, aim, finest);
         }
         Ok(attempt)
     }

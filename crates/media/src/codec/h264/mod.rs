@@ -1,18 +1,22 @@
 //! H.264, each picture coded to the size that the network has for it.
 //!
-//! A picture is coded with one quantiser, chosen by what a [trial](evenkeel_h264::Encoder::try_out) of
-//! the same picture weighed and by how sizes followed the quantiser before (`size.rs`). The trial sees
-//! a cut, a turning camera and a jump of the target alike, so there is no model of the scene to go
-//! wrong; it costs as much time as the picture. What the trial misjudged badly is coded once more, as a
-//! keyframe, which needs nothing of the picture it replaces.
+//! [Trials](evenkeel_h264::Encoder::try_out) of the same picture tell what it weighs with a quantiser or two
+//! (`coders.rs`), how its size goes on from there is known of pictures in general and learnt of those of the stream
+//! (`size.rs`), from how much differs from the picture before (`change.rs`) and from the quantiser of that.
+//! Between one quantiser and the next, half an octave apart where little moves, lies the same picture a little
+//! softer (`soften.rs`). A trial costs as much time as the picture: 720p has one. What was misjudged badly is
+//! coded once more, as a keyframe, if that can be smaller: it needs nothing of the picture it replaces.
 //!
 //! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs no more than
 //! any picture, as the next one would be late. Keyframes come first and when one is asked for; a cut needs none.
 
+mod change;
+mod coders;
 mod decode;
 mod encode;
 mod parameters;
 mod size;
+mod soften;
 #[cfg(test)]
 mod tests;
 
