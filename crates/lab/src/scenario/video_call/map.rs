@@ -38,6 +38,9 @@ pub struct CallMap {
     suitable_pct: f64,
 }
 
+/// A place has few late frames if they are no more than this.
+const FEW_LATE_PCT: f64 = 1.0;
+
 /// A place on the map.
 #[derive(Clone, Copy)]
 struct Place {
@@ -167,6 +170,9 @@ impl CallMap {
         let gap = most(findings, "longest_gap_ms", &|_| true);
         let fits = |place| self.fits(place, Duration::ZERO);
         let late = most(findings, "late_pct", &fits);
+        let fitting: Vec<Place> = self.places().filter(|place| fits(*place)).collect();
+        let on_time = |place: &&Place| value(findings, "late_pct", **place) <= FEW_LATE_PCT;
+        let on_time = fitting.iter().filter(on_time).count();
         let fits_full = |place| self.fits(place, self.full_queue(place));
         let late_full = most(findings, "late_pct", &fits_full);
         let suitable =
@@ -179,6 +185,10 @@ impl CallMap {
             .collect();
         findings.derive(format!("longest_gap_ms_{rules}_worst"), gap);
         findings.derive(format!("late_pct_{rules}_worst_that_fits"), late);
+        findings.derive(
+            format!("few_late_{rules}_pct_of_those_that_fit"),
+            100.0 * on_time as f64 / fitting.len() as f64,
+        );
         findings.derive(
             format!("late_pct_{rules}_worst_that_fits_a_full_queue"),
             late_full,
@@ -262,6 +272,8 @@ mod tests {
             "{findings:?}"
         );
         assert_eq!(value("longest_gap_ms_thesis_worst"), 3_000.0);
+        assert_eq!(value("few_late_evenkeel_pct_of_those_that_fit"), 100.0);
+        assert_eq!(value("few_late_thesis_pct_of_those_that_fit"), 0.0);
         // What does not fit does not count.
         assert!(
             value("late_pct_evenkeel_worst_that_fits") < 5.0,
