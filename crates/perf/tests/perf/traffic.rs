@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_perf::{Count, Direction, Limits, Mode, Phase, Terms};
+use evenkeel_perf::{Count, Direction, Limits, Mode, Phase, ReportTiming, Terms};
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::units::Rate;
 
@@ -263,6 +263,37 @@ fn what_the_rate_control_does_is_told() {
     );
     let more = std::iter::from_fn(|| world.client.poll_event()).count();
     assert!(more > 10 && world.client.events_lost() == 0, "{more}");
+}
+
+#[test]
+fn receivers_report_when_they_are_told_to() {
+    let told = |reports| {
+        let terms = Terms {
+            feedback: FeedbackMode::App,
+            reports,
+            ..terms()
+        };
+        let mut world = World::with(terms);
+        world.run_for(Duration::from_secs(5));
+        std::iter::from_fn(|| world.client.poll_event()).count()
+    };
+    let usual = ReportTiming::default();
+    let once = told(usual);
+    let often = told(ReportTiming {
+        quarters: 1,
+        ..usual
+    });
+    assert!(often > 2 * once, "{often} and {once}");
+    // With compounds alone, one every 90 ms where one every 50 ms was due.
+    let piggy_backed = told(ReportTiming {
+        piggy_backed: true,
+        session_bandwidth: Some(mbps(4.0)),
+        ..usual
+    });
+    assert!(
+        piggy_backed < once * 3 / 4 && piggy_backed > once / 4,
+        "{piggy_backed} and {once}"
+    );
 }
 
 #[test]
