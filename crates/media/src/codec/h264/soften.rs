@@ -62,25 +62,29 @@ impl Fineness {
 }
 
 /// Draws each sample towards the mean of the nine around it, weighed 1 2 1 both ways; those at the edges stay.
+///
+/// In 16 bits and whole slices, for the compiler to take many samples at once.
 fn soften(luma: &[u8], width: usize, sixteenths: usize, soft: &mut Vec<u8>) {
     soft.clear();
     soft.extend_from_slice(luma);
+    let mut columns = vec![0_i16; width];
     let rows = luma.windows(3 * width).step_by(width);
     for (rows, soft) in rows.zip(soft.chunks_exact_mut(width).skip(1)) {
         let (above, rest) = rows.split_at(width);
         let (row, below) = rest.split_at(width);
-        let inner = soft.iter_mut().skip(1);
-        let windows = above.windows(3).zip(row.windows(3)).zip(below.windows(3));
-        for (sample, ((above, row), below)) in inner.zip(windows) {
-            let sum = |row: &[u8]| match *row {
-                [a, b, c] => i32::from(a) + 2 * i32::from(b) + i32::from(c),
-                _ => 0,
-            };
-            let mean = sum(above) + 2 * sum(row) + sum(below);
-            let value = i32::from(*sample);
-            let drawn = value + (((mean - 16 * value) * sixteenths as i32 + 128) >> 8);
+        let samples = above.iter().zip(row).zip(below);
+        for (sum, ((above, row), below)) in columns.iter_mut().zip(samples) {
+            *sum = i16::from(*above) + 2 * i16::from(*row) + i16::from(*below);
+        }
+        let [left, middle, right] = [0, 1, 2].map(|at| columns.get(at..).unwrap_or_default());
+        let neighbours = left.iter().zip(middle).zip(right);
+        let inner = soft.get_mut(1..).unwrap_or_default();
+        for (sample, ((left, middle), right)) in inner.iter_mut().zip(neighbours) {
+            let value = i16::from(*sample);
+            // At most 16 * 255 times 4, either way.
+            let drawn = (left + 2 * middle + right - 16 * value) * sixteenths as i16 + 128;
             // Between the least and the greatest of the nine.
-            *sample = drawn as u8;
+            *sample = (value + (drawn >> 8)) as u8;
         }
     }
 }
