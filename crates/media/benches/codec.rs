@@ -57,7 +57,7 @@ fn encode_to_a_size(bencher: Bencher<'_, '_>, (width, height): (usize, usize)) {
     });
 }
 
-/// An eighth of a bit a pixel, which moves as above: trial and picture.
+/// An eighth of a bit a pixel, which moves as above: the trials and the picture.
 #[divan::bench(args = SIZES)]
 fn encode_h264_to_a_size(bencher: Bencher<'_, '_>, (width, height): (usize, usize)) {
     let pictures = pictures(width, height);
