@@ -18,7 +18,7 @@ impl Look {
     /// True if so much came that more will at once, and if several times that fit into a receive buffer of
     /// `room`.
     pub(crate) fn is_flood(self, room: Bytes) -> bool {
-        self.datagrams >= FLOOD && Bytes::from(ROOM * self.bytes) <= room
+        self.datagrams > FLOOD && Bytes::from(ROOM * self.bytes) <= room
     }
 }
 
@@ -26,8 +26,8 @@ impl Look {
 /// each, which costs both of them more than the burst does.
 pub(crate) const GATHER: Duration = Duration::from_micros(50);
 
-/// More than the kernel merges into one buffer at 1,400 bytes each: a second burst came while we were busy with
-/// the first.
+/// As many as the kernel merges into one buffer, of 1,000 bytes each: with one more, a second burst came while we
+/// were busy with the first.
 const FLOOD: u64 = 64;
 
 /// How many times what came must fit into the receive buffer, half of which is the kernel's bookkeeping.
@@ -52,6 +52,12 @@ mod tests {
             bytes: 46 * 1_400,
         };
         assert!(!burst.is_flood(room));
+        let full = Look {
+            buffers: 1,
+            datagrams: 64,
+            bytes: 64 * 1_000,
+        };
+        assert!(!full.is_flood(room));
         // What a system grants whom it does not know.
         assert!(!flood.is_flood(Bytes::new(416 << 10)));
     }

@@ -66,10 +66,10 @@ pub(crate) struct Flows {
     timers: BTreeSet<(Instant, FlowName)>,
     ready: VecDeque<FlowName>,
     gather: Duration,
-    /// No departure before this.
-    gate: Instant,
-    /// The burst that is under way.
-    burst: Option<Burst>,
+    /// The last burst.
+    burst: Burst,
+    /// It is under way.
+    is_bursting: bool,
     events: Option<VecDeque<FlowEvent>>,
     events_lost: u64,
 }
@@ -78,8 +78,21 @@ pub(crate) struct Flows {
 #[derive(Clone, Copy, Debug)]
 struct Burst {
     began: Instant,
-    /// The time from there to the next, as far as its flows can wait.
+    /// The time from there to the next, as far as the flows that leave with it or wait for the next can wait.
     gather: Duration,
+}
+
+impl Burst {
+    /// No departure before this but in the burst. Counted from its beginning: who needs as long as that to send
+    /// a burst sends on and on.
+    fn gate(&self) -> Instant {
+        self.began + self.gather
+    }
+
+    /// The next begins no later than `flow` can wait.
+    fn heed(&mut self, flow: &Flow) {
+        self.gather = self.gather.min(flow.patience());
+    }
 }
 
 #[derive(Debug)]
@@ -98,8 +111,11 @@ impl Flows {
             timers: BTreeSet::new(),
             ready: VecDeque::new(),
             gather: Duration::ZERO,
-            gate: Instant::ZERO,
-            burst: None,
+            burst: Burst {
+                began: Instant::ZERO,
+                gather: Duration::ZERO,
+            },
+            is_bursting: false,
             events: traced.then(VecDeque::new),
             events_lost: 0,
         }
@@ -203,28 +219,33 @@ impl Flows {
 
     /// The next datagram of any flow.
     pub(crate) fn poll_transmit(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
-        let may_depart = self.burst.is_some() || now >= self.gate;
         while let Some(&name) = self.ready.front() {
             if let Some(entry) = self.flows.get_mut(&name) {
                 if let Some(transmit) = entry.flow.poll_control(now, buf) {
                     self.collect_events(name);
                     return Some(transmit);
                 }
-                if may_depart && let Some(transmit) = entry.flow.poll_media(now, buf) {
-                    self.burst.get_or_insert(Burst {
-                        began: now,
-                        gather: self.gather,
-                    });
+                if !self.is_bursting && now < self.burst.gate() {
+                    // The burst may have been of longer round trips alone.
+                    self.burst.heed(&entry.flow);
+                }
+                if (self.is_bursting || now >= self.burst.gate())
+                    && let Some(transmit) = entry.flow.poll_media(now, buf)
+                {
+                    if !self.is_bursting {
+                        self.is_bursting = true;
+                        self.burst = Burst {
+                            began: now,
+                            gather: self.gather,
+                        };
+                    }
                     return Some(transmit);
                 }
             }
             self.ready.pop_front();
             self.schedule(name);
         }
-        if let Some(burst) = self.burst.take() {
-            // From its beginning: who needs as long as that to send a burst sends on and on.
-            self.gate = burst.began + burst.gather;
-        }
+        self.is_bursting = false;
         None
     }
 
@@ -253,13 +274,10 @@ impl Flows {
             return;
         };
         entry.is_ready = false;
-        let gate = match &mut self.burst {
-            Some(burst) => {
-                burst.gather = burst.gather.min(entry.flow.patience());
-                burst.began + burst.gather
-            }
-            None => self.gate,
-        };
+        if self.is_bursting {
+            self.burst.heed(&entry.flow);
+        }
+        let gate = self.burst.gate();
         let departure = entry.flow.next_departure();
         let departure = departure.map(|at| (at.max(gate), Reason::Departure));
         let next = [departure, entry.flow.poll_timeout()];
@@ -300,5 +318,111 @@ impl Flows {
                 state: entry.flow.state(),
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use evenkeel_link::{Link, LinkConfig, QueueLimit};
+    use evenkeel_rtp::ntp::NtpTime;
+    use tfrc::Ecn;
+    use tfrc::units::{Bytes, Rate};
+
+    use super::*;
+    use crate::terms::tests::terms;
+    use crate::terms::{Direction, Mode};
+
+    #[derive(Clone)]
+    struct Packet(Vec<u8>);
+
+    impl evenkeel_link::Packet for Packet {
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+    }
+
+    fn party(peer: SocketAddr) -> Party {
+        Party {
+            peer,
+            seed: 3,
+            wallclock: NtpTime::default(),
+        }
+    }
+
+    fn address(name: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], name))
+    }
+
+    /// Lets `from` act, and what it has for `peer` leave over `link`. What others get is lost.
+    fn act(now: Instant, from: &mut Flows, peer: SocketAddr, link: &mut Link<Packet>) {
+        let mut buf = [0; 2_000];
+        from.handle_timeout(now);
+        while let Some(transmit) = from.poll_transmit(now, &mut buf) {
+            if transmit.destination == peer {
+                let packet = Packet(buf[..transmit.len].to_vec());
+                link.handle_packet(now, packet, Bytes::from(transmit.len));
+            }
+        }
+    }
+
+    fn deliver(now: Instant, link: &mut Link<Packet>, source: SocketAddr, to: &mut Flows) {
+        while let Some(packet) = link.poll_output(now) {
+            let datagram = Datagram {
+                source,
+                arrival: now,
+                ecn: Ecn::NotEct,
+                payload: &packet.0,
+            };
+            to.handle_datagram(now, datagram);
+        }
+    }
+
+    /// What was not sent within a round trip is forfeited (RFC 5348 §4.6): 3 % of the rate, if a flow waits out the
+    /// 5 ms after a burst that it had no part in.
+    #[test]
+    fn a_short_round_trip_costs_no_rate_beside_a_long_one() {
+        let (near, far, server) = (address(1), address(2), address(3));
+        let tfrc = Terms {
+            direction: Direction::Reverse,
+            rate: None,
+            burst: Duration::from_millis(10),
+            ..terms()
+        };
+        let steady = Terms {
+            mode: Mode::Fixed,
+            rate: Some(Rate::from_bits_per_sec(10e6)),
+            ..tfrc.clone()
+        };
+        let mut sender = Flows::new(false);
+        sender.set_gather(tfrc.gather());
+        sender.begin(Instant::ZERO, (1, End::Server), &tfrc, party(near));
+        sender.begin(Instant::ZERO, (2, End::Server), &steady, party(far));
+        let mut receiver = Flows::new(false);
+        receiver.begin(Instant::ZERO, (1, End::Client), &tfrc, party(server));
+        let link = LinkConfig {
+            rate: Rate::from_bits_per_sec(100e6),
+            delay: Duration::from_micros(20),
+            queue: QueueLimit::Time(Duration::from_micros(500)),
+            ..LinkConfig::default()
+        };
+        let mut links = [Link::new(link, 5), Link::new(link, 6)];
+        let (mut now, end) = (Instant::ZERO, Instant::ZERO + Duration::from_millis(500));
+        while now < end {
+            let [there, back] = &mut links;
+            deliver(now, there, server, &mut receiver);
+            deliver(now, back, near, &mut sender);
+            act(now, &mut sender, near, there);
+            act(now, &mut receiver, server, back);
+            let timers = [sender.poll_timeout(), receiver.poll_timeout()];
+            let timers = timers.into_iter().flatten().map(|(at, _)| at);
+            let next = timers.chain(links.iter().filter_map(Link::poll_timeout));
+            now = next.min().map_or(end, |at| at.max(now));
+        }
+        let state = receiver.state(FlowName { test: 1, flow: 0 });
+        let bytes = state.map_or(0, |state| state.count.bytes_received);
+        let rate = bytes as f64 * 8.0 / 0.5;
+        assert!(rate > 98e6, "{rate}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use evenkeel_rtp::session::FeedbackMode;
+use evenkeel_rtp::session::{Config, FeedbackMode};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 use tfrc::{SenderConfig, Standard};
@@ -184,7 +184,7 @@ pub enum Refusal {
     Token,
     /// More flows than so many, which is what is left of the limit.
     Flows(u16),
-    /// A flow faster than this, or of no stated rate.
+    /// A flow faster than this, or of no stated rate, or with more for RTCP than such a flow has.
     Rate(Rate),
     /// A test longer than this.
     Duration(Duration),
@@ -203,7 +203,7 @@ impl fmt::Display for Refusal {
             }
             Self::Rate(most) => write!(
                 f,
-                "the server allows {} Mbit/s a flow: ask for no more with -b",
+                "the server allows {} Mbit/s a flow: ask for no more with -b or --session-bandwidth",
                 most.bits_per_sec() / 1e6
             ),
             Self::Duration(most) => write!(
@@ -225,6 +225,10 @@ impl Limits {
         }
         match self.rate {
             Some(most) if terms.rate.is_none_or(|rate| rate > most) => {
+                return Err(Refusal::Rate(most));
+            }
+            // Reports that follow one another too closely are as good as a rate too high.
+            Some(most) if terms.reports.session_bandwidth > Some(most.max(Config::BANDWIDTH)) => {
                 return Err(Refusal::Rate(most));
             }
             _ => {}
@@ -286,6 +290,27 @@ pub(crate) mod tests {
         for rate in [Some(Rate::from_bits_per_sec(1.1e6)), None] {
             let terms = Terms { rate, ..terms() };
             assert_eq!(limits().check(&terms, 0), Err(Refusal::Rate(most)));
+        }
+    }
+
+    #[test]
+    fn a_session_bandwidth_above_the_limit_and_above_that_of_all_sessions_is_refused() {
+        let check = |most, asked| {
+            let limits = Limits {
+                rate: Some(most),
+                ..limits()
+            };
+            let mut terms = terms();
+            terms.rate = Some(most);
+            terms.reports.session_bandwidth = Some(asked);
+            limits.check(&terms, 0)
+        };
+        for most in [1e5, 1e7].map(Rate::from_bits_per_sec) {
+            let allowed = most.max(Config::BANDWIDTH);
+            assert_eq!(check(most, allowed), Ok(()));
+            let refusal = Err(Refusal::Rate(most));
+            assert_eq!(check(most, allowed * 1.1), refusal);
+            assert_eq!(check(most, Rate::from_bits_per_sec(1e18)), refusal);
         }
     }
 

@@ -57,6 +57,8 @@ impl Config {
     pub const EXTENSION_ID: u8 = 1;
     /// The identifier that our SDP gives to the transport-wide sequence number.
     pub const TRANSPORT_SEQUENCE_ID: u8 = 2;
+    /// The bandwidth of a session that states none.
+    pub const BANDWIDTH: Rate = Rate::from_bits_per_sec(1e6);
 
     /// An endpoint named `cname` that as yet neither sends nor receives.
     pub fn new(cname: impl Into<String>, seed: u64) -> Self {
@@ -73,7 +75,7 @@ impl Config {
             ecn: false,
             wallclock: NtpTime::default(),
             reduced_size: true,
-            bandwidth: Rate::from_bits_per_sec(1e6),
+            bandwidth: Self::BANDWIDTH,
         }
     }
 
