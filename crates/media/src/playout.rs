@@ -6,8 +6,8 @@
 //! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
 //! that all but a few of the recent frames kept.
 //!
-//! A delay that was needed once, for a queue that has drained, is given up a second later: who talks waits for
-//! each frame, not for the worst of them.
+//! A delay that was needed once, for a queue that has drained, is given up after a second of frames without it:
+//! who talks waits for each frame, not for the worst of them. A second without frames tells of no queue.
 //!
 //! The window of recent frames also absorbs clock drift: at 100 ppm two clocks part by 0.4 ms while
 //! it passes.
@@ -102,7 +102,8 @@ impl Playout {
         let (Some(wanted), Some(longest)) = (self.wanted(), self.longest()) else {
             return;
         };
-        let elapsed = now.saturating_since(self.adjusted);
+        // Time without frames shows nothing that could be given up.
+        let elapsed = now.saturating_since(self.adjusted).min(OVER / FEWEST);
         self.adjusted = self.adjusted.max(now);
         self.delay = Some(match self.delay {
             Some(delay) if wanted < delay => {
@@ -123,17 +124,18 @@ impl Playout {
         let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
         let kept = kept
-            .min(self.longest_of_late()?)
+            .min(self.longest_of_late().unwrap_or(kept))
             .saturating_add(GUARD.as_nanos() as i64);
         Some(kept.min(longest))
     }
 
-    /// The longest transit of the last [`OVER`].
+    /// The longest transit of the last [`OVER`], if [`FEWEST`] frames came in it.
     fn longest_of_late(&self) -> Option<i64> {
         let latest = self.recent.back()?.at;
         let is_recent = |sample: &&Sample| latest.saturating_since(sample.at) <= OVER;
         let last = self.recent.iter().rev().take_while(is_recent);
-        last.map(|sample| sample.transit).max()
+        let enough = last.clone().count() >= FEWEST as usize;
+        last.map(|sample| sample.transit).max().filter(|_| enough)
     }
 
     /// The delay that [`MAX_SPREAD`] allows.
@@ -156,12 +158,16 @@ impl Playout {
     }
 }
 
-/// How far back jitter is looked at: one swing of the queue that TFRC fills and drains.
+/// How far back playout looks for the least transit and for the few frames that need not be in time; at fewer than
+/// [`FEWEST`] frames in [`OVER`] also for how long a delay is kept.
 const WINDOW: Duration = Duration::from_secs(4);
 
 /// A delay that no frame has needed for so long is over: five frames that met a queue once would hold up all
 /// others of the window, at 25 frames a second.
 const OVER: Duration = Duration::from_secs(1);
+
+/// Fewer frames in [`OVER`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
+const FEWEST: u32 = 5;
 
 /// The window at 60 frames a second.
 const MAX_SAMPLES: usize = 240;
@@ -257,6 +263,33 @@ mod tests {
         assert_eq!(delay(&playout, 25), Duration::from_millis(70) + MAX_SPREAD);
         run(&mut playout, 26..100, 70);
         assert_eq!(delay(&playout, 100), Duration::from_millis(70) + GUARD);
+    }
+
+    #[test]
+    fn a_pause_gives_no_delay_up() {
+        for pause in [50, 75, 200] {
+            let mut playout = Playout::new(90_000);
+            run(&mut playout, 0..75, 70);
+            run(&mut playout, 75..100, 110);
+            // The first frame after the pause meets no queue, those behind it do.
+            arrive(&mut playout, 100 + pause, 70);
+            let kept = delay(&playout, 101 + pause);
+            assert!(kept >= Duration::from_millis(102), "{pause}: {kept:?}");
+        }
+    }
+
+    #[test]
+    fn at_two_frames_a_second_the_window_decides() {
+        let mut playout = Playout::new(90_000);
+        for n in 0..8 {
+            arrive(&mut playout, n * 13, 70);
+        }
+        arrive(&mut playout, 8 * 13, 110);
+        // Six more frames are three seconds.
+        for n in 9..15 {
+            arrive(&mut playout, n * 13, 70);
+            assert_eq!(delay(&playout, n * 13), Duration::from_millis(110) + GUARD);
+        }
     }
 
     #[test]

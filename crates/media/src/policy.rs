@@ -253,7 +253,7 @@ impl Policy {
 
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
     pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
-        let sample = sample.saturating_sub(self.back.met(now));
+        let sample = self.back.take_off(now, sample);
         self.rtt.observe(now, sample);
         self.received = path.receive_rate.max(self.received * RECEIVED_DECAY);
         let interval = self.config.frame_interval;
