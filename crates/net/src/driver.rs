@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::lead::Lead;
-use crate::look::{GATHER, Look};
+use crate::look::{Look, gather_until};
 use crate::socket::{ReceiveBatch, Socket};
 use crate::transmit::{BUDGET, Drained, SendCounters, Sender};
 use crate::wait::{self, DEAF_WAIT, Waker, Wakeups};
@@ -395,7 +395,8 @@ impl<E: Endpoint> Worker<E> {
     fn let_gather(&mut self, now: Instant) -> Roused {
         let next = self.endpoint.poll_timeout();
         self.departure = departure_of(next);
-        let deadline = next.map_or(now + GATHER, |(at, _)| at.min(now + GATHER));
+        let lead = self.spin.map_or(Duration::ZERO, Lead::get);
+        let deadline = gather_until(now, next.map(|(at, _)| at), lead);
         let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
         Roused { heard: true, woken }
     }

@@ -1,6 +1,6 @@
 //! A look at the socket: what it found, and whether the next may be put off.
 
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 /// What a look found.
@@ -24,7 +24,14 @@ impl Look {
 
 /// How long the next look at a flood is put off. Whoever waits for each burst of it is woken by its sender for
 /// each, which costs both of them more than the burst does.
-pub(crate) const GATHER: Duration = Duration::from_micros(50);
+const GATHER: Duration = Duration::from_micros(50);
+
+/// Until when to put off the look at a flood: never past the time at which whoever is `due` next must be awake,
+/// which is its `lead` before.
+pub(crate) fn gather_until(now: Instant, due: Option<Instant>, lead: Duration) -> Instant {
+    let most = now + GATHER;
+    due.map_or(most, |at| most.min(at - lead))
+}
 
 /// As many as the kernel merges into one buffer, of 1,000 bytes each: with one more, a second burst came while we
 /// were busy with the first.
@@ -60,5 +67,22 @@ mod tests {
         assert!(!full.is_flood(room));
         // What a system grants whom it does not know.
         assert!(!flood.is_flood(Bytes::new(416 << 10)));
+    }
+
+    #[test]
+    fn no_flood_is_waited_for_past_a_deadline_or_the_lead_of_who_spins_before_it() {
+        let micros = |micros| Instant::ZERO + Duration::from_micros(micros);
+        let (now, lead) = (micros(1_000), Duration::from_micros(20));
+        assert_eq!(gather_until(now, None, lead), micros(1_050));
+        let cases = [
+            (1_030, 1_030, 1_010),
+            (1_060, 1_050, 1_040),
+            (1_100, 1_050, 1_050),
+        ];
+        for (due, asleep, spinning) in cases {
+            let due = Some(micros(due));
+            assert_eq!(gather_until(now, due, Duration::ZERO), micros(asleep));
+            assert_eq!(gather_until(now, due, lead), micros(spinning));
+        }
     }
 }
