@@ -100,10 +100,11 @@ impl Clock {
         at.max(self.earliest(sent_at))
     }
 
-    /// How long after a time on the time line the newest report says that it was made, and how long ago it came.
-    pub(super) fn age(&self, at: Instant, now: Instant) -> (Duration, Duration) {
-        self.newest.map_or_else(Default::default, |(made, came)| {
-            (made.saturating_since(at), now.saturating_since(came))
+    /// How long ago a time on the time line was: until the newest report says that it was made, and since that came.
+    /// The receiver's word decides which is the newest, so all of it is hearsay.
+    pub(super) fn age(&self, at: Instant, now: Instant) -> Duration {
+        self.newest.map_or(Duration::ZERO, |(made, came)| {
+            made.saturating_since(at) + now.saturating_since(came)
         })
     }
 }
@@ -127,7 +128,7 @@ mod tests {
             assert_eq!(clock.handle_report(at(500), zero), at(500));
             let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
             assert_eq!(clock.handle_report(at(620), later), at(600));
-            assert_eq!(clock.age(at(590), at(630)), (ms(10), ms(10)));
+            assert_eq!(clock.age(at(590), at(630)), ms(20));
         }
     }
 
@@ -165,6 +166,6 @@ mod tests {
         clock.handle_report(at(0), at(0));
         clock.handle_report(at(200), at(200));
         assert_eq!(clock.handle_report(at(210), at(100)), at(100));
-        assert_eq!(clock.age(at(190), at(215)), (ms(10), ms(15)));
+        assert_eq!(clock.age(at(190), at(215)), ms(25));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::receiver::{Arrival, Receiver, ReceiverConfig};
+use crate::sender::Feedback;
 use crate::units::{Bytes, LossEventRate, Rate};
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -408,6 +409,90 @@ fn a_long_delay_makes_no_round_trip_shorter_than_the_one_before_it_nor_two_in_a_
     let told = [9, 3, 9, 9, 1, 5];
     let believed = (FIRST..).zip(told).map(|(seq, waited)| delay(seq, waited));
     assert!(believed.eq([0, 3, 3, 0, 1, 1]));
+}
+
+/// A report of these packets, made at that time on the sender's clock, the last of them `waited` before.
+fn tell(
+    departures: &mut Sender,
+    now: Instant,
+    packets: core::ops::Range<u64>,
+    made_at: Instant,
+    waited: Duration,
+) -> Option<Feedback> {
+    let header = Header {
+        first: packets.start as u16,
+        made_at: made_at + ZERO,
+        resolution: Duration::from_millis(2),
+    };
+    let last = packets.end - 1;
+    let arrived = |seq| Fate::Arrived {
+        at: Some(header.made_at - waited - SPACING * (last - seq) as u32),
+        ecn: Ecn::NotEct,
+    };
+    departures.handle_report(now, &header, packets.map(arrived))
+}
+
+/// Else the others would have waited since it came.
+#[test]
+fn a_report_of_a_later_date_makes_no_round_trip_after_it_shorter() {
+    let mut departures = sender(20);
+    let mut tell = |last: u64, ahead: u64| {
+        let sent = sent_at(last);
+        let made_at = sent + Duration::from_millis(ahead);
+        tell(
+            &mut departures,
+            sent + RTT,
+            FIRST..last + 1,
+            made_at,
+            Duration::ZERO,
+        )
+    };
+    assert!(tell(FIRST, 0).is_some());
+    assert!(tell(FIRST, 900).is_none());
+    // The first is believed down to the round trip before it, the second of nothing.
+    for last in [FIRST + 10, FIRST + 11] {
+        assert_eq!(tell(last, 0).unwrap().delay, Duration::ZERO);
+    }
+}
+
+/// The report of the packet below it comes so much later.
+#[test]
+fn a_report_that_waits_for_one_it_overtook_waits_no_part_of_the_round_trip() {
+    for (later, believed) in [(0, 0), (3, 3), (20, 20)] {
+        let mut departures = sender(3);
+        let mut tell = |seq: u64, later: u64| {
+            let now = sent_at(seq) + RTT + Duration::from_millis(later);
+            tell(
+                &mut departures,
+                now,
+                seq..seq + 1,
+                sent_at(seq),
+                Duration::ZERO,
+            )
+        };
+        assert!(tell(FIRST, 0).is_some());
+        assert!(tell(FIRST + 2, 0).is_none());
+        let feedback = tell(FIRST + 1, 10 + later).unwrap();
+        assert_eq!(feedback.sent_at, sent_at(FIRST + 2));
+        assert_eq!(feedback.delay, Duration::from_millis(believed));
+    }
+}
+
+#[test]
+fn no_round_trip_is_shorter_than_the_format_can_tell() {
+    for (told, believed) in [(97, 97), (98, 98), (99, 98), (100, 98)] {
+        let mut departures = sender(1).trusting();
+        let waited = Duration::from_millis(told);
+        let now = sent_at(FIRST) + RTT;
+        let feedback = tell(
+            &mut departures,
+            now,
+            FIRST..FIRST + 1,
+            sent_at(FIRST),
+            waited,
+        );
+        assert_eq!(feedback.unwrap().delay, Duration::from_millis(believed));
+    }
 }
 
 #[test]

@@ -111,15 +111,11 @@ impl<const N: usize> Departures<N> {
     fn feedback(&mut self, now: Instant) -> Feedback {
         let report = self.receiver.report(self.arrived);
         let since_departure = now.saturating_since(self.departed);
-        let (told, since_report, receive_rate) = match self.vector {
-            Some(vector) => (vector.delay, Duration::ZERO, vector.receive_rate),
-            None => {
-                let (told, since_report) = self.clock.age(self.arrived, now);
-                (told, since_report, report.receive_rate)
-            }
+        let (told, receive_rate) = match self.vector {
+            Some(vector) => (vector.delay, vector.receive_rate),
+            None => (self.clock.age(self.arrived, now), report.receive_rate),
         };
-        let trip = since_departure.saturating_sub(since_report);
-        let delay = self.believed_delay(trip, told) + since_report;
+        let delay = self.believed_delay(since_departure, told);
         Feedback {
             sent_at: self.departed,
             // R is no shorter than what the report can tell.
