@@ -54,7 +54,7 @@ fn absurd_numbers_are_named_with_their_option() {
 #[test]
 fn a_test_that_cannot_be_is_named_with_its_option() {
     let client = ["perf", "client", "127.0.0.1"];
-    let cases: [(&[&str], &[&str]); 7] = [
+    let cases: [(&[&str], &[&str]); 9] = [
         (&["-b", "fast"], &["--bitrate", "3M"]),
         (&["-u", "-b", "0"], &["--udp", "--bitrate"]),
         (&["-l", "9000"], &["--length", "8952"]),
@@ -62,6 +62,14 @@ fn a_test_that_cannot_be_is_named_with_its_option() {
         (&["-t", "0"], &["--time", "0.1"]),
         (&["--burst", "1s"], &["--burst", "100ms"]),
         (&["-R", "--bidir"], &["--reverse", "--bidir"]),
+        (
+            &["-u", "--session-bandwidth", "1M"],
+            &["--udp", "--session-bandwidth"],
+        ),
+        (
+            &["--session-bandwidth", "0.5"],
+            &["--session-bandwidth", "1k"],
+        ),
     ];
     for (arguments, words) in cases {
         refuses(&[&client, arguments].concat(), words);

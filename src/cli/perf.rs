@@ -136,7 +136,7 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
     report_quarters: u16,
     /// What RTCP's compounds take a twentieth of [default: that of -b, at least a session's]
-    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Reports")]
+    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "udp", help_heading = "Reports")]
     session_bandwidth: Option<Rate>,
     /// Reports leave with compounds alone: with --feedback app, when RTCP's timer says
     #[arg(long, conflicts_with = "udp", help_heading = "Reports")]
