@@ -171,7 +171,8 @@ impl<const N: usize> Arrivals<N> {
     /// When [`Arrivals::poll_report`] has something to do: an instant that has passed means at once.
     /// Reports are a round trip apart, or as the packets that one may speak of fill it; they leave early
     /// when a loss shows, once a round trip at most. Then the next packet takes one along, so that none has waited
-    /// for its report, which a sender could not check; it leaves alone a round trip later if none comes.
+    /// for its report, which a sender could not check; it leaves alone a round trip later if none comes, and then the
+    /// packet after it takes another along.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.has_news().then_some(self.due)
     }
@@ -205,8 +206,12 @@ impl<const N: usize> Arrivals<N> {
         self.told_first = self.end - self.unreported;
         self.unreported = self.end;
         self.news = self.loss.min(self.end + self.most_new());
-        self.timer = now + self.interval();
-        self.due = self.timer + self.interval();
+        // After one that left alone, and so had waited, the next packet has the next: or where packets come in
+        // bunches, two round trips and more apart, each report would have.
+        let was_alone = self.timer < Instant::MAX;
+        let interval = self.interval();
+        self.timer = if was_alone { now } else { now + interval };
+        self.due = now + 2 * interval;
         span
     }
 
@@ -306,6 +311,21 @@ mod tests {
             assert_eq!(arrivals.poll_timeout(), Some(at(leaves)));
             assert!(arrivals.poll_report(at(leaves)).is_some());
         }
+    }
+
+    #[test]
+    fn the_packet_after_a_report_that_left_alone_takes_one_along() {
+        let mut arrivals = Arrivals::<64>::new(64);
+        arrivals.handle_data(&packet(0, at(0), Ecn::NotEct));
+        assert_eq!(arrivals.poll_report(at(0)), Some(span(0, 1)));
+        arrivals.handle_data(&packet(1, at(50), Ecn::NotEct));
+        assert!(arrivals.poll_report(at(200)).is_some());
+        arrivals.handle_data(&packet(2, at(250), Ecn::NotEct));
+        assert_eq!(arrivals.poll_timeout(), Some(at(250)));
+        assert!(arrivals.poll_report(at(250)).is_some());
+        // That one had not waited: a round trip goes by before another leaves.
+        arrivals.handle_data(&packet(3, at(260), Ecn::NotEct));
+        assert_eq!(arrivals.poll_timeout(), Some(at(450)));
     }
 
     #[test]
