@@ -14,9 +14,14 @@ pub struct Count {
 }
 
 impl Count {
-    fn add(&mut self, size: Bytes) {
+    pub(crate) fn add(&mut self, size: Bytes) {
         self.packets += 1;
         self.bytes += size;
+    }
+
+    pub(crate) fn remove(&mut self, other: Count) {
+        self.packets -= other.packets;
+        self.bytes -= other.bytes;
     }
 }
 
@@ -112,8 +117,7 @@ impl Ledger {
         delivered.packets += duplicated.packets;
         delivered.bytes += duplicated.bytes;
         for other in [*lost, *dropped, self.held()] {
-            delivered.packets -= other.packets;
-            delivered.bytes -= other.bytes;
+            delivered.remove(other);
         }
         Counters {
             received: self.received,
@@ -127,6 +131,18 @@ impl Ledger {
         }
     }
 
+    /// What has been taken in so far.
+    #[inline]
+    pub(crate) fn taken(&self) -> Count {
+        let mut taken = self.received;
+        if let Some(rare) = &self.rare {
+            taken.remove(rare.lost);
+            taken.remove(rare.dropped);
+        }
+        taken
+    }
+
+    #[inline]
     pub(crate) fn received(&mut self, size: Bytes) {
         self.received.add(size);
     }
@@ -151,6 +167,17 @@ impl Ledger {
             reason,
             packet,
         });
+    }
+
+    pub(crate) fn keeps_events(&self) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| rare.events.is_some())
+    }
+
+    /// What [`Ledger::admitted`] does, where no events are kept.
+    #[inline]
+    pub(crate) fn take_in(&mut self, size: Bytes) {
+        self.held.add(size);
     }
 
     /// A packet that has arrived is taken in.

@@ -86,6 +86,19 @@ impl<P> Line<P> {
         first
     }
 
+    /// By its place in the line.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&Travelling<P>> {
+        match index.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(behind) => self.rest.get(behind),
+        }
+    }
+
+    pub(crate) fn pop_last(&mut self) -> Option<Travelling<P>> {
+        self.rest.pop_back().or_else(|| self.first.take())
+    }
+
     pub(crate) fn last_mut(&mut self) -> Option<&mut Travelling<P>> {
         self.rest.back_mut().or(self.first.as_mut())
     }

@@ -1,5 +1,7 @@
 //! The hop: loss, then the queue, then the wire, then the propagation delay.
 
+mod ahead;
+
 use crate::event::{DropReason, Event};
 use crate::impairment::{Impairments, Jitter, Reordering};
 use crate::ledger::{Counters, Ledger};
@@ -114,6 +116,14 @@ impl<P: Packet> Link<P> {
     /// A packet of `size` bytes on the wire arrives at `now`.
     #[inline]
     pub fn handle_packet(&mut self, now: Instant, packet: P, size: Bytes) {
+        if self.wire.is_ahead() {
+            self.handle_ahead(now, packet, size);
+        } else {
+            self.handle_in_turn(now, packet, size);
+        }
+    }
+
+    fn handle_in_turn(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.settle(now);
         self.ledger.received(size);
         let impairments = self.impairments.as_mut();
@@ -166,8 +176,8 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.line.first_due()?;
-        if let Some(end) = self.wire.end()
-            && let Some(impairments) = &self.impairments
+        if let Some(impairments) = &self.impairments
+            && let Some(end) = self.wire.end()
         {
             next = next.min(match impairments.reorders() {
                 true => end,
@@ -177,7 +187,8 @@ impl<P: Packet> Link<P> {
         (next < Instant::MAX).then_some(next)
     }
 
-    /// The packets that come out by `until` if nothing changes, of those that are off the queue.
+    /// The packets that come out by `until` if nothing changes, of those of which that is known: all of a link that
+    /// works ahead, else those that are off the queue.
     pub fn leaving(&self, until: Instant) -> impl Iterator<Item = &P> {
         let due = self.line.iter().take_while(move |it| it.due <= until);
         due.map(|travelling| &travelling.packet)
@@ -208,7 +219,7 @@ impl<P: Packet> Link<P> {
 
     /// Changes the rate, also for the rest of the packet on the wire.
     pub fn set_rate(&mut self, now: Instant, rate: Rate) {
-        let at = self.settle(now);
+        let at = self.lay_open(now);
         self.wire.set_rate(at, rate);
         self.rate_changed(at);
     }
@@ -217,14 +228,14 @@ impl<P: Packet> Link<P> {
     ///
     /// A queue limited in time is measured at the mean rate of the trace.
     pub fn set_trace(&mut self, now: Instant, trace: DeliveryTrace) {
-        let at = self.settle(now);
+        let at = self.lay_open(now);
         self.wire.set_trace(at, trace);
         self.rate_changed(at);
     }
 
     /// Changes the propagation delay of the packets that are not yet through the wire.
     pub fn set_delay(&mut self, now: Instant, delay: Duration) {
-        self.settle(now);
+        self.lay_open(now);
         self.delay_nanos = nanos(delay);
         self.on_wire_changed();
     }
@@ -237,7 +248,7 @@ impl<P: Packet> Link<P> {
 
     /// Changes the loss of the packets to come.
     pub fn set_loss(&mut self, now: Instant, loss: Loss) {
-        self.settle(now);
+        self.lay_open(now);
         let seed = self.queue.seed();
         self.impairments
             .get_or_insert_with(|| Box::new(Impairments::none(seed)))
@@ -248,7 +259,7 @@ impl<P: Packet> Link<P> {
     /// Loses the packets of these numbers, counted from zero from now on, besides what the model
     /// loses.
     pub fn lose(&mut self, now: Instant, numbers: impl IntoIterator<Item = u64>) {
-        self.settle(now);
+        self.lay_open(now);
         let seed = self.queue.seed();
         self.impairments
             .get_or_insert_with(|| Box::new(Impairments::none(seed)))
@@ -256,7 +267,10 @@ impl<P: Packet> Link<P> {
     }
 
     /// Keeps events from now on, for [`Link::poll_event`]: a link does not unless it is told to.
-    pub fn keep_events(&mut self) {
+    ///
+    /// A packet that already waits in a link that works ahead counts as having arrived now.
+    pub fn keep_events(&mut self, now: Instant) {
+        self.lay_open(now);
         self.ledger.keep_events();
     }
 
@@ -286,8 +300,13 @@ impl<P: Packet> Link<P> {
         impairments.map_or(Loss::None, |impairments| impairments.loss.model())
     }
 
-    /// What waits for the wire, without the packet on it.
-    pub fn queue_bytes(&self) -> Bytes {
+    /// What waits for the wire at `now`, without the packet on it.
+    ///
+    /// Exact if the link has been polled at `now`.
+    pub fn queue_bytes(&self, now: Instant) -> Bytes {
+        if self.wire.is_ahead() {
+            return self.waiting_ahead(now);
+        }
         self.queue.bytes()
     }
 
@@ -296,6 +315,9 @@ impl<P: Packet> Link<P> {
     ///
     /// Exact if the link has been polled at `now`.
     pub fn queue_delay(&self, now: Instant) -> Duration {
+        if self.wire.is_ahead() {
+            return self.wire.through_at().saturating_since(now);
+        }
         self.wire.drain_time(now, self.queue.bytes())
     }
 

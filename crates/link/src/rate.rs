@@ -11,8 +11,11 @@ const UNITS_PER_BYTE: u64 = 8_000_000_000_000;
 
 const UNITS_PER_OPPORTUNITY: u64 = DeliveryTrace::OPPORTUNITY.get() * UNITS_PER_BYTE;
 
-/// More units than any packet has.
+/// More units than any packet has: the wire is idle.
 const NOTHING: u64 = u64::MAX;
+
+/// More units than any packet has too: the job is all that was ever [scheduled](Wire::schedule).
+const AHEAD: u64 = NOTHING - 1;
 
 /// Sends one packet at a time, in exact integer arithmetic.
 ///
@@ -48,7 +51,8 @@ struct Following {
 #[derive(Clone, Copy, Debug)]
 struct Job {
     since: Instant,
-    /// [`NOTHING`] when the packet has left: a flag of its own would push a link over three cache lines.
+    /// [`NOTHING`] when the packet has left, or [`AHEAD`]: a flag of its own would push a link over three cache
+    /// lines.
     remaining: u64,
     /// When it is through at the present rate; [`Instant::MAX`] for never.
     end: Instant,
@@ -91,17 +95,22 @@ impl Wire {
         since
     }
 
+    #[inline]
+    fn has_packet(&self) -> bool {
+        self.job.remaining < AHEAD
+    }
+
     /// When the packet on the wire will be through at the present rate, if ever.
     #[inline]
     pub(crate) fn end(&self) -> Option<Instant> {
         let end = self.job.end;
-        (!self.is_idle() && end < Instant::MAX).then_some(end)
+        (self.has_packet() && end < Instant::MAX).then_some(end)
     }
 
     /// True if the packet on the wire is through by `now`.
     #[inline]
     pub(crate) fn is_through(&self, now: Instant) -> bool {
-        !self.is_idle() && self.job.end <= now && self.job.end < Instant::MAX
+        self.has_packet() && self.job.end <= now && self.job.end < Instant::MAX
     }
 
     /// Takes the packet off the wire, if it is through by `now`, and says when it was.
@@ -115,6 +124,61 @@ impl Wire {
         }
         self.job.remaining = NOTHING;
         Some(self.job.end)
+    }
+
+    /// True if packets are scheduled instead of begun.
+    #[inline]
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.job.remaining == AHEAD
+    }
+
+    /// Lets packets be scheduled from now on, if the wire is idle and has a constant rate.
+    pub(crate) fn work_ahead(&mut self) {
+        if self.is_idle() && matches!(self.service, Service::Constant(_)) {
+            self.job.remaining = AHEAD;
+        }
+    }
+
+    /// Puts a packet behind all that was scheduled before, or on the wire at `at` if that is later. Says when it
+    /// is through.
+    #[inline(always)]
+    pub(crate) fn schedule(&mut self, at: Instant, size: Bytes) -> Instant {
+        self.begin(at, size);
+        self.job.remaining = AHEAD;
+        self.job.end
+    }
+
+    /// When all that was scheduled is through.
+    #[inline]
+    pub(crate) fn through_at(&self) -> Instant {
+        self.job.end
+    }
+
+    /// Takes the packet back that was scheduled last, behind another one that is through at `end`.
+    pub(crate) fn unschedule(&mut self, size: Bytes, end: Instant) {
+        if let Service::Constant(rate) = self.service {
+            let sent = ((self.job.end - end).as_nanos() as u64).wrapping_mul(rate);
+            // Less than `rate`, whatever the sum wraps to.
+            let spare = work(size).wrapping_add(self.job.spare).wrapping_sub(sent);
+            self.job = Job {
+                end,
+                spare,
+                ..self.job
+            };
+        }
+    }
+
+    /// Lets packets be begun again: at `at` none but the last that was scheduled is still on the wire.
+    pub(crate) fn begin_again(&mut self, at: Instant) {
+        self.job.remaining = match self.service {
+            Service::Constant(rate) if self.job.end > at => {
+                self.job.since = at;
+                let left = ((self.job.end - at).as_nanos() as u64).wrapping_mul(rate);
+                // Of one packet, which 64 bits hold.
+                left.wrapping_sub(self.job.spare).min(AHEAD - 1)
+            }
+            _ => NOTHING,
+        };
     }
 
     /// Changes the rate for the bits that have not left at `now`.
@@ -264,7 +328,7 @@ pub(crate) fn later(at: Instant, nanos: u64) -> Instant {
 }
 
 fn work(size: Bytes) -> u64 {
-    size.get().saturating_mul(UNITS_PER_BYTE).min(NOTHING - 1)
+    size.get().saturating_mul(UNITS_PER_BYTE).min(AHEAD - 1)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn packets_come_out_after_their_turn_their_bits_and_the_delay() {
 #[test]
 fn a_caller_that_comes_late_finds_every_instant_as_it_was() {
     let mut link = Link::new(config(), 1);
-    link.keep_events();
+    link.keep_events(ms(0));
     for number in 0..4 {
         link.handle_packet(ms(0), number, SIZE);
     }
@@ -206,7 +206,7 @@ fn each_limit_holds_exactly_what_it_says_besides_the_packet_on_the_wire() {
     for (queue, waiting) in limits {
         let mut link = Link::new(LinkConfig { queue, ..config() }, 1);
         assert_eq!(admitted(&mut link, ms(0)), 1 + waiting, "{queue:?}");
-        assert_eq!(link.queue_bytes(), Bytes::new(1_000 * waiting));
+        assert_eq!(link.queue_bytes(ms(0)), Bytes::new(1_000 * waiting));
         let waits = Duration::from_millis(8 * (1 + waiting));
         assert_eq!(link.queue_delay(ms(0)), waits);
     }
@@ -240,7 +240,7 @@ fn no_configuration_makes_the_link_hold_without_bound() {
     }
     assert!(link.counters().dropped.packets > 0);
     let mut link = Link::new(endless, 1);
-    link.keep_events();
+    link.keep_events(ms(0));
     for _ in 0..300 {
         link.handle_packet(ms(0), (), Bytes::new(1 << 20));
     }
@@ -457,7 +457,7 @@ proptest! {
         let counters = link.counters();
         prop_assert_eq!(counters.held.packets, 0);
         prop_assert_eq!(counters.held.bytes, Bytes::ZERO);
-        prop_assert_eq!(link.queue_bytes(), Bytes::ZERO);
+        prop_assert_eq!(link.queue_bytes(Instant::MAX), Bytes::ZERO);
         prop_assert_eq!(counters.delivered.packets, outputs.len() as u64);
     }
 
@@ -478,7 +478,7 @@ proptest! {
         let counters = link.counters();
         prop_assert_eq!(counters.held.packets, 0);
         prop_assert_eq!(counters.held.bytes, Bytes::ZERO);
-        prop_assert_eq!(link.queue_bytes(), Bytes::ZERO);
+        prop_assert_eq!(link.queue_bytes(Instant::MAX), Bytes::ZERO);
         prop_assert_eq!(counters.delivered.packets, outputs.len() as u64);
     }
 

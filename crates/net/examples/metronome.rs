@@ -1,7 +1,7 @@
 //! The yardstick of a paced sender in `tests/bench/perf.py`: what a wait and a send cost on this machine, and
 //! how late they are, with no protocol at all. `cargo run --release -p evenkeel-net --example metronome --
 //! 280 5` sends a packet of 1,400 bytes every 280 µs for five seconds over the loopback interface, to a socket
-//! that nobody reads; with `spin` behind that it keeps the processor before each.
+//! that nobody reads; with `spin` behind that it keeps the processor before each, with `wait` it sends nothing.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -18,6 +18,7 @@ struct Metronome {
     destination: SocketAddr,
     interval: Duration,
     next: Instant,
+    sends: bool,
 }
 
 impl Endpoint for Metronome {
@@ -30,6 +31,9 @@ impl Endpoint for Metronome {
             return None;
         }
         self.next += self.interval;
+        if !self.sends {
+            return None;
+        }
         buf.get_mut(..SIZE)?.fill(0);
         Some(Transmit {
             destination: self.destination,
@@ -51,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             .map_or(Ok(default), |text| text.parse())
     };
     let (interval, seconds) = (number(0, 280)?, number(1, 5)?);
+    let is_asked = |what| arguments.iter().any(|word| word == what);
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let (sender, sink) = (Socket::bind(any_port)?, Socket::bind(any_port)?);
     let clock = Clock::start();
@@ -58,9 +63,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         destination: sink.local_address(),
         interval: Duration::from_micros(interval),
         next: clock.now(),
+        sends: !is_asked("wait"),
     };
     let used = processor_time();
-    let running = if arguments.iter().any(|word| word == "spin") {
+    let running = if is_asked("spin") {
         Driver::spawn_spinning(clock, sender, metronome)?
     } else {
         Driver::spawn(clock, sender, metronome)?

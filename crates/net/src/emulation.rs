@@ -126,7 +126,7 @@ impl<P: Packet> Path<P> {
             delay: self.link.delay(),
             queue: self.link.queue_limit(),
             loss: self.link.loss(),
-            queue_bytes: self.link.queue_bytes(),
+            queue_bytes: self.link.queue_bytes(now),
             queue_delay: self.link.queue_delay(now),
             counters: self.link.counters(),
         }

@@ -1,25 +1,28 @@
 //! The event queue: what happens next, in the order of (time, sequence of scheduling).
 
-use core::cmp::Reverse;
 use tfrc::time::Instant;
 
-/// A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990) in base 32 with a short sorted list in front: a
+/// A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, 1990) in base 32 with a short calendar in front: a
 /// priority queue for times that never go back, which a simulator's do not.
 ///
-/// The list has all events before `near_end`. The others are in buckets: the one of level l and slot d
-/// has those whose time first differs from `base` in digit l, which is d. When the list is empty it
-/// takes in the first bucket, or that is dealt out to lower levels if it is too long to be sorted event
-/// by event. So an event moves a few times, always in a batch that lies together in memory, and the
-/// cost hardly grows with the number of events. Events of one time are always in one place and keep
-/// their order in every move: no sequence number need be stored.
+/// The calendar has all events before `near_end`, in days of equal length, few enough in each to be kept in
+/// order one by one. The others are in buckets: the one of level l and slot d has those whose time first
+/// differs from `base` in digit l, which is d. When the calendar is empty it takes in the first bucket, or
+/// that is dealt out to lower levels if it is too crowded. So an event moves a few times, mostly in a batch
+/// that lies together in memory, and the cost hardly grows with the number of events. Events of one time are
+/// always in one place and keep their order in every move: no sequence number need be stored.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue<E> {
     /// No event is earlier.
     now: u64,
-    /// Sorted, the first to happen last.
-    near: Vec<(u64, E)>,
+    /// The calendar: what happens on each day, the first to happen last.
+    days: [Vec<(u64, E)>; DAYS],
+    /// Bit d is set if something happens on day d.
+    busy_days: u64,
+    /// Binary logarithm of a day.
+    day_bits: u32,
     near_end: u64,
-    /// `near` has the times whose digits from this level on are those of `base`; none at level 0, where
+    /// The calendar has the times whose digits from this level on are those of `base`; none at level 0, where
     /// they all would be equal.
     level: u32,
     base: u64,
@@ -34,8 +37,13 @@ const DIGIT_BITS: u32 = 5;
 const SLOTS: usize = 1 << DIGIT_BITS;
 const LEVELS: usize = u64::BITS.div_ceil(DIGIT_BITS) as usize;
 
-/// About where sorting in an event costs as much as another move.
-const MAX_NEAR: usize = 32;
+const DAYS: usize = u64::BITS as usize;
+
+/// So many events of a bucket are a few a day.
+const MAX_NEAR: usize = 128;
+
+/// About where keeping the events of a day in order costs as much as another move.
+const MAX_A_DAY: usize = 16;
 
 /// Enough that what they need, fetched at once, comes in little more time than one of them would take.
 const FEW: usize = 32;
@@ -47,7 +55,9 @@ impl<E: Copy> EventQueue<E> {
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
-            near: Vec::new(),
+            days: [const { Vec::new() }; DAYS],
+            busy_days: 0,
+            day_bits: 0,
             near_end: 0,
             level: 0,
             base: 0,
@@ -64,16 +74,7 @@ impl<E: Copy> EventQueue<E> {
         if at >= self.near_end {
             return self.place(at, event);
         }
-        let mut place = self.near.len();
-        self.near.push((at, event));
-        while let Some(index) = place.checked_sub(1)
-            && self.near[index].0 <= at
-        {
-            self.near[place] = self.near[index];
-            place = index;
-        }
-        self.near[place] = (at, event);
-        if self.near.len() > MAX_NEAR {
+        if self.note(at, event) > MAX_A_DAY {
             self.shorten();
         }
     }
@@ -82,10 +83,13 @@ impl<E: Copy> EventQueue<E> {
     #[inline]
     pub(crate) fn pop_until(&mut self, until: Instant) -> Option<(Instant, E)> {
         let until = until.as_nanos();
-        if self.near.is_empty() && !self.advance(until) {
+        if self.busy_days == 0 && !self.advance(until) {
             return None;
         }
-        let (at, event) = self.near.pop_if(|&mut (at, _)| at <= until)?;
+        let number = self.busy_days.trailing_zeros() as usize % DAYS;
+        let day = &mut self.days[number];
+        let (at, event) = day.pop_if(|&mut (at, _)| at <= until)?;
+        self.busy_days &= !(u64::from(day.is_empty()) << number);
         self.now = at;
         Some((Instant::from_nanos(at), event))
     }
@@ -102,22 +106,25 @@ impl<E: Copy> EventQueue<E> {
             }
             next.len() < FEW
         };
-        let mut buckets = ones(self.levels.into()).flat_map(|level| {
-            let slots = ones(self.slots[level]);
+        let buckets = ones(self.levels.into()).flat_map(|level| {
+            let slots = ones(self.slots[level].into());
             slots.map(move |slot| &self.buckets[level * SLOTS + slot])
         });
-        let mut goes_on = take(&self.near);
+        let mut next_places = ones(self.busy_days)
+            .map(|day| &self.days[day])
+            .chain(buckets);
+        let mut goes_on = true;
         while goes_on
-            && let Some(bucket) = buckets.next()
-            && bucket.len() <= MANY
+            && let Some(place) = next_places.next()
+            && place.len() <= MANY
         {
-            goes_on = take(bucket);
+            goes_on = take(place);
         }
         (next, Instant::from_nanos(until))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.near.is_empty() && self.levels == 0
+        self.busy_days == 0 && self.levels == 0
     }
 
     #[inline]
@@ -129,18 +136,37 @@ impl<E: Copy> EventQueue<E> {
         self.levels |= 1 << level;
     }
 
-    /// Lets the list have the times around `at` whose digits from `level` on are those of `at`.
+    /// Puts an event into the calendar, and says how many that day has.
+    #[inline]
+    fn note(&mut self, at: u64, event: E) -> usize {
+        let number = ((at - self.base) >> self.day_bits) as usize % DAYS;
+        self.busy_days |= 1 << number;
+        let day = &mut self.days[number];
+        let mut place = day.len();
+        day.push((at, event));
+        while let Some(index) = place.checked_sub(1)
+            && day[index].0 <= at
+        {
+            day[place] = day[index];
+            place = index;
+        }
+        day[place] = (at, event);
+        day.len()
+    }
+
+    /// Lets the calendar have the times around `at` whose digits from `level` on are those of `at`.
     fn approach(&mut self, at: u64, level: u32) {
         let span = 1 << (level * DIGIT_BITS);
         self.level = level;
         self.base = at & !(span - 1);
+        self.day_bits = (level * DIGIT_BITS).saturating_sub(DAYS.ilog2());
         self.near_end = match level {
             0 => self.base,
             _ => self.base.saturating_add(span),
         };
     }
 
-    /// Fills the empty list. False, and nothing moves, if there is no event by `until`.
+    /// Fills the empty calendar. False, and nothing moves, if there is no event by `until`.
     fn advance(&mut self, until: u64) -> bool {
         while self.levels > 0 {
             let level = self.levels.trailing_zeros();
@@ -158,7 +184,7 @@ impl<E: Copy> EventQueue<E> {
             // Nothing returns to a bucket that is emptied, for all of it is now nearer.
             if level == 0 || self.buckets[index].len() <= MAX_NEAR {
                 self.approach(earliest, level);
-                self.sort_in(index);
+                self.take_in(index);
                 return true;
             }
             self.approach(earliest, 0);
@@ -171,31 +197,43 @@ impl<E: Copy> EventQueue<E> {
         false
     }
 
-    /// Moves a bucket to the empty list.
-    fn sort_in(&mut self, bucket: usize) {
-        // A stable sort: of equal times the first to come stays the last here.
-        self.near.extend(self.buckets[bucket].drain(..).rev());
-        self.near.sort_by_key(|&(at, _)| Reverse(at));
+    /// Moves a bucket to the empty calendar.
+    fn take_in(&mut self, bucket: usize) {
+        let mut events = core::mem::take(&mut self.buckets[bucket]);
+        if self.level == 0 {
+            // All of one time, of which there may be many.
+            self.days[0].extend(events.drain(..).rev());
+            self.busy_days = 1;
+        }
+        for (at, event) in events.drain(..) {
+            self.note(at, event);
+        }
+        self.buckets[bucket] = events;
     }
 
-    /// Moves the later part of the list to buckets.
+    /// Moves the later part of a calendar with a crowded day to buckets.
     #[cold]
     fn shorten(&mut self) {
-        while self.near.len() > MAX_NEAR && self.level > 0 {
+        let mut is_crowded = true;
+        while is_crowded && self.level > 0 {
+            is_crowded = false;
+            let days = self.days.iter_mut().flat_map(|day| day.drain(..).rev());
+            let events: Vec<(u64, E)> = days.collect();
+            self.busy_days = 0;
             self.approach(self.now, self.level - 1);
-            let end = self.near_end;
-            let later = self.near.partition_point(|&(at, _)| at >= end);
-            for number in (0..later).rev() {
-                let (at, event) = self.near[number];
-                self.place(at, event);
+            for (at, event) in events {
+                if at >= self.near_end {
+                    self.place(at, event);
+                } else {
+                    is_crowded |= self.note(at, event) > MAX_A_DAY;
+                }
             }
-            self.near.drain(..later);
         }
     }
 }
 
 /// The places of the bits that are set, in ascending order.
-fn ones(mut bits: u32) -> impl Iterator<Item = usize> {
+fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let place = bits.checked_ilog2().map(|_| bits.trailing_zeros())?;
         bits &= bits - 1;
@@ -278,7 +316,7 @@ mod tests {
                 let at = now + (draw >> 24 >> (39 - shift));
                 queue.push(Instant::from_nanos(at), sequence);
                 model.insert((at, sequence), ());
-                // First so many that the list overflows.
+                // First so many that a day is crowded.
                 for _ in 0..if sequence < 100 { pops / 2 } else { pops } {
                     let expected = model.pop_first().map(|((at, event), ())| (Instant::from_nanos(at), event));
                     prop_assert_eq!(queue.pop_until(Instant::MAX), expected);

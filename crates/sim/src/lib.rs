@@ -52,6 +52,7 @@ mod tfrc_flow;
 mod topology;
 mod traffic;
 mod video;
+mod viewer;
 mod web;
 
 pub use agent::{Agent, Packet};
@@ -74,6 +75,7 @@ pub use video::{
     DATAGRAM, FRAME_RATE, Frame, FrameKind, FrameTrace, FrameTraceError, FrameTraceFileError, GOP,
     Movie, Pace, TsStream, VideoSender, VideoTransport,
 };
+pub use viewer::Viewer;
 pub use web::{
     Fetches, GapFrom, MAX_CONNECTIONS, WebConfig, WebConfigError, WebReceiver, WebSender,
 };

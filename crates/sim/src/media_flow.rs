@@ -5,19 +5,16 @@ use crate::agent::{Agent, Packet};
 use crate::camera::{Camera, Pictures, Shooting};
 use crate::tfrc_flow::LOWER_LAYERS;
 use crate::traffic::Body;
+use crate::viewer::Viewer;
 use evenkeel_media::call::{Call, CallEvent};
-use evenkeel_media::codec::mjpeg::Decoder;
 use evenkeel_media::event::EventKind;
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{CodedPicture, Picture};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::quality::{luma_psnr, luma_ssim};
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
 use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
 use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, RepairConfig, SendConfig};
-use std::fmt;
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
@@ -93,16 +90,10 @@ impl MediaEnd {
     }
 
     /// Decodes what it shows and compares it with the pictures that the sender captured from `start`
-    /// on: the same as those of its source, in the same order.
-    pub fn looks_at(mut self, originals: Box<dyn Source + Send>, start: Instant) -> Self {
-        self.viewer = Some(Viewer {
-            originals,
-            start,
-            read: 0,
-            original: None,
-            decoder: Decoder::new(),
-            similarity: Similarity::default(),
-        });
+    /// on: the same as those of its sources, in the same order. One is read as pictures are shown, the other as
+    /// they are due.
+    pub fn looks_at(mut self, originals: [Box<dyn Source + Send>; 2], start: Instant) -> Self {
+        self.viewer = Some(Viewer::new(originals, start, self.warm));
         self
     }
 
@@ -145,10 +136,9 @@ impl MediaEnd {
         &self.report
     }
 
-    /// The mean structural similarity of what was shown to what was captured, for a receiver that looks.
-    pub fn ssim_mean(&self) -> Option<f64> {
-        let similarity = self.viewer.as_ref()?.similarity;
-        (similarity.count > 0).then(|| similarity.sum / f64::from(similarity.count))
+    /// What a receiver that looks has seen.
+    pub fn viewer(&self) -> Option<&Viewer> {
+        self.viewer.as_ref()
     }
 
     /// Captures and shows what is due.
@@ -164,6 +154,9 @@ impl MediaEnd {
                 camera.code(self.now, &captured, target.size);
             }
         }
+        if let Some(viewer) = &mut self.viewer {
+            viewer.look_back(self.now);
+        }
         while let Some(frame) = self.call.poll_frame(self.now) {
             let at = self.now + DECODING;
             let captured = self.call.session().captured_at(frame.timestamp);
@@ -174,7 +167,7 @@ impl MediaEnd {
                 psnr: self
                     .viewer
                     .as_mut()
-                    .and_then(|viewer| viewer.look(&frame.picture, captured?, at >= self.warm)),
+                    .and_then(|viewer| viewer.look(&frame.picture, captured?, at)),
                 corrupt: !frame.picture.is_whole(),
             });
         }
@@ -192,57 +185,6 @@ impl MediaEnd {
             }
             self.report.handle_event(&event);
         }
-    }
-}
-
-/// Who compares what is shown with what was captured.
-struct Viewer {
-    originals: Box<dyn Source + Send>,
-    /// When the first was captured.
-    start: Instant,
-    /// How many have been read.
-    read: u64,
-    /// The last of them.
-    original: Option<Picture>,
-    decoder: Decoder,
-    similarity: Similarity,
-}
-
-/// Of the pictures after the warm-up.
-#[derive(Clone, Copy, Default)]
-struct Similarity {
-    sum: f64,
-    count: u32,
-}
-
-impl fmt::Debug for Viewer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Viewer")
-            .field("read", &self.read)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Viewer {
-    /// PSNR; the similarity is summed up if it `counts`.
-    fn look(&mut self, shown: &CodedPicture, captured: Instant, counts: bool) -> Option<f64> {
-        let CodedPicture::Jpeg(image) = shown else {
-            return None;
-        };
-        let decoded = self.decoder.decode(image).ok()?;
-        let interval = self.originals.format().frame_rate.interval().as_secs_f64();
-        let since = captured.saturating_since(self.start).as_secs_f64();
-        let index = (since / interval).round() as u64;
-        while self.read <= index {
-            self.original = self.originals.next().ok()?;
-            self.read += 1;
-        }
-        let original = self.original.as_ref()?;
-        if let Some(ssim) = luma_ssim(original, &decoded.picture).filter(|_| counts) {
-            self.similarity.sum += ssim;
-            self.similarity.count += 1;
-        }
-        luma_psnr(original, &decoded.picture)
     }
 }
 

@@ -159,7 +159,9 @@ impl<A: Agent> Simulation<A> {
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let links = topology.configs().enumerate().map(|(index, config)| {
             let seed = Random::new(seed, index as u64).next_u64();
-            Link::new(*config, seed)
+            let mut link = Link::new(*config, seed);
+            link.work_ahead();
+            link
         });
         Self {
             now: Instant::ZERO,
@@ -250,7 +252,7 @@ impl<A: Agent> Simulation<A> {
 
     /// Lets a link keep its events from now on, for [`Simulation::poll_link_event`].
     pub fn keep_link_events(&mut self, link: LinkId) {
-        self.links[link.index()].keep_events();
+        self.links[link.index()].keep_events(self.now);
     }
 
     /// The oldest event of a link that was not taken yet.

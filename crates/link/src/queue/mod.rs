@@ -16,7 +16,7 @@ use pie::Pie;
 use red::{Found, Red};
 
 use crate::event::DropReason;
-use crate::ledger::Ledger;
+use crate::ledger::{Count, Ledger};
 use crate::line::prefetch_first;
 use crate::packet::Packet;
 use evenkeel_prefetch::prefetch;
@@ -40,10 +40,10 @@ pub enum QueueLimit {
 
 impl QueueLimit {
     /// True if so much may wait while the link runs at `rate`.
-    fn holds(self, packets: usize, bytes: Bytes, rate: Rate) -> bool {
+    fn holds(self, packets: u64, bytes: Bytes, rate: Rate) -> bool {
         match self {
             Self::Bytes(limit) => bytes <= limit,
-            Self::Packets(limit) => packets as u64 <= limit,
+            Self::Packets(limit) => packets <= limit,
             Self::Time(limit) => bytes <= bytes_in(limit, rate),
         }
     }
@@ -171,6 +171,9 @@ struct Backlog<P> {
     rate: Rate,
     /// What the link was made with.
     seed: u64,
+    /// What has left the queue of a link that works ahead, counted from the first packet on, when somebody
+    /// last looked.
+    begun: Count,
 }
 
 impl<P: Packet> Queue<P> {
@@ -190,6 +193,7 @@ impl<P: Packet> Queue<P> {
                 limit,
                 rate,
                 seed,
+                begun: Count::default(),
             }),
         }
     }
@@ -239,6 +243,25 @@ impl<P: Packet> Queue<P> {
         self.state.is_none()
     }
 
+    /// Lets a packet be the first that waits.
+    pub(crate) fn put_back(&mut self, waiting: Waiting<P>) {
+        self.backlog.fifo.bytes += waiting.size;
+        self.backlog.fifo.waiting.push_front(waiting);
+    }
+
+    /// What has left the queue of a link that works ahead, for the link to keep.
+    #[inline]
+    pub(crate) fn begun_mut(&mut self) -> &mut Count {
+        &mut self.backlog.begun
+    }
+
+    /// True if so much may wait.
+    #[inline]
+    pub(crate) fn holds(&self, waiting: Count) -> bool {
+        let Backlog { limit, rate, .. } = &*self.backlog;
+        limit.holds(waiting.packets, waiting.bytes, *rate)
+    }
+
     /// Takes a packet in or drops it. One that finds the wire idle does not wait and is therefore within
     /// any limit.
     pub(crate) fn push(&mut self, mut waiting: Waiting<P>, is_idle: bool, ledger: &mut Ledger) {
@@ -260,12 +283,12 @@ impl<P: Packet> Queue<P> {
         if let Some(State::FqCoDel(flows)) = self.state.as_deref_mut() {
             flows.push(waiting);
             ledger.admitted(at, size, flows.bytes());
-            while !is_idle && !limit.holds(flows.packets(), flows.bytes(), *rate) {
+            while !is_idle && !limit.holds(flows.packets() as u64, flows.bytes(), *rate) {
                 flows.drop_from_longest(at, ledger);
             }
             return;
         }
-        let (packets, bytes) = (fifo.waiting.len() + 1, fifo.bytes + size);
+        let (packets, bytes) = (fifo.waiting.len() as u64 + 1, fifo.bytes + size);
         if !is_idle && !limit.holds(packets, bytes, *rate) {
             return ledger.refused(at, size, DropReason::QueueFull, waiting.packet.number());
         }

@@ -76,7 +76,9 @@ impl<C: CrossTraffic> Worker<C> {
         cross: C,
     ) -> Self {
         let mut paths = Path::pair([config.forward, config.reverse], config.seed);
-        paths.iter_mut().for_each(|path| path.link.keep_events());
+        paths
+            .iter_mut()
+            .for_each(|path| path.link.keep_events(Instant::ZERO));
         let side = |socket, peer| Side {
             socket,
             batch: ReceiveBatch::new(),

@@ -45,7 +45,9 @@ impl Worker {
     ) -> Self {
         let mut paths = Path::pair(config.links, config.seed);
         if watch.is_some() {
-            paths.iter_mut().for_each(|path| path.link.keep_events());
+            paths
+                .iter_mut()
+                .for_each(|path| path.link.keep_events(Instant::ZERO));
         }
         Self {
             clock,
