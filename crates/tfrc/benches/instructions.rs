@@ -107,7 +107,7 @@ const CASES: [Case; 11] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 125.0,
+        budget: 128.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {

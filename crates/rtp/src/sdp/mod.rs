@@ -359,6 +359,30 @@ mod tests {
     }
 
     #[test]
+    fn of_several_payload_types_the_first_that_is_known_is_read() {
+        // Lines about a payload type may come before the one that says what it is.
+        let text = TEXT.replace("AVPF 26", "AVPF 98 99 26").replace(
+            "a=rtpmap:26 JPEG/90000\r\n",
+            "a=fmtp:98 x=1\r\na=fmtp:99 packetization-mode=1\r\na=rtcp-fb:99 nack pli\r\n\
+                 a=rtpmap:98 VP8/90000\r\na=rtpmap:99 H264/90000\r\n",
+        );
+        let read = |known: &[&str]| Description::read(&text, |name| known.contains(&name)).unwrap();
+        let jpeg = read(&["JPEG"]);
+        assert_eq!(jpeg, described());
+        let h264 = read(&["JPEG", "H264"]);
+        assert_eq!((h264.payload_type, h264.encoding.as_str()), (99, "H264"));
+        assert_eq!(h264.parameters.as_deref(), Some("packetization-mode=1"));
+        assert!(h264.keyframe_requests && h264.feedback.is_empty());
+        for (known, encoding) in [(&["AV1"][..], "VP8"), (&["VP8"], "VP8")] {
+            let first = read(known);
+            assert_eq!(
+                (first.payload_type, first.encoding.as_str()),
+                (98, encoding)
+            );
+        }
+    }
+
+    #[test]
     fn the_old_profile_has_no_feedback() {
         let plain = Description {
             profile: Profile::Avp,

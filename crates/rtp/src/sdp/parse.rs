@@ -13,28 +13,33 @@ use super::{
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::session::FeedbackMode;
 
-/// Reads the first video stream of a description. Lines and attributes that are not named above are
-/// skipped, as are other media.
+/// Reads the first video stream of a description, with the payload type that it prefers. Lines and attributes that are
+/// not named above are skipped, as are other media.
 impl FromStr for Description {
     type Err = SdpError;
 
     fn from_str(text: &str) -> Result<Self, SdpError> {
+        Self::read(text, |_| true)
+    }
+}
+
+impl Description {
+    /// Reads the first video stream of a description, with the first of its payload types whose encoding the reader
+    /// `knows`: they are in the order of preference (RFC 3264 §5.1, §6.1). Knows it none, then with the first.
+    ///
+    /// # Errors
+    /// If it does not read.
+    pub fn read(text: &str, knows: impl Fn(&str) -> bool) -> Result<Self, SdpError> {
         if text.len() > MAX_LEN {
             return Err(SdpError::TooLong);
         }
-        let mut parser = Parser::default();
-        for (index, line) in text.lines().enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            let invalid = |field| SdpError::Line {
-                line: index + 1,
-                field,
-            };
-            let (kind, value) = line.split_once('=').ok_or(invalid("type=value"))?;
-            parser.handle(kind, value).map_err(invalid)?;
-        }
-        parser.finish()
+        // A line about a payload type may stand before the one that says what it is.
+        let choice = Parser::default().take_in(text)?.choice(knows);
+        let parser = Parser {
+            choice,
+            ..Parser::default()
+        };
+        parser.take_in(text)?.finish()
     }
 }
 
@@ -55,8 +60,12 @@ struct Parser {
     name: String,
     address: Option<IpAddr>,
     media: Option<(u16, Profile, u8)>,
-    /// The other payload types of the stream.
-    others: Vec<u8>,
+    /// The payload type that is read, if it is not the first.
+    choice: Option<u8>,
+    /// The payload types of the stream.
+    listed: Vec<u8>,
+    /// What those that are not read are.
+    others: Vec<(u8, String)>,
     repair: Option<u8>,
     repair_window: Duration,
     repair_ssrcs: Option<[u32; 2]>,
@@ -74,6 +83,40 @@ struct Parser {
 }
 
 impl Parser {
+    fn take_in(mut self, text: &str) -> Result<Self, SdpError> {
+        for (index, line) in text.lines().enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            let invalid = |field| SdpError::Line {
+                line: index + 1,
+                field,
+            };
+            let (kind, value) = line.split_once('=').ok_or(invalid("type=value"))?;
+            self.handle(kind, value).map_err(invalid)?;
+        }
+        Ok(self)
+    }
+
+    /// The first payload type whose encoding the reader knows.
+    fn choice(&self, knows: impl Fn(&str) -> bool) -> Option<u8> {
+        let first = self.media.map(|(_, _, payload_type)| payload_type);
+        let is_known = |&payload_type: &u8| {
+            let map = if Some(payload_type) == first {
+                self.map.as_ref().map(|(name, _)| name)
+            } else {
+                let mut others = self.others.iter();
+                let other = others.find(|(number, _)| *number == payload_type);
+                other.map(|(_, name)| name)
+            };
+            map.map_or_else(
+                || static_encoding(payload_type).is_some_and(|(name, _)| knows(&name)),
+                |name| knows(name),
+            )
+        };
+        self.listed.iter().copied().find(is_known)
+    }
+
     /// Takes in a line; an error names the field that does not read.
     fn handle(&mut self, kind: &str, value: &str) -> Result<(), &'static str> {
         if kind == "m" {
@@ -107,11 +150,9 @@ impl Parser {
             Some("RTP/AVPF") => Profile::Avpf,
             _ => return Err("profile"),
         };
-        // RTP and RTCP share the port, where 64 to 95 would read as RTCP (RFC 5761 §4).
-        let payload_type = words.next().and_then(number);
-        let payload_type = payload_type.filter(|&t| matches!(t, 0..=63 | 96..=127));
-        self.media = Some((port, profile, payload_type.ok_or("payload type")?));
-        self.others = words.filter_map(number).collect();
+        self.listed = words.map_while(number).filter(is_payload_type).collect();
+        let first = self.listed.first().copied().ok_or("payload type")?;
+        self.media = Some((port, profile, self.choice.unwrap_or(first)));
         Ok(())
     }
 
@@ -138,10 +179,14 @@ impl Parser {
                 if is_ours(number) {
                     self.map = Some(encoding(map).ok_or("rtpmap")?);
                 } else if let Some((name, _)) = encoding(map)
-                    && name.eq_ignore_ascii_case(REPAIR_ENCODING)
+                    && let Some(other) = self::number(number)
+                    && self.listed.contains(&other)
                 {
-                    let listed = self::number(number).filter(|other| self.others.contains(other));
-                    self.repair = self.repair.or(listed);
+                    if name.eq_ignore_ascii_case(REPAIR_ENCODING) {
+                        self.repair = self.repair.or(Some(other));
+                    } else {
+                        self.others.push((other, name));
+                    }
                 }
             }
             "fmtp" => {
@@ -249,6 +294,11 @@ fn window(parameters: &str) -> Option<Duration> {
         .filter_map(|pair| pair.trim().split_once(['=', ':']));
     let (_, micros) = pairs.find(|(name, _)| *name == REPAIR_WINDOW)?;
     number(micros).map(Duration::from_micros)
+}
+
+/// RTP and RTCP share the port, where 64 to 95 would read as RTCP (RFC 5761 §4).
+fn is_payload_type(number: &u8) -> bool {
+    matches!(number, 0..=63 | 96..=127)
 }
 
 fn number<T: FromStr>(text: &str) -> Option<T> {

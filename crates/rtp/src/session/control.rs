@@ -196,7 +196,8 @@ impl Session {
         }
         let due = inbound.reporter().poll_timeout()?;
         let affordable = self.peer.is_present() && self.peer.allows(self.compound_len());
-        affordable.then(|| due.max(self.budget.ready(self.feedback_cost())))
+        let ready = self.budget.ready(self.feedback_cost());
+        affordable.then(|| inbound.release(due, ready))
     }
 
     /// When the compound's timer expires, if there is anyone to send it to.

@@ -143,6 +143,18 @@ impl Inbound {
         &mut self.reporter
     }
 
+    /// When the report leaves that is due at `due` and affordable from `ready` on. One that was held back and tells when
+    /// packets came goes with the next that comes, as without a budget ([`tfrc::report::Arrivals::poll_timeout`]), or
+    /// alone a round trip later: a sender believes no other wait.
+    pub(super) fn release(&self, due: Instant, ready: Instant) -> Instant {
+        let Some(interval) = self.reporter.leaves_with_a_packet().filter(|_| ready > due) else {
+            return due.max(ready);
+        };
+        let came = self.newest.map(|(_, at)| at);
+        came.filter(|came| *came >= ready)
+            .unwrap_or(ready + interval)
+    }
+
     /// Packets received, duplicates apart.
     pub(super) fn received(&self) -> u64 {
         self.received

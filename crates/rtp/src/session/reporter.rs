@@ -113,6 +113,16 @@ impl Reporter {
         }
     }
 
+    /// Where reports leave with a packet that comes, how long one waits for that.
+    pub(super) fn leaves_with_a_packet(&self) -> Option<Duration> {
+        match self {
+            Self::Tfrc(_) | Self::App { .. } => None,
+            Self::Ccfb(_) | Self::Twcc { .. } | Self::Sack(_) => {
+                Some(self.round_trip_time().unwrap_or_default())
+            }
+        }
+    }
+
     /// The round-trip time that the sender told: it has had a report then.
     pub(super) fn round_trip_time(&self) -> Option<Duration> {
         match self {

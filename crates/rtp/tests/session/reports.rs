@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::pair::{End, Pair};
+use evenkeel_rtp::rtcp::sack::{self, Sack};
+use evenkeel_rtp::rtcp::{Packet, Packets};
 use evenkeel_rtp::session::{Config, FeedbackMode, Path, Statistics};
 use tfrc::units::{Bytes, Rate};
 
@@ -119,4 +121,46 @@ fn a_receiver_that_falls_silent_stops_the_sender() {
         // The nofeedback timer has halved the rate to less than a packet a second.
         assert!(pair.media_since(End::A, since) < 10, "{mode:?}");
     }
+}
+
+/// Packets so small that RTCP's bandwidth is a report in some three round trips.
+#[test]
+fn a_report_that_was_too_dear_leaves_with_the_next_packet() {
+    let mut sender = with(FeedbackMode::Sack, End::A.sender(1));
+    if let Some(send) = &mut sender.send {
+        send.packet_size = Bytes::new(64);
+    }
+    let receiver = with(FeedbackMode::Sack, End::B.receiver(2));
+    let mut pair = Pair::new(sender, receiver);
+    pair.payload = 20;
+    pair.delay = Duration::from_millis(5);
+    let mut media = 0u32;
+    pair.drops = Box::new(move |sent| {
+        media += u32::from(sent.is_media);
+        sent.is_media && media.is_multiple_of(20)
+    });
+    pair.run(Duration::from_secs(10));
+    let reports = pair
+        .log
+        .iter()
+        .filter(|sent| sent.from == End::B && !sent.is_media);
+    let waits: Vec<Duration> = reports
+        .flat_map(|sent| Packets::parse(&sent.bytes).unwrap().flatten())
+        .filter_map(|packet| match packet {
+            Packet::Application(app) if app.name == sack::NAME => Sack::parse(&app).ok(),
+            _ => None,
+        })
+        .map(|sack| sack.vector.delay)
+        .collect();
+    let round_trips = 10.0
+        / pair
+            .session(End::A)
+            .path()
+            .unwrap()
+            .rtt
+            .unwrap()
+            .as_secs_f64();
+    assert!(waits.len() > 100 && (waits.len() as f64) < 0.7 * round_trips);
+    let alone = waits.iter().filter(|wait| !wait.is_zero()).count();
+    assert!(alone * 50 < waits.len(), "{alone} of {}", waits.len());
 }

@@ -14,7 +14,7 @@ use crate::loss::{Arrived, Average, LossEstimator};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
 pub(crate) use rate_meter::RateMeter;
-pub(crate) use schedule::Schedule;
+use schedule::Schedule;
 
 /// A data packet as it arrived.
 #[derive(Clone, Copy, Debug)]

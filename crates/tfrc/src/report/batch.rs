@@ -86,6 +86,11 @@ impl Batch {
         }
     }
 
+    /// The last to have arrived, unless more are out of order than is cheap to know.
+    pub(super) fn last(&self) -> Option<&Known> {
+        self.known[..self.len].last()
+    }
+
     /// All of them in the order of time, of which nothing stays.
     pub(super) fn take(&mut self) -> &[Known] {
         let known = &mut self.known[..self.len];

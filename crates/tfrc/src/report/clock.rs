@@ -2,32 +2,26 @@
 
 use core::time::Duration;
 
-use crate::time::{Instant, Nanos};
+use crate::time::Instant;
 
 /// How far the receiver's clock may seem to run ahead of ours or behind between two reports: what
 /// reports wait on their way. Beyond it, the clock was set.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
-/// Reports from which the shortest way of a packet is learnt.
-const LEARNING: u32 = 16;
 /// A clock that gains or loses one part in so many is still a clock: 500 ppm.
-const DRIFT: u64 = 2_000;
+const DRIFT: u32 = 2_000;
 
 /// Places the receiver's times on one time line that neither a clock that is set nor one that is made up
-/// can bend by more than [`TOLERANCE`] a report. Its zero is near ours.
+/// can bend by more than [`TOLERANCE`] a report. Its zero is near ours: the first report comes when it was made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     /// What is added to the receiver's times, modulo 2^64.
     shift: u64,
+    /// How far ours is ahead of the time line, nanoseconds: what clocks drift, and what ways back take beyond
+    /// the first.
+    offset: i64,
     /// When the newest report was made, on the time line, and when it came.
     newest: Option<(Instant, Instant)>,
-    /// The shortest time that a packet seemed to take, how many reports told it, and when the first came.
-    shortest: Option<Nanos>,
-    reports: u32,
-    began: Instant,
-    /// What a packet takes at least, and how far the clock may have run behind since.
-    least: Nanos,
-    drift: Nanos,
 }
 
 impl Clock {
@@ -46,10 +40,23 @@ impl Clock {
         } else {
             made
         };
+        self.follow(now, made);
         if self.newest.is_none_or(|(newest, _)| newest <= made) {
             self.newest = Some((made, now));
         }
         made
+    }
+
+    /// Lets ours follow a report that was made at `made` on the time line, by no more than clocks drift: what is
+    /// counted is on that line, which would else bend with it.
+    fn follow(&mut self, now: Instant, made: Instant) {
+        let most = self
+            .newest
+            .map_or(Duration::ZERO, |(_, came)| now.saturating_since(came))
+            / DRIFT;
+        let (least, most) = (self.ours(made) - most, self.ours(made) + most);
+        let ours = now.clamp(least, most);
+        self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
 
     /// A time of the receiver's, on the time line.
@@ -58,46 +65,16 @@ impl Clock {
         Instant::from_nanos(at.as_nanos().wrapping_add(self.shift))
     }
 
-    /// Lets the receiver's clock run as it likes, as long as no way is told.
-    pub(super) fn trust(&mut self) {
-        self.drift = Duration::MAX.into();
-    }
-
-    /// The last packet that a report told of seems to have taken this long.
-    pub(super) fn handle_way(&mut self, now: Instant, sent_at: Instant, arrived: Instant) {
-        if self.reports == 0 {
-            self.began = now;
-        }
-        if self.reports < LEARNING {
-            let way = arrived.nanos_since(sent_at);
-            let shortest = self.shortest.map_or(way, |shortest| shortest.min(way));
-            self.shortest = Some(shortest);
-            self.least = shortest / 2;
-            self.reports += 1;
-        }
-        self.drift = now.nanos_since(self.began) / DRIFT;
-    }
-
-    /// The earliest time on the time line at which a packet can have arrived that was sent at that time. A
-    /// receiver whose clock runs late would else merge all losses into one event.
+    /// A time on the time line, on one where reports come when they are made, as a rule.
     #[inline]
-    pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
-        sent_at + self.least - self.drift
+    pub(super) const fn ours(&self, at: Instant) -> Instant {
+        Instant::from_nanos(at.as_nanos().saturating_add_signed(self.offset))
     }
 
-    /// What a packet takes at least, as far as the clock runs like ours.
+    /// What [`Clock::ours`] makes this of.
     #[inline]
-    pub(super) const fn least_way(&self) -> Nanos {
-        self.least
-    }
-
-    /// When a packet arrived that was sent at that time and is said to have arrived at that one: not before it can have.
-    #[inline]
-    pub(super) fn believed(&self, sent_at: Instant, at: Instant) -> Instant {
-        if at >= sent_at + self.least {
-            return at;
-        }
-        at.max(self.earliest(sent_at))
+    pub(super) const fn theirs(&self, at: Instant) -> Instant {
+        Instant::from_nanos(at.as_nanos().saturating_add_signed(-self.offset))
     }
 
     /// How long ago a time on the time line was: until the newest report says that it was made, and since that came.
@@ -147,17 +124,20 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_slows_down_gains_half_a_way_and_what_clocks_drift() {
+    fn ours_follows_a_clock_that_drifts_and_no_report_that_waits() {
         let mut clock = Clock::default();
-        for report in 0..100 {
-            let now = at(report * 100);
-            // It shows a tenth of the time that passes.
-            let made = clock.handle_report(now + Duration::from_millis(30), at(report * 10));
-            let arrived = made.max(clock.earliest(now));
-            clock.handle_way(now, now, arrived);
+        // It loses 500 ppm.
+        for report in 0..1_000 {
+            let now = at(report * 100 + 30);
+            let made = clock.handle_report(now, Instant::from_micros(report * 99_950));
+            let late = now.saturating_since(clock.ours(made));
+            assert!(late < Duration::from_millis(1), "{report}: {late:?}");
+            assert_eq!(clock.theirs(clock.ours(made)), made);
         }
-        let behind = at(9_900).saturating_since(clock.earliest(at(9_900)));
-        assert_eq!(behind, Duration::from_micros(4_950));
+        let (now, waited) = (at(100_030), ms(32));
+        let made = clock.handle_report(now + waited, Instant::from_micros(1_000 * 99_950));
+        let late = (now + waited).saturating_since(clock.ours(made));
+        assert!(late > ms(31) && late <= ms(32), "{late:?}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use core::time::Duration;
 use super::batch::{Batch, Known};
 use super::clock::Clock;
 use super::vector::{Anchor, Vector};
+use super::ways::Ways;
 use super::{Fate, Header};
 use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
@@ -109,9 +110,12 @@ pub struct Departures<const N: usize> {
     /// Where reports without arrival times are placed.
     pub(super) anchor: Option<Anchor>,
     receiver: Receiver,
-    /// When the last packet to arrive did, and when it had left.
+    /// When the last packet that was counted arrived.
     arrived: Instant,
-    departed: Instant,
+    /// The packet that is said to have arrived last: when, and when it had left.
+    newest: (Instant, Instant),
+    /// What is believed of arrival times; `None` before the first.
+    ways: Option<Ways>,
     batch: Batch,
     refused: Refused,
     /// The unit in which the last report told time.
@@ -152,7 +156,8 @@ impl<const N: usize> Departures<N> {
             anchor: None,
             receiver: Receiver::new(config),
             arrived: Instant::ZERO,
-            departed: Instant::ZERO,
+            newest: (Instant::ZERO, Instant::ZERO),
+            ways: None,
             batch: Batch::new(),
             refused: Refused::default(),
             resolution: Duration::ZERO,
@@ -170,7 +175,6 @@ impl<const N: usize> Departures<N> {
     #[must_use]
     pub fn trusting(mut self) -> Self {
         self.is_trusting = true;
-        self.clock.trust();
         self
     }
 
@@ -342,9 +346,10 @@ impl<const N: usize> Departures<N> {
         &mut self.sent[seq as usize % N]
     }
 
-    /// When a packet that was sent at that time can have arrived, on the time line of the receiver's clock.
+    /// When a packet can have arrived that was sent at that time.
     pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
-        self.clock.earliest(sent_at)
+        self.ways
+            .map_or(Instant::ZERO, |ways| ways.earliest(sent_at))
     }
 
     pub(super) fn size(&self, seq: u64) -> Bytes {

@@ -16,6 +16,7 @@ mod batch;
 mod clock;
 mod departures;
 mod vector;
+mod ways;
 
 use core::time::Duration;
 

@@ -150,8 +150,7 @@ fn sender(packets: usize) -> Sender {
 }
 
 /// Hands reports over at these times after they were made, and holds all that comes of it to the reference.
-fn check(arrivals: &[Arrival], packets: usize, deliveries: &[(Duration, &Made)]) {
-    let mut departures = sender(packets);
+fn check(mut departures: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Made)]) {
     let mut reference = Reference::new(arrivals);
     let mut order: Vec<(Instant, &Made)> = deliveries
         .iter()
@@ -185,7 +184,23 @@ proptest! {
         let made = reports(&arrivals, &every, overlap);
         let delay = Duration::from_millis(30);
         let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
-        check(&arrivals, journeys.len(), &deliveries);
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
+    }
+
+    /// Where round trips differ by no more, all that a receiver says of its arrivals is believed.
+    #[test]
+    fn so_do_those_that_are_checked_on_a_path_that_delays_by_half_of_a_thirty_second_of_a_round_trip(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        overlap in 0u64..40,
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| journey.jitter /= 30);
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
+        check(sender(journeys.len()), &arrivals, &deliveries);
     }
 
     /// Each overtakes others by a quarter of a round trip at most; copies come much later. Reports
@@ -206,7 +221,7 @@ proptest! {
                 deliveries.push((Duration::from_millis(30 + delay), made));
             }
         }
-        check(&arrivals, journeys.len(), &deliveries);
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
     }
 
     /// Of a dozen packets a report with as many repeated, every other report is lost.
@@ -219,7 +234,7 @@ proptest! {
         let made = reports(&arrivals, &every, 40);
         let delay = Duration::from_millis(30);
         let deliveries: Vec<_> = made.iter().step_by(2).map(|made| (delay, made)).collect();
-        check(&arrivals, journeys.len(), &deliveries);
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
     }
 
     /// Numbers never sent, of the past and of the future, reports longer than all numbers there are: what
@@ -409,6 +424,50 @@ fn a_long_delay_makes_no_round_trip_shorter_than_the_one_before_it_nor_two_in_a_
     let told = [9, 3, 9, 9, 1, 5];
     let believed = (FIRST..).zip(told).map(|(seq, waited)| delay(seq, waited));
     assert!(believed.eq([0, 3, 3, 0, 1, 1]));
+}
+
+/// It says that the packets after a loss came with it, and the later ones little after they left: if that
+/// were believed, two losses that are 1.9 round trips apart would be one event.
+#[test]
+fn arrival_times_merge_no_losses_that_were_sent_far_apart() {
+    for (apart, events) in [(9, 1), (12, 2), (19, 2)] {
+        let lost = [FIRST + 30, FIRST + 30 + apart];
+        let mut departures = sender(80);
+        let mut feedback = None;
+        for first in (FIRST..FIRST + 80).step_by(10) {
+            let header = Header {
+                first: first as u16,
+                made_at: sent_at(first + 9) + ZERO + RTT,
+                resolution: Duration::ZERO,
+            };
+            let claim = |seq: u64| {
+                if lost.contains(&seq) {
+                    return Fate::Missing;
+                }
+                // On a time line on which reports come when they are made all came a round trip after they left.
+                let came = sent_at(seq) + RTT;
+                let event = sent_at(lost[0]) + RTT;
+                let claimed = if came < event {
+                    came
+                } else {
+                    event.max(came - RTT * 9 / 10)
+                };
+                Fate::Arrived {
+                    at: Some(claimed + ZERO),
+                    ecn: Ecn::NotEct,
+                }
+            };
+            let now = sent_at(first + 9) + RTT;
+            let fates = (first..first + 10).map(claim);
+            feedback = departures.handle_report(now, &header, fates).or(feedback);
+        }
+        assert!(feedback.is_some());
+        assert_eq!(
+            departures.counters().loss_events,
+            events,
+            "{apart} packets apart"
+        );
+    }
 }
 
 /// A report of these packets, made at that time on the sender's clock, the last of them `waited` before.

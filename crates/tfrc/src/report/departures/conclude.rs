@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use super::{Departures, Known};
+use super::super::ways::Ways;
+use super::{Departures, Known, Sent};
 use crate::Ecn;
 use crate::receiver::{Arrival, Run};
 use crate::sender::Feedback;
@@ -24,12 +25,20 @@ impl<const N: usize> Departures<N> {
         self.lies += u32::from(claimed != core::mem::replace(&mut self.seen_through, claimed));
         self.advance();
         self.wait(now);
-        self.count().then(|| {
-            if !self.is_trusting {
-                self.clock.handle_way(now, self.departed, self.arrived);
-            }
-            self.feedback(now)
+        self.note_newest().then(|| {
+            let delay = self.delay(now);
+            self.count();
+            self.feedback(delay)
         })
+    }
+
+    /// Notes which packet is said to have arrived last; false if there is none to count.
+    fn note_newest(&mut self) -> bool {
+        let last = self.batch.last();
+        if let Some(last) = last.filter(|last| last.at >= self.newest.0) {
+            self.newest = (last.at, self.sent[last.seq as usize % N].at);
+        }
+        last.is_some()
     }
 
     /// Waits for packets that were not reported, or goes on without them.
@@ -46,17 +55,20 @@ impl<const N: usize> Departures<N> {
         }
     }
 
-    /// Hands arrivals on in the order of their times; false if there are none.
+    /// Hands arrivals on in the order of their times.
     #[inline(never)]
-    pub(super) fn count(&mut self) -> bool {
-        let known = self.batch.take();
-        let any = !known.is_empty();
-        let mut rest = known;
+    pub(super) fn count(&mut self) {
+        self.note_newest();
+        let (clock, ways) = (&self.clock, self.ways);
+        let believed = |sent: &Sent, at| {
+            ways.map_or(at, |ways| {
+                clock.theirs(ways.believed(sent.at, clock.ours(at)))
+            })
+        };
+        let mut rest = self.batch.take();
         while let Some((next, others)) = rest.split_first() {
             let sent = &self.sent[next.seq as usize % N];
-            if next.at >= self.arrived {
-                (self.arrived, self.departed) = (next.at, sent.at);
-            }
+            self.arrived = self.arrived.max(believed(sent, next.at));
             if sent.rtt_micros != self.told_rtt.0 {
                 let rtt = Duration::from_micros(sent.rtt_micros.into());
                 self.told_rtt = (sent.rtt_micros, (sent.rtt_micros > 0).then_some(rtt));
@@ -80,14 +92,16 @@ impl<const N: usize> Departures<N> {
             if let Some(run) = run_after(&arrival, others, until) {
                 let (run_of, after) = others.split_at(run.count as usize);
                 if let Some(last) = run_of.last() {
-                    self.departed = self.sent[last.seq as usize % N].at;
+                    let at = believed(&self.sent[last.seq as usize % N], last.at);
+                    self.arrived = self.arrived.max(at);
                 }
-                self.arrived = run.last_at;
-                self.receiver.handle_run(&run);
+                self.receiver.handle_run(&Run {
+                    last_at: self.arrived,
+                    ..run
+                });
                 rest = after;
             }
         }
-        any
     }
 
     /// As much of a delay as a report that took `trip` with it is believed. Nothing shows a sender how long a receiver
@@ -107,20 +121,32 @@ impl<const N: usize> Departures<N> {
         trip.saturating_sub(rtt.max(least))
     }
 
-    /// What a receiver that knows TFRC would have reported.
-    fn feedback(&mut self, now: Instant) -> Feedback {
-        let report = self.receiver.report(self.arrived);
-        let since_departure = now.saturating_since(self.departed);
-        let (told, receive_rate) = match self.vector {
-            Some(vector) => (vector.delay, vector.receive_rate),
-            None => (self.clock.age(self.arrived, now), report.receive_rate),
+    /// How long the receiver waited with a report that came at `now`; ways are then as its round trip bears out.
+    fn delay(&mut self, now: Instant) -> Duration {
+        let (arrived, departed) = self.newest;
+        let trip = now.saturating_since(departed);
+        let told = match self.vector {
+            Some(vector) => vector.delay,
+            None => self.clock.age(arrived, now),
         };
-        let delay = self.believed_delay(since_departure, told);
+        let delay = self.believed_delay(trip, told);
+        if !self.is_trusting {
+            let rtt = trip.saturating_sub(delay);
+            self.ways = Some(Ways::after(self.ways, rtt));
+        }
+        // R is no shorter than what the report can tell.
+        delay.min(trip.saturating_sub(self.resolution))
+    }
+
+    /// What a receiver that knows TFRC would have reported.
+    fn feedback(&mut self, delay: Duration) -> Feedback {
+        let report = self.receiver.report(self.arrived);
         Feedback {
-            sent_at: self.departed,
-            // R is no shorter than what the report can tell.
-            delay: delay.min(since_departure.saturating_sub(self.resolution)),
-            receive_rate,
+            sent_at: self.newest.1,
+            delay,
+            receive_rate: self
+                .vector
+                .map_or(report.receive_rate, |vector| vector.receive_rate),
             loss_event_rate: report.loss_event_rate,
         }
     }
@@ -130,9 +156,6 @@ impl<const N: usize> Departures<N> {
 /// are in the order of time.
 #[inline]
 fn run_after(last: &Arrival, known: &[Known], until: Instant) -> Option<Run> {
-    if known.first()?.at < last.at {
-        return None;
-    }
     let (mut bytes, mut largest) = (0, 0);
     let follow = (last.seq + 1..).zip(known).take_while(|(number, known)| {
         known.number == *number && known.is_plain && known.at < until

@@ -26,7 +26,7 @@ impl<const N: usize> Departures<N> {
         let remembered = self.remembered();
         let held = remembered.end - remembered.start;
         let done = self.settled.max(remembered.start).max(first)..self.turn;
-        let least = self.clock.least_way().max(behind.just_above(ahead));
+        let least = behind.just_above(ahead);
         let mut told = packets.into_iter().take(1 << 16);
         let mut next = first;
         while let Some(fate) = told.next() {
@@ -87,16 +87,16 @@ impl<const N: usize> Departures<N> {
         ecn: Ecn,
         latest: Instant,
     ) {
-        let least = self.clock.least_way();
         let is_early = latest <= self.slot(seq).at;
-        if is_early || !self.note_next(seq, at, ecn, least, Instant::MAX) {
+        if is_early || !self.note_next(seq, at, ecn, Nanos::ZERO, Instant::MAX) {
             self.note_other_arrived(seq, at, ecn, latest);
         }
         self.reported = self.reported.max(self.turn);
     }
 
     /// The same if it is told the first time, all below had their turn, and it came no later than `latest` on the
-    /// receiver's clock and was on its way for as long as any must be: so are nearly all. The caller moves `reported`.
+    /// receiver's clock and was on its way for as long as that report's must be: so are nearly all. The caller
+    /// moves `reported`.
     #[inline]
     fn note_next(
         &mut self,
@@ -136,12 +136,10 @@ impl<const N: usize> Departures<N> {
             }
             _ if latest <= sent.at => self.refused.too_early += 1,
             State::Unreported | State::Missing => {
-                let at = self.clock.believed(sent.at, at);
                 sent.state = State::Arrived { at, ecn };
                 self.reported = self.reported.max(seq + 1);
             }
             State::Lost { skipped } => {
-                let at = self.clock.believed(sent.at, at);
                 sent.state = State::Done;
                 let known = Known::new(at, seq, seq - skipped, ecn, sent);
                 self.push(known);
