@@ -400,10 +400,10 @@ pub(crate) struct LabListArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example: evenkeel lab run sigcomm-fig19 --set rtt=200ms --out out/slow")]
 pub(crate) struct LabRunArgs {
-    /// The experiments, by name
+    /// The experiments, by name. What the folder of results has complete for this commit is not run again
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub(crate) ids: Vec<String>,
-    /// Every experiment, and a report of all. What is complete for this commit is not run again
+    /// Every experiment, and a report of all
     #[arg(long)]
     pub(crate) all: bool,
     /// Seeds of random experiments, in place of each file's own number

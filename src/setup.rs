@@ -398,15 +398,18 @@ pub(crate) fn describe(
     description
 }
 
+/// The codec that a description calls so.
+pub(crate) fn codec_of(encoding: &str) -> Option<Codec> {
+    let mut codecs = Codec::ALL.into_iter();
+    codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
+}
+
 /// Takes over what a description says of the stream to be received.
 pub(crate) fn follow(
     description: &Description,
     session: &mut session::Config,
 ) -> Result<Stream, Failure> {
-    let codec = Codec::ALL
-        .into_iter()
-        .find(|codec| codec.encoding().eq_ignore_ascii_case(&description.encoding));
-    let Some(codec) = codec else {
+    let Some(codec) = codec_of(&description.encoding) else {
         return Err(Failure::usage(format!(
             "--sdp: encoding is {}; there are {}",
             description.encoding,

@@ -11,6 +11,7 @@ use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
 use evenkeel_lab::{golden, report, result};
 use evenkeel_net::Clock;
 use serde_json::json;
+use tfrc::time::Duration;
 
 use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
 use crate::failure::Failure;
@@ -99,7 +100,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
             Some(threads) => threads,
             None => available_parallelism().map_err(Failure::runtime)?,
         },
-        resume: args.all,
+        resume: true,
         bed: None,
     };
     let results = execute(&plan, args.json)?;
@@ -125,19 +126,33 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
 /// Runs a plan until it is done or interrupted, and tells how each experiment came out.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let clock = Clock::start();
+    let mut told = None;
+    let mut ran = Vec::new();
     let mut tell = |progress: &Progress<'_>| {
-        show(progress, json);
-        // A run of the simulator is over before anyone asks.
-        if plan.bed.is_some() && progress.finished.is_none() {
+        if let Some(result) = progress.finished {
+            ran.push(result.id.clone());
+            if !json {
+                print(result);
+            }
+        }
+        let now = clock.now();
+        if progress.left.is_some() && told.is_none_or(|told| now - told >= TELL_EVERY) {
+            told = Some(now);
             eprintln!("{}", left(progress));
         }
     };
-    let ended = runner::run(plan, Clock::start(), stop.flag(), &mut tell);
-    ended.map_err(|error| match error {
+    let ended = runner::run(plan, clock, stop.flag(), &mut tell);
+    let results = ended.map_err(|error| match error {
         // The shell's custom: 128 and the signal's number.
         RunnerError::Interrupted => Failure::interrupted(error),
         other => Failure::runtime(other),
-    })
+    })?;
+    if !json {
+        let kept = results.iter().filter(|result| !ran.contains(&result.id));
+        kept.for_each(print);
+    }
+    Ok(results)
 }
 
 /// Every experiment of a folder, by name.
@@ -206,16 +221,8 @@ pub(crate) fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experi
 
 /// A line for each experiment that ended, with its checks, and how long the rest will take.
 /// As JSON the results stand at the end, all together.
-fn show(progress: &Progress<'_>, json: bool) {
-    if let Some(result) = progress.finished {
-        if !json {
-            print(result);
-        }
-        if progress.left.is_some() {
-            eprintln!("{}", left(progress));
-        }
-    }
-}
+/// How often it is told how far a plan is.
+const TELL_EVERY: Duration = Duration::from_secs(5);
 
 fn left(progress: &Progress<'_>) -> String {
     let (done, total) = (progress.done, progress.total);

@@ -31,8 +31,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     };
     if let Some(path) = &args.sdp {
         let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
-        let description: Description = text
-            .parse()
+        let description = Description::read(&text, |name| setup::codec_of(name).is_some())
             .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         stream = setup::follow(&description, &mut session)?;
         frame_rate = description.frame_rate.and_then(setup::frame_rate);

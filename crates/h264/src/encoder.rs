@@ -9,7 +9,7 @@
 //! sent: it is a [trial](Encoder::try_out).
 
 use openh264::OpenH264API;
-use openh264::encoder::{self, Complexity, EncoderConfig, Profile, RateControlMode};
+use openh264::encoder::{self, Complexity, EncoderConfig, Level, Profile, RateControlMode};
 use openh264::formats::YUVSlices;
 
 use crate::{Error, options};
@@ -96,6 +96,7 @@ impl Encoder {
             .rate_control_mode(RateControlMode::Off)
             .skip_frames(false)
             .profile(Profile::Baseline)
+            .level(level(width, height))
             .complexity(Complexity::Low)
             .scene_change_detect(false)
             .adaptive_quantization(false)
@@ -193,6 +194,16 @@ impl Encoder {
             return Err(Error::Encoder);
         }
         Ok(units)
+    }
+}
+
+/// The level for 60 pictures a second of this size (H.264 table A-1), and no less than level 4, of up to 20 Mb/s. OpenH264
+/// would write the least that the size needs, as it knows nothing of how many pictures there are and what they weigh.
+fn level(width: usize, height: usize) -> Level {
+    match width.div_ceil(16) * height.div_ceil(16) * 60 {
+        ..=245_760 => Level::Level_4_0,
+        245_761..=522_240 => Level::Level_4_2,
+        _ => Level::Level_5_2,
     }
 }
 

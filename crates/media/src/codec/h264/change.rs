@@ -1,6 +1,7 @@
 //! How much of a picture is not in the one before it, seen before it is coded.
 
 use crate::frame::Picture;
+use crate::rate_target::log2;
 
 /// One luma sample of so many columns and rows is looked at: 6,000 of CIF.
 const GRID: usize = 4;
@@ -12,6 +13,16 @@ pub(super) struct Change(pub(super) f64);
 impl Change {
     /// Of a picture that refers to none.
     pub(super) const ALL: Self = Self(255.0);
+
+    /// By how many octaves it is above another, where differences below `still` count as none; 0 if either picture
+    /// refers to none.
+    pub(super) fn octaves_above(self, other: Self, still: f64) -> f64 {
+        if self == Self::ALL || other == Self::ALL {
+            return 0.0;
+        }
+        let [here, there] = [self, other].map(|of| log2((of.0 + still) / still));
+        here - there
+    }
 }
 
 /// Watches the pictures of one size.
@@ -45,6 +56,20 @@ mod tests {
 
     fn grey(level: u8) -> Picture {
         Picture::from_data(16, 8, vec![level; Picture::samples(16, 8)]).unwrap()
+    }
+
+    #[test]
+    fn changes_are_compared_above_what_is_noise() {
+        for (change, other, octaves) in [
+            (Change(3.0), Change(1.0), 1.0),
+            (Change(0.0), Change(7.0), -3.0),
+            (Change(0.0), Change(0.0), 0.0),
+            (Change(3.0), Change::ALL, 0.0),
+            (Change::ALL, Change(3.0), 0.0),
+        ] {
+            let told = change.octaves_above(other, 1.0);
+            assert!((told - octaves).abs() < 0.01, "{told}");
+        }
     }
 
     #[test]

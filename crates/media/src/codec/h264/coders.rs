@@ -3,6 +3,7 @@
 use evenkeel_h264::{Encoder, Error, Planes, Qp};
 
 use super::soften::Fineness;
+use super::strips::Strips;
 
 /// Pictures of up to so many pixels have that many trials. Each encoder codes each picture twice, as a trial and
 /// as the reference of the next: what that takes is for small pictures to spend, not for 720p. QCIF, with
@@ -16,6 +17,8 @@ pub(super) struct Coders {
     first: Encoder,
     /// Those that try out what the trials before theirs suggest.
     others: Vec<Encoder>,
+    /// Of pictures with one trial: what goes before it.
+    strips: Option<Strips>,
     /// Trials of the picture that is being coded.
     trials: usize,
     /// Where pictures are softened.
@@ -30,9 +33,24 @@ impl Coders {
         Ok(Self {
             first: Encoder::new(width, height)?,
             others: others.collect::<Result<_, _>>()?,
+            strips: if trials == 1 {
+                Strips::new(width, height)?
+            } else {
+                None
+            },
             trials: 0,
             soft: Vec::new(),
         })
+    }
+
+    /// What the picture would weigh in bytes, going by a part of it; `None` if nothing tells.
+    pub(super) fn estimate(
+        &mut self,
+        picture: &Planes<'_>,
+        fineness: Fineness,
+    ) -> Result<Option<usize>, Error> {
+        let strips = self.strips.as_mut();
+        strips.map_or(Ok(None), |strips| strips.try_out(picture, fineness))
     }
 
     /// What the picture would weigh in bytes; `None` if there is no trial left, or no reference yet.
@@ -62,7 +80,11 @@ impl Coders {
         for coder in &mut self.others {
             coder.encode(&picture, fineness.qp)?;
         }
-        self.first.encode(&picture, fineness.qp)
+        let units = self.first.encode(&picture, fineness.qp)?;
+        if let Some(strips) = &mut self.strips {
+            strips.encode(&picture, fineness.qp, &units)?;
+        }
+        Ok(units)
     }
 
     /// Codes the picture by itself; again, if it has to be. What was coded last is to be [kept](Self::keep).
@@ -79,6 +101,9 @@ impl Coders {
         self.trials = 0;
         for coder in &mut self.others {
             coder.encode_keyframe(picture, qp)?;
+        }
+        if let Some(strips) = &mut self.strips {
+            strips.encode_keyframe(picture, qp)?;
         }
         Ok(())
     }

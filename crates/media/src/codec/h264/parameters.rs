@@ -9,10 +9,6 @@ use crate::frame::Picture;
 const SEQUENCE: u8 = 7;
 const PICTURE: u8 = 8;
 
-/// Level 4: up to 20 Mb/s and 1080p30 (H.264 table A-1). OpenH264 writes the level that the size of the
-/// picture needs, and knows nothing of how many there are a second and what they weigh.
-const LEAST_LEVEL: u8 = 40;
-
 /// The media type's parameters for pictures of this size; `None` if there are none.
 ///
 /// The parameter sets are those that every keyframe repeats: with them a receiver that joins late, or
@@ -30,8 +26,8 @@ pub(crate) fn parameters((width, height): (usize, usize)) -> Option<String> {
     let &[_, profile, constraints, level, ..] = sequence.as_slice() else {
         return None;
     };
-    // constraint_set3_flag makes a level of 11 one of 1b, and means nothing to a higher one (§A.3.4).
-    let (constraints, level) = (constraints & !0x10, level.max(LEAST_LEVEL));
+    // OpenH264 sets constraint_set3_flag, which is reserved but at level 11, and there means 1b (§A.3.4).
+    let constraints = constraints & !0x10;
     Some(format!(
         "packetization-mode=1; profile-level-id={profile:02x}{constraints:02x}{level:02x}; \
          sprop-parameter-sets={},{}",
@@ -86,10 +82,15 @@ mod tests {
 
     #[test]
     fn the_parameter_sets_are_those_of_every_keyframe() {
-        for size in [(160, 120), (1280, 720)] {
+        for (size, level) in [
+            ((160, 120), "28"),
+            ((1280, 720), "28"),
+            ((1920, 1080), "2a"),
+        ] {
             let told = parameters(size).unwrap();
             assert_eq!(Payload::described(Codec::H264, &told), Ok(Payload::H264));
-            assert!(told.contains("profile-level-id=42c028"), "{told}");
+            let profile = format!("profile-level-id=42c0{level};");
+            assert!(told.contains(&profile), "{told}");
             let mut encoder = Codec::H264.encoder(Duration::from_millis(40));
             let picture = Picture::new(size.0, size.1);
             for (frame, bytes) in [2_000, 9_000, 3_000, 20_000].into_iter().enumerate() {

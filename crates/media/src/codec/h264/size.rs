@@ -25,6 +25,13 @@ const HALF: f64 = 1.5;
 /// Steps from the reference's quantiser at which a quarter of those are left.
 const QUARTER: f64 = 4.0;
 
+/// Octaves that a picture weighs more, with the reference's quantiser, for each octave by which it differs more: films
+/// repeat a picture once a second, and the one after that is like those before.
+const NEW: f64 = 0.3;
+
+/// A mean difference of luma that stands for none: noise.
+const STILL: f64 = 0.15;
+
 /// How much steeper or flatter than that the pictures of a stream, and one picture, are believed to be.
 const STEEPNESS: (f64, f64) = (0.5, 2.5);
 
@@ -72,14 +79,15 @@ impl Sizes {
     /// The next picture differs by so much from the one before, which was coded with this quantiser.
     pub(super) fn turn_to(&mut self, change: Change, reference: f64) {
         // At the reference's quantiser it would weigh what the last one did at its reference's, but for the step
-        // between the two.
+        // between the two and what more of it is new.
         let (quantiser, octaves) = self.known;
         let at_reference = octaves - self.steepness * self.fall(quantiser, self.reference);
         let apart = self.steepness * FAR * (self.reference - reference);
+        let new = NEW * change.octaves_above(self.change, STILL);
         *self = Self {
             change,
             reference,
-            known: (reference, at_reference + apart),
+            known: (reference, at_reference + apart + new),
             coded: false,
             before: None,
             ..*self
@@ -105,6 +113,11 @@ impl Sizes {
     /// log2 of what the picture weighs with this quantiser.
     pub(super) fn octaves(&self, quantiser: f64) -> f64 {
         self.known.1 + self.steepness * self.fall(quantiser, self.known.0)
+    }
+
+    /// The picture has about this size with that quantiser, going by a part of it.
+    pub(super) fn expect(&mut self, quantiser: f64, size: Bytes) {
+        self.known = (quantiser, log2(size.as_f64().max(1.0)));
     }
 
     /// The picture has this size with that quantiser.

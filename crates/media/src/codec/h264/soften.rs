@@ -4,6 +4,9 @@
 //! the next, all that was just too faint to be coded is coded. There is nothing between for a picture as it is.
 //! But what it comes down to is detail too faint for the next coarser quantiser, so a picture with that detail
 //! a little fainter lies between the two.
+//!
+//! It costs detail: where every picture may be softened, the luma of carphone at 0.75 bits a pixel has 1.1 dB less
+//! than where none is, and the scene's 0.9. So it is done only between quantisers that are far apart.
 
 use evenkeel_h264::{Planes, Qp};
 
