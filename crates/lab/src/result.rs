@@ -95,8 +95,12 @@ impl Check {
             definition.low.is_none_or(|low| value >= low)
                 && definition.high.is_none_or(|high| value <= high)
         });
+        let name = match &definition.over {
+            None => definition.name.clone(),
+            Some(over) => format!("{} / {over}", definition.name),
+        };
         Self {
-            name: definition.name.clone(),
+            name,
             value,
             low: definition.low,
             high: definition.high,
@@ -150,7 +154,10 @@ impl RunResult {
         }
         let checks = experiment.definition.checks.iter();
         self.checks = checks
-            .map(|check| Check::new(check, findings.value(&check.name)))
+            .map(|check| {
+                let over = check.over.as_ref().map_or(1.0, |over| findings.value(over));
+                Check::new(check, findings.value(&check.name) / over)
+            })
             .collect();
     }
 }
@@ -162,7 +169,11 @@ pub fn folder(out: &Path, id: &str) -> PathBuf {
 
 /// What an experiment left behind, if it is complete and its `result.json` can be read.
 pub fn load(out: &Path, id: &str) -> Option<RunResult> {
-    let text = fs::read_to_string(folder(out, id).join("result.json")).ok()?;
+    let folder = folder(out, id);
+    if !folder.join("figure.svg").is_file() || !folder.join("series.csv").is_file() {
+        return None;
+    }
+    let text = fs::read_to_string(folder.join("result.json")).ok()?;
     serde_json::from_str(&text).ok()
 }
 
@@ -231,6 +242,7 @@ mod tests {
     fn check(low: Option<f64>, high: Option<f64>, documented: bool, value: f64) -> Check {
         let definition = CheckDefinition {
             name: "m".into(),
+            over: None,
             low,
             high,
             clock: None,

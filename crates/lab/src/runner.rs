@@ -1,11 +1,12 @@
 //! Runs experiments, all of their runs at once over the cores, and writes each as soon as it is whole.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use evenkeel_net::Clock;
 use tfrc::time::{Duration, Instant};
@@ -114,8 +115,7 @@ pub fn run(
         .map(|experiment| plan.complete(experiment))
         .collect();
     let mut tasks = plan.tasks(&results);
-    // The longest first: else one of them starts last, and the other cores wait for it.
-    tasks.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    tasks.sort_by(|a, b| a.weight.total_cmp(&b.weight));
     let mut gathering: Vec<Gathering> = plan
         .experiments
         .iter()
@@ -124,13 +124,23 @@ pub fn run(
     let mut meter = Meter::new(clock.now(), &tasks, plan.threads);
     tell(&meter.progress(clock.now(), None));
 
-    let next = AtomicUsize::new(0);
+    let workers = plan.threads.get().min(tasks.len());
+    let tasks = Mutex::new(VecDeque::from(tasks));
     let (sender, receiver) = mpsc::channel::<Done>();
     std::thread::scope(|scope| {
-        for _ in 0..plan.threads.get().min(tasks.len()) {
+        for worker in 0..workers {
             let sender = sender.clone();
-            let (tasks, next) = (&tasks, &next);
-            scope.spawn(move || work(plan, tasks, next, clock, stop, &sender));
+            let tasks = &tasks;
+            // One begins with the shortest, so that an interrupted plan has experiments to keep; the others with the
+            // longest: else one of these starts last, and all wait for it.
+            let next = move || {
+                let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+                match worker {
+                    0 => tasks.pop_front(),
+                    _ => tasks.pop_back(),
+                }
+            };
+            scope.spawn(move || work(plan, next, clock, stop, &sender));
         }
         drop(sender);
         // Ends when the last worker has let go of its end.
@@ -157,13 +167,12 @@ pub fn run(
 /// Takes tasks until there are none.
 fn work(
     plan: &Plan<'_>,
-    tasks: &[Task],
-    next: &AtomicUsize,
+    mut next: impl FnMut() -> Option<Task>,
     clock: Clock,
     stop: &AtomicBool,
     sender: &mpsc::Sender<Done>,
 ) {
-    while let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) {
+    while let Some(task) = next() {
         let began = clock.now();
         let job = Job {
             cell: task.cell,
@@ -173,7 +182,7 @@ fn work(
         let experiment = &plan.experiments[task.experiment];
         let sample = job.go_on().and_then(|()| plan.run(experiment, job));
         let done = Done {
-            task: *task,
+            task,
             sample,
             took: clock.now() - began,
         };

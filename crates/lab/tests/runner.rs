@@ -121,6 +121,8 @@ fn what_is_complete_is_not_run_again_unless_something_changed() {
     assert_eq!(go(&first).1, 1);
     let (results, ran) = go(&first);
     assert_eq!((results.len(), ran), (1, 0));
+    fs::remove_file(out.join("random/series.csv")).unwrap();
+    assert_eq!(go(&first).1, 1);
 
     let other_commit = Plan {
         commit: "ba9876543210".into(),
@@ -148,8 +150,8 @@ fn what_was_complete_at_an_interruption_is_kept_and_the_rest_is_run_later() {
     let out = scratch.0.join("out");
     // The longer one is run first.
     let experiments = vec![
-        scratch.experiment("short", RANDOM),
         scratch.experiment("long", &RANDOM.replace("\"1s\"", "\"9s\"")),
+        scratch.experiment("short", RANDOM),
     ];
     let plan = plan(experiments, &out, 1);
     let stop = AtomicBool::new(false);
@@ -159,11 +161,11 @@ fn what_was_complete_at_an_interruption_is_kept_and_the_rest_is_run_later() {
         }
     });
     assert!(matches!(ended, Err(RunnerError::Interrupted)), "{ended:?}");
-    assert!(result::load(&out, "long").is_some());
-    assert!(result::load(&out, "short").is_none());
+    assert!(result::load(&out, "short").is_some());
+    assert!(result::load(&out, "long").is_none());
     let (results, ran) = go(&plan);
     let ids: Vec<&str> = results.iter().map(|result| result.id.as_str()).collect();
-    assert_eq!((ids, ran), (vec!["short", "long"], 1));
+    assert_eq!((ids, ran), (vec!["long", "short"], 1));
 }
 
 #[test]

@@ -165,6 +165,8 @@ pub enum Style {
 pub struct CheckDefinition {
     /// The metric.
     pub name: String,
+    /// Another metric, by which it is divided.
+    pub over: Option<String>,
     /// It is at least this.
     pub low: Option<f64>,
     /// It is at most this.
@@ -247,7 +249,9 @@ impl Definition {
             .map(|(name, _)| name.as_str())
             .collect();
         let panels = self.panels.iter().map(|panel| panel.curves.as_str());
-        let checks = self.checks.iter().map(|check| check.name.as_str());
+        let checks = self.checks.iter();
+        let checks = checks.flat_map(|check| [Some(&check.name), check.over.as_ref()]);
+        let checks = checks.flatten().map(String::as_str);
         let quoted = self.questions.iter().flat_map(Question::quoted);
         let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
             let there = there.iter().copied();

@@ -143,7 +143,7 @@ impl Run {
         while self.sim.now() < to {
             let next = to.min(self.sim.now() + BIN);
             advance(&mut self.sim, next, job, &mut self.record)?;
-            let waiting = self.sim.link(self.bottleneck).queue_bytes();
+            let waiting = self.sim.link(self.bottleneck).queue_bytes(next);
             queue.push((next.as_secs_f64(), waiting.get()));
         }
         let after = self.sim.link(self.bottleneck).counters();

@@ -7,7 +7,10 @@ use tfrc::Standard;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_round_trips, require_window};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
+    require_window,
+};
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
 use crate::metrics::{BIN, mean};
@@ -68,7 +71,7 @@ type Rates = Vec<(f64, f64)>;
 impl Scenario for Descheduling {
     fn verify(&self) -> Result<(), Impossible> {
         require_round_trips("measured", self.measured[1], self.rtt)?;
-        require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
+        require_lost_one_in([self.lost_one_in])?;
         let ours = self.receiver.iter().any(|kind| kind.name == "ours");
         require(
             ours,

@@ -5,7 +5,9 @@ use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
+};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::reader::Times;
@@ -41,7 +43,7 @@ const GROWN: f64 = 1.002;
 impl Scenario for EndOfCongestion {
     fn verify(&self) -> Result<(), Impossible> {
         require_round_trips("until", self.until, self.rtt)?;
-        require(self.lost_one_in >= 4, "lost_one_in", "at least 4")?;
+        require_lost_one_in([self.lost_one_in])?;
         require(self.until > self.ends_at, "until", "after ends_at")
     }
 

@@ -259,6 +259,10 @@ impl Scenario for FeedbackCompare {
             let [least, most] = [1.0 - self.tolerance, 1.0 + self.tolerance];
             let off = count(&rates, |low, high| high < least || low > most);
             findings.derive(format!("cases_of_{who}_off"), off);
+            let shown = count(&rates, |low, high| low >= least && high <= most);
+            findings.derive(format!("cases_of_{who}_shown"), shown);
+            let widths = rates.iter().filter_map(|rate| rate.half_width);
+            findings.derive(format!("widest_of_{who}"), widths.fold(0.0, f64::max));
             findings.derive(
                 format!("cases_of_{who}_rougher"),
                 count(&covs, |low, _| low > 1.0),
@@ -405,6 +409,10 @@ mod tests {
             let counted =
                 ["off", "rougher"].map(|what| findings.value(&format!("cases_of_ccfb_{what}")));
             assert_eq!(counted, [off, rougher], "{half}");
+            // The other's is narrow.
+            assert_eq!(findings.value("cases_of_ccfb_shown"), 1.0);
+            let widest = findings.value("widest_of_ccfb");
+            assert!((widest - half / 100.0).abs() < 1e-9, "{widest}");
         }
     }
 

@@ -43,8 +43,8 @@ use crate::real::Real;
 
 pub use require::Impossible;
 pub(crate) use require::{
-    impossible, require, require_bins, require_jitter, require_recordable, require_round_trips,
-    require_window,
+    impossible, require, require_bins, require_jitter, require_lost_one_in, require_recordable,
+    require_round_trips, require_window,
 };
 
 /// A kind of scenario with its parameters: the table `[scenario.KIND]`.

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
+};
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::reader::Times;
@@ -39,8 +41,12 @@ const LOW: f64 = 0.01;
 impl Scenario for PersistentCongestion {
     fn verify(&self) -> Result<(), Impossible> {
         require_round_trips("until", self.until, self.rtt)?;
-        let sound = !self.lost_one_in.is_empty() && self.lost_one_in.iter().all(|n| *n >= 4);
-        require(sound, "lost_one_in", "one or more numbers of at least 4")?;
+        require(
+            !self.lost_one_in.is_empty(),
+            "lost_one_in",
+            "one or more numbers",
+        )?;
+        require_lost_one_in(self.lost_one_in.iter().copied())?;
         require(self.until > self.begins_at, "until", "after begins_at")
     }
 

@@ -59,6 +59,16 @@ pub(crate) fn require_window(key: &'static str, [from, to]: [Time; 2]) -> Result
     require(from < to, key, "[from, to], with from before to")
 }
 
+/// Refuses packets between two losses that are too few for a rate to settle, or so many that it grows for ever.
+pub(crate) fn require_lost_one_in(
+    periods: impl IntoIterator<Item = u64>,
+) -> Result<(), Impossible> {
+    let sound = periods
+        .into_iter()
+        .all(|period| (4..=100_000).contains(&period));
+    require(sound, "lost_one_in", "from 4 to 100000")
+}
+
 /// Refuses timescales that recorded bins cannot be joined to.
 pub(crate) fn require_bins<'a>(
     key: &'static str,

@@ -6,7 +6,9 @@ use serde::Deserialize;
 use tfrc::Standard;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
+use super::{
+    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
+};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{cov, mean};
@@ -47,8 +49,7 @@ impl Scenario for SteppedLoss {
         require(self.phases.len() >= 2, "phases", "two or more")?;
         let end = self.phases[self.phases.len() - 1].until;
         require_round_trips("phases", end, self.rtt)?;
-        let lossy = self.phases.iter().all(|phase| phase.lost_one_in >= 4);
-        require(lossy, "lost_one_in", "at least 4")
+        require_lost_one_in(self.phases.iter().map(|phase| phase.lost_one_in))
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {

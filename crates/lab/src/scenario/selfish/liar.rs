@@ -10,80 +10,14 @@ use evenkeel_rtp::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 use evenkeel_rtp::rtp::RtpPacket;
 use evenkeel_rtp::session::{Config, ReceiveConfig};
 use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
-use serde::Deserialize;
 use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span};
 use tfrc::seq::Extender;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
 use tfrc::{Arrival, Ecn, Receiver};
 
-/// What it lies about, and what for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Lie {
-    /// None: what gains are counted from.
-    Honest,
-    /// p is zero; or all that was lost came.
-    HideLosses,
-    /// p is halved; or half of what was lost came.
-    HideHalf,
-    /// X_recv is three times what it is; or packets came within a third of the time, by a clock that
-    /// runs slow.
-    RaiseReceiveRate,
-    /// X_recv is a thousand times what it is.
-    Boast,
-    /// Fifty packets came that are still to be sent.
-    ClaimUnsent,
-    /// What was sent within half a round trip came already.
-    ClaimEarly,
-    /// Reports waited for half a round trip longer than they did.
-    LengthenDelay,
-    /// Nothing is said of lost packets: reports pass over them.
-    PassOver,
-    /// A report that tells of a loss is not sent, nor are the two after it.
-    Withhold,
-    /// Each report is sent three times, and once more a second later.
-    Replay,
-    /// No packet was marked.
-    EraseMarks,
-}
-
-impl Lie {
-    /// As experiments and metrics name it.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Honest => "honest",
-            Self::HideLosses => "hide_losses",
-            Self::HideHalf => "hide_half",
-            Self::RaiseReceiveRate => "raise_receive_rate",
-            Self::Boast => "boast",
-            Self::ClaimUnsent => "claim_unsent",
-            Self::ClaimEarly => "claim_early",
-            Self::LengthenDelay => "lengthen_delay",
-            Self::PassOver => "pass_over",
-            Self::Withhold => "withhold",
-            Self::Replay => "replay",
-            Self::EraseMarks => "erase_marks",
-        }
-    }
-
-    /// Can it be told in this format?
-    pub(super) fn fits(self, feedback: FeedbackMode) -> bool {
-        match self {
-            // What it tells is what `tfrc` tells, and believed as little.
-            _ if feedback == FeedbackMode::App => false,
-            // p and X_recv name no packets.
-            Self::ClaimUnsent | Self::ClaimEarly | Self::PassOver => feedback != FeedbackMode::Tfrc,
-            // Only a report of p claims a rate that nothing in it shows.
-            Self::Boast => feedback == FeedbackMode::Tfrc,
-            // Without a time at which it was made a report has waited for nothing.
-            Self::LengthenDelay => feedback != FeedbackMode::Twcc,
-            // The others know no marks.
-            Self::EraseMarks => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb),
-            _ => true,
-        }
-    }
-}
+use super::bend::Bend;
+use super::lie::Lie;
 
 /// What an honest receiver keeps.
 #[derive(Debug)]
@@ -106,6 +40,15 @@ pub(super) struct Liar {
     marks: (f64, Random),
     random: Random,
     made: u8,
+    /// Reports so far.
+    reports: u32,
+    /// One past what reports have told.
+    told: u64,
+    /// The round trip of the path, which no sender tells it before the first report.
+    path: Duration,
+    bend: Bend,
+    /// When the next report is dated ahead.
+    ahead: Instant,
     withheld: u32,
     outgoing: VecDeque<Vec<u8>>,
     /// Reports that are sent once more, and when.
@@ -116,9 +59,19 @@ const SSRC: u32 = 7;
 /// The most packets that a report speaks of.
 const LIMIT: usize = 350;
 const REPLAYED_AFTER: Duration = Duration::from_secs(1);
+/// What is dated ahead is so by less than what makes a sender take the clock for set.
+const AHEAD: Duration = Duration::from_millis(900);
+/// A sender learns how long a packet takes from fewer reports.
+const LEARNING: u32 = 20;
 
 impl Liar {
-    pub(super) fn new(lie: Lie, feedback: FeedbackMode, marks: f64, seed: u64) -> Self {
+    pub(super) fn new(
+        lie: Lie,
+        feedback: FeedbackMode,
+        path: Duration,
+        marks: f64,
+        seed: u64,
+    ) -> Self {
         let reception = match feedback {
             FeedbackMode::Tfrc | FeedbackMode::App => {
                 let config = ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc;
@@ -138,6 +91,11 @@ impl Liar {
             marks: (marks, Random::new(seed, 1)),
             random: Random::new(seed, 2),
             made: 0,
+            reports: 0,
+            told: 0,
+            path,
+            bend: Bend::default(),
+            ahead: Instant::ZERO,
             withheld: 0,
             outgoing: VecDeque::new(),
             again: VecDeque::new(),
@@ -183,6 +141,7 @@ impl Liar {
             return None;
         }
         let mut buf = [0; 1_200];
+        self.reports += 1;
         match &mut self.reception {
             Reception::Tfrc(receiver) => {
                 let before = receiver.receive_rate();
@@ -197,8 +156,7 @@ impl Liar {
                     Lie::HideHalf => p = LossEventRate::new(p.get() / 2.0),
                     Lie::RaiseReceiveRate => rate = rate * 3.0,
                     Lie::Boast => rate = rate * 1_000.0,
-                    Lie::LengthenDelay => delay += rtt / 2,
-                    _ => {}
+                    _ => delay += self.wait(rtt),
                 }
                 let feedback = TfrcFeedback::new(report.timestamp, delay, rate, p);
                 let len = feedback.emit(Config::FEEDBACK_FORMAT, SSRC, self.source, &mut buf)?;
@@ -222,11 +180,10 @@ impl Liar {
                 let (span, mut vector) = metered.poll_report(now)?;
                 let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
                 let told = fates(metered.arrivals(), span);
-                match self.lie {
-                    Lie::RaiseReceiveRate => vector.receive_rate = vector.receive_rate * 3.0,
-                    Lie::LengthenDelay => vector.delay += rtt / 2,
-                    _ => {}
+                if self.lie == Lie::RaiseReceiveRate {
+                    vector.receive_rate = vector.receive_rate * 3.0;
                 }
+                vector.delay += self.wait(rtt);
                 let ssrcs = (SSRC, self.source);
                 self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {
                     vector.first = first as u16;
@@ -246,8 +203,13 @@ impl Liar {
         rtt: Duration,
         write: &mut Writing<'_>,
     ) {
+        if self.lie == Lie::ClaimTogether && self.reports.is_multiple_of(2) {
+            return;
+        }
         let mut made_at = now;
         let has_loss = told.contains(&None);
+        let known = self.told.saturating_sub(first) as usize;
+        self.claim_wait(&mut told, known, now, rtt);
         match self.lie {
             Lie::HideLosses => self.hide(&mut told, 1.0),
             Lie::HideHalf => self.hide(&mut told, 0.5),
@@ -264,10 +226,17 @@ impl Liar {
                     .flatten()
                     .for_each(|(at, _)| *at = slow(*at));
             }
-            Lie::LengthenDelay => {
-                told.iter_mut()
-                    .flatten()
-                    .for_each(|(at, _)| *at = *at - rtt / 2);
+            Lie::ClaimNoTime if self.reports < LEARNING => {
+                let new = told.iter_mut().skip(known).flatten();
+                new.for_each(|(at, _)| *at = *at - self.path);
+            }
+            Lie::ClaimNoTime => {
+                let new = told.iter_mut().skip(known);
+                self.bend.claim(new, self.path, rtt);
+            }
+            Lie::ClaimTogether => {
+                let new = told.iter_mut().skip(known).flatten();
+                new.for_each(|(at, _)| *at = now);
             }
             Lie::EraseMarks => {
                 told.iter_mut()
@@ -289,6 +258,40 @@ impl Liar {
             }
         } else if let Some(len) = write(self, first, &told, made_at, &mut buf) {
             self.send(now, &buf[..len], has_loss);
+        }
+        self.told = first + told.len() as u64;
+        if self.lie == Lie::FutureReport && now >= self.ahead {
+            self.ahead = now + AHEAD;
+            let last = [Some((self.ahead, Ecn::NotEct))];
+            if let Some(len) = write(self, self.told - 1, &last, self.ahead, &mut buf) {
+                self.send(now, &buf[..len], false);
+            }
+        }
+    }
+
+    /// How much longer a report has waited than it did.
+    fn wait(&self, rtt: Duration) -> Duration {
+        match self.lie {
+            Lie::LengthenDelay => rtt / 2,
+            Lie::Alternate if self.reports.is_multiple_of(2) => rtt / 2,
+            Lie::ShortenRALittle => rtt / 32,
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Packets came that much earlier; or, in a format that does not say when a report was made, one that was
+    /// told before came that much later.
+    fn claim_wait(&self, told: &mut [Told], known: usize, now: Instant, rtt: Duration) {
+        let wait = self.wait(rtt);
+        if wait.is_zero() {
+            return;
+        }
+        if self.feedback == FeedbackMode::Twcc {
+            let repeated = told.iter_mut().take(known).flatten();
+            repeated.take(1).for_each(|(at, _)| *at = now + wait);
+        } else {
+            let came = told.iter_mut().flatten();
+            came.for_each(|(at, _)| *at = *at - wait);
         }
     }
 
@@ -339,7 +342,7 @@ impl Liar {
 }
 
 /// What is told of a packet: when it came and with which mark, if it did.
-type Told = Option<(Instant, Ecn)>;
+pub(super) type Told = Option<(Instant, Ecn)>;
 /// Writes what is told of packets from a number on, in a report that is made then.
 type Writing<'a> = dyn FnMut(&mut Liar, u64, &[Told], Instant, &mut [u8]) -> Option<usize> + 'a;
 

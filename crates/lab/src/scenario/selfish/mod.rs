@@ -2,7 +2,9 @@
 //! some receiver and against one that checks it. The path loses and marks whatever the rate is, so that
 //! what an honest receiver gets is the same in all runs.
 
+mod bend;
 mod liar;
+mod lie;
 
 use std::net::SocketAddr;
 
@@ -18,7 +20,8 @@ use tfrc::units::{Bytes, Rate};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::units::{BitRate, Share, Size, Time};
-use liar::{Liar, Lie};
+use liar::Liar;
+use lie::Lie;
 
 /// The first of the dynamic ones (RFC 3551 §6).
 const PAYLOAD_TYPE: u8 = 96;
@@ -134,7 +137,7 @@ impl Scenario for Selfish {
         let peer = SocketAddr::from(([192, 0, 2, 2], 5004));
         let sender = SessionEnd::new(self.sender(cell, peer, job.seed), peer, Instant::ZERO);
         let marks = if cell.marks { loss } else { 0.0 };
-        let receiver = Liar::new(cell.lie, cell.feedback, marks, job.seed);
+        let receiver = Liar::new(cell.lie, cell.feedback, self.rtt.0, marks, job.seed);
         let flow = sim.add_flow(
             &place.forward,
             &place.reverse,

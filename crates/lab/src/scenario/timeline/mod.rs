@@ -331,6 +331,8 @@ impl Timeline {
         require(group.count <= MOST_FLOWS, "count", "at most 5000")?;
         let runs = group.stop.is_none_or(|stop| stop > group.start);
         require(runs, "stop", "after start")?;
+        let is_seen = group.start < self.shown[1];
+        require(is_seen, "start", "before the end of shown")?;
         let mut before = self.group[..index].iter();
         // In the names of metrics case does not matter.
         let named = before.all(|other| !other.name.eq_ignore_ascii_case(&group.name));

@@ -116,6 +116,15 @@ impl Scenario for VideoCall {
                 findings.derive(format!("{metric}_{rules}_worst"), quantile(&values, share));
             }
         }
+        let policies = Rules::ALL.map(|rules| self.policies.iter().any(|named| named.0 == rules));
+        let compared = self.psnr && policies == [true, true];
+        for case in self.case.iter().filter(|_| compared) {
+            let of = |rules: Rules| {
+                findings.value(&format!("psnr_in_time_db_{}_{}", rules.name(), case.name))
+            };
+            let gain = of(Rules::Evenkeel) - of(Rules::Thesis);
+            findings.derive(format!("psnr_in_time_gain_db_{}", case.name), gain);
+        }
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -170,6 +179,7 @@ fn sample(case: &Case, setup: &Setup, world: &World<'_>, looks: &[Look]) -> Samp
         ("size_error_p50_pct", known(sender.size_error_p50_pct)),
         ("size_error_p95_pct", known(sender.size_error_p95_pct)),
         ("psnr_mean_db", known(receiver.psnr_mean_db)),
+        ("psnr_in_time_db", known(seen.psnr_in_time_db)),
     ] {
         sample.metric(format!("{metric}_{rules}_{}", case.name), value);
     }
@@ -262,6 +272,12 @@ mod tests {
         let value = |name: &str| findings.value(&format!("{name}_evenkeel_a"));
         assert!(value("in_time_pct") > 95.0, "{findings:?}");
         assert!(value("psnr_mean_db") > 25.0, "{findings:?}");
+        // What is in sight when it is due is what was shown of it, as all came in time.
+        let apart = value("psnr_mean_db") - value("psnr_in_time_db");
+        assert!(apart.abs() < 1.0, "{findings:?}");
+        let gain = findings.value("psnr_in_time_gain_db_a");
+        let theirs = findings.value("psnr_in_time_db_thesis_a");
+        assert_eq!(gain, value("psnr_in_time_db") - theirs);
         assert!(value("longest_gap_ms") < 300.0, "{findings:?}");
         assert!(value("utilisation_of_x") <= 1.02, "{findings:?}");
     }

@@ -7,7 +7,7 @@ use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_media::sender::SendingSide;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
 use evenkeel_sim::{
-    Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic,
+    Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic, Viewer,
 };
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
@@ -101,6 +101,8 @@ pub(super) struct Seen {
     pub(super) recovered_pct: f64,
     /// Structural similarity to what was captured, if it was looked at.
     pub(super) ssim_mean: Option<f64>,
+    /// PSNR of what was in sight when a picture was due, if it was looked at.
+    pub(super) psnr_in_time_db: Option<f64>,
     pub(super) sender: Summary,
     pub(super) receiver: Summary,
 }
@@ -161,7 +163,7 @@ impl<'a> World<'a> {
         let sender = MediaEnd::sender_by(policy, warm, pictures, shooting, false, seed);
         let mut receiver = MediaEnd::receiver(start, warm, seed);
         if setup.psnr {
-            receiver = receiver.looks_at(scene()?, start);
+            receiver = receiver.looks_at([scene()?, scene()?], start);
         }
         let mut sim = Simulation::new(&shape.topology, seed);
         let place = &shape.places[0];
@@ -225,6 +227,7 @@ impl<'a> World<'a> {
             )
         });
         let link = self.sim.link(self.bottleneck).counters();
+        let viewer = self.end(End::Receiver).and_then(MediaEnd::viewer);
         Seen {
             discarded_pct: of_captured(sender.frames_discarded),
             in_time_pct: of_captured(receiver.frames_in_time).min(100.0),
@@ -239,7 +242,8 @@ impl<'a> World<'a> {
             lost: link.dropped.packets as f64 / link.received.packets as f64,
             missed_pct: 100.0 * missed as f64 / (missed + came).max(1) as f64,
             recovered_pct: 100.0 * back as f64 / missed.max(1) as f64,
-            ssim_mean: self.end(End::Receiver).and_then(MediaEnd::ssim_mean),
+            ssim_mean: viewer.and_then(Viewer::ssim_mean),
+            psnr_in_time_db: viewer.and_then(Viewer::psnr_in_time),
             sender,
             receiver,
         }

@@ -1,0 +1,45 @@
+//! Arrival times that make one loss event of as many losses as they can.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+
+use super::liar::Told;
+
+/// Where the claims stand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Bend {
+    /// When the loss event began.
+    event: Option<Instant>,
+}
+
+impl Bend {
+    /// Packets that are told the first time came up to `most` earlier than they did: those after a loss with
+    /// it, as long as that can be, then as early as can be until the event is over.
+    pub(super) fn claim<'a>(
+        &mut self,
+        told: impl IntoIterator<Item = &'a mut Told>,
+        most: Duration,
+        rtt: Duration,
+    ) {
+        let mut is_after_loss = false;
+        for packet in told {
+            let Some((at, _)) = packet else {
+                is_after_loss = true;
+                continue;
+            };
+            let came = *at;
+            if self.event.is_some_and(|event| came > event + most + rtt) {
+                self.event = None;
+            }
+            if is_after_loss && self.event.is_none() {
+                self.event = Some(came);
+            }
+            is_after_loss = false;
+            *at = match self.event {
+                Some(event) => event.max(came - most),
+                None => came,
+            };
+        }
+    }
+}
