@@ -47,15 +47,15 @@ impl Clock {
         made
     }
 
-    /// Lets ours follow a report that was made at `made` on the time line, by no more than clocks drift: what is
-    /// counted is on that line, which would else bend with it.
+    /// Lets ours follow a report that was made at `made` on the time line, forward by no more than clocks drift: what is
+    /// counted is on that line, which would else bend with it. One that came sooner than those before shows what they
+    /// waited.
     fn follow(&mut self, now: Instant, made: Instant) {
         let most = self
             .newest
             .map_or(Duration::ZERO, |(_, came)| now.saturating_since(came))
             / DRIFT;
-        let (least, most) = (self.ours(made) - most, self.ours(made) + most);
-        let ours = now.clamp(least, most);
+        let ours = now.min(self.ours(made) + most);
         self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
 
@@ -138,6 +138,16 @@ mod tests {
         let made = clock.handle_report(now + waited, Instant::from_micros(1_000 * 99_950));
         let late = (now + waited).saturating_since(clock.ours(made));
         assert!(late > ms(31) && late <= ms(32), "{late:?}");
+    }
+
+    #[test]
+    fn a_report_that_comes_sooner_shows_what_those_before_it_waited() {
+        let mut clock = Clock::default();
+        let waited = clock.handle_report(at(150), at(1_000));
+        assert_eq!(clock.ours(waited), at(150));
+        let sooner = clock.handle_report(at(151), at(1_100));
+        assert_eq!(clock.ours(sooner), at(151));
+        assert_eq!(clock.ours(waited), at(51));
     }
 
     #[test]

@@ -203,6 +203,25 @@ proptest! {
         check(sender(journeys.len()), &arrivals, &deliveries);
     }
 
+    /// Receivers that report at intervals of their own send several at once, a moment apart.
+    #[test]
+    fn so_do_those_that_are_checked_and_waited_for_one_another(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..5, 1..10),
+        together in 1usize..5,
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| journey.jitter /= 30);
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, 0);
+        let deliveries: Vec<_> = made.chunks(together).flat_map(|made| {
+            let last = made.iter().map(|made| made.header.made_at).max().unwrap();
+            let delay = move |made: &Made| last.saturating_since(made.header.made_at) + Duration::from_millis(30);
+            (0u64..).zip(made).map(move |(place, made)| (delay(made) + Duration::from_micros(100 * place), made))
+        }).collect();
+        check(sender(journeys.len()), &arrivals, &deliveries);
+    }
+
     /// Each overtakes others by a quarter of a round trip at most; copies come much later. Reports
     /// repeat what packets and reports overtake each other by: without that nothing shows that the one which tells of
     /// a late packet is still to come.

@@ -13,22 +13,37 @@ const SLACK: u64 = 32;
 /// receiver that says when packets came says nothing that the round trips of its reports do not say, but for what a
 /// queue did between two of them. Without bounds it could say that losses far apart came close together, and have them
 /// counted as one event.
+///
+/// Reports of one round trip belong together, and the last of them says how long ways are: the first may have waited
+/// for it, where a receiver sends at intervals of its own what it has. Until there were others before, nothing says how
+/// short a way is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ways {
-    /// The round trip of the last report.
-    last: Nanos,
+    /// When the first report came of those that belong together.
+    since: Instant,
+    /// The shortest round trip of those, and of those before.
+    together: Nanos,
+    before: Nanos,
     shortest: Nanos,
     longest: Nanos,
 }
 
 impl Ways {
-    /// Between the round trips of this report and of the one before.
-    pub(super) fn after(before: Option<Self>, rtt: Duration) -> Self {
-        let last = Nanos::from(rtt);
-        let before = before.map_or(last, |ways| ways.last);
-        let (shortest, longest) = (last.min(before), last.max(before));
+    /// Those that reports bear out of which the last came at `now`.
+    pub(super) fn after(reports: Option<Self>, now: Instant, rtt: Duration) -> Self {
+        let rtt = Nanos::from(rtt);
+        let (since, together, before) = match reports {
+            None => (now, rtt, Nanos::ZERO),
+            Some(ways) if now.nanos_since(ways.since) < ways.together => {
+                (ways.since, ways.together.min(rtt), ways.before)
+            }
+            Some(ways) => (now, rtt, ways.together),
+        };
+        let (shortest, longest) = (together.min(before), before.max(rtt));
         Self {
-            last,
+            since,
+            together,
+            before,
             shortest: shortest - shortest / SLACK,
             longest: longest + longest / SLACK,
         }
@@ -54,17 +69,38 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    /// Held to reports that came at those times, after as long a round trip each, in milliseconds: the bounds.
+    fn bounds(reports: &[(u64, u64)]) -> (u64, u64) {
+        let ways = reports.iter().fold(None, |ways, (now, rtt)| {
+            Some(Ways::after(ways, Instant::from_millis(*now), ms(*rtt)))
+        });
+        let (sent_at, ways) = (Instant::from_secs(1), ways.unwrap());
+        let believed = |way| {
+            let at = ways.believed(sent_at, sent_at + ms(way));
+            at.saturating_since(sent_at).as_millis() as u64
+        };
+        assert_eq!(believed(80), 80.clamp(believed(0), believed(1_000)));
+        (believed(0), believed(1_000))
+    }
+
     #[test]
     fn a_way_lies_between_two_round_trips_and_little_beside() {
-        let first = Ways::after(None, ms(64));
-        let second = Ways::after(Some(first), ms(96));
-        let third = Ways::after(Some(second), ms(96));
-        for (ways, shortest, longest) in [(first, 62, 66), (second, 62, 99), (third, 93, 99)] {
-            let sent_at = Instant::from_secs(1);
-            for way in [0, shortest, 64, longest, 1_000] {
-                let believed = ways.believed(sent_at, sent_at + ms(way));
-                assert_eq!(believed, sent_at + ms(way.clamp(shortest, longest)));
-            }
-        }
+        let reports = [(64, 64), (160, 96), (256, 96)];
+        assert_eq!(bounds(&reports[..1]), (0, 66));
+        assert_eq!(bounds(&reports[..2]), (62, 99));
+        assert_eq!(bounds(&reports), (93, 99));
+    }
+
+    #[test]
+    fn of_reports_that_waited_for_one_another_the_last_says_how_long_ways_are() {
+        let waited = [(100, 96), (300, 256), (301, 192), (302, 128), (303, 64)];
+        assert_eq!(bounds(&waited[..1]), (0, 99));
+        assert_eq!(bounds(&waited[..3]), (93, 198));
+        assert_eq!(bounds(&waited), (62, 99));
+        let next = [&waited[..], &[(600, 256)]].concat();
+        assert_eq!(bounds(&next), (62, 264));
+        // A round trip later none belongs to them any more.
+        let after = [&next[..], &[(900, 256)]].concat();
+        assert_eq!(bounds(&after), (248, 264));
     }
 }

@@ -132,7 +132,7 @@ impl<const N: usize> Departures<N> {
         let delay = self.believed_delay(trip, told);
         if !self.is_trusting {
             let rtt = trip.saturating_sub(delay);
-            self.ways = Some(Ways::after(self.ways, rtt));
+            self.ways = Some(Ways::after(self.ways, now, rtt));
         }
         // R is no shorter than what the report can tell.
         delay.min(trip.saturating_sub(self.resolution))
