@@ -15,7 +15,7 @@ use super::Path;
 use super::config::SendConfig;
 use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
-use super::gaps::Gaps;
+use super::gaps::{Gaps, LEFT_OUT, MARKED};
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_media::SentMedia;
@@ -125,8 +125,8 @@ impl Outbound {
             sent_media: (config.feedback == FeedbackMode::App).then(|| SentMedia::new(sequence)),
             waiting_since: None,
             gave_up: false,
-            gaps: Gaps::new(random.fork("gaps")),
-            test_marks: Gaps::new(random.fork("marks")),
+            gaps: Gaps::new(random.fork("gaps"), LEFT_OUT),
+            test_marks: Gaps::new(random.fork("marks"), MARKED),
             uses_ecn: ecn && reads_marks,
             has_lied: false,
             has_feedback: false,
