@@ -123,6 +123,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    #[inline(never)]
     fn handle_in_turn(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.settle(now);
         self.ledger.received(size);
@@ -176,15 +177,20 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let mut next = self.line.first_due()?;
-        if let Some(impairments) = &self.impairments
-            && let Some(end) = self.wire.end()
-        {
-            next = next.min(match impairments.reorders() {
-                true => end,
-                false => self.output_time(end),
-            });
+        if let Some(impairments) = &self.impairments {
+            next = next.min(self.next_through(impairments));
         }
         (next < Instant::MAX).then_some(next)
+    }
+
+    /// When the packet on the wire may come out, or let another one out.
+    #[inline(never)]
+    fn next_through(&self, impairments: &Impairments) -> Instant {
+        let end = self.wire.end();
+        end.map_or(Instant::MAX, |end| match impairments.reorders() {
+            true => end,
+            false => self.output_time(end),
+        })
     }
 
     /// The packets that come out by `until` if nothing changes, of those of which that is known: all of a link that

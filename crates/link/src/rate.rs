@@ -143,8 +143,15 @@ impl Wire {
     /// is through.
     #[inline(always)]
     pub(crate) fn schedule(&mut self, at: Instant, size: Bytes) -> Instant {
-        self.begin(at, size);
-        self.job.remaining = AHEAD;
+        if let Service::Constant(rate) = self.service {
+            let Job { end, spare, .. } = self.job;
+            let (since, spare) = if at <= end { (end, spare) } else { (at, 0) };
+            let work = work(size);
+            let nanos = work.saturating_sub(spare).div_ceil(rate);
+            self.job.end = later(since, nanos);
+            // Less than `rate`, or than `spare` was, whatever the sum wraps to.
+            self.job.spare = nanos.wrapping_mul(rate).wrapping_add(spare).wrapping_sub(work);
+        }
         self.job.end
     }
 

@@ -338,6 +338,8 @@ impl<A: Agent> Simulation<A> {
     }
 
     /// Takes a packet to the next place of its path.
+    // Called, it would save and restore what its callers keep in registers, at every hop.
+    #[inline(always)]
     fn forward(
         &mut self,
         mut travelling: Travelling<A::Body>,
@@ -349,29 +351,38 @@ impl<A: Agent> Simulation<A> {
                 travelling.next += 1;
                 let link = &mut self.links[index as usize];
                 link.handle_packet(self.now, travelling, size);
-                self.schedule_link(index);
+                let next = link.poll_timeout();
+                self.wake_link(index, next);
             }
-            Stop::Agent(index) => {
-                let (flow, end) = owner(index);
-                if let Some(packet) = &travelling.parcel.packet {
-                    observer.arrived(self.now, flow, end, packet);
-                    let agent = &mut self.stations[index as usize].agent;
-                    agent.handle_packet(self.now, packet);
-                }
-                travelling.parcel.packet = None;
-                self.empty.push(travelling.parcel);
-                self.drain(index, observer);
-            }
+            Stop::Agent(index) => self.arrive(index, travelling.parcel, observer),
         }
     }
 
-    #[inline]
+    /// Hands an agent what has come to the end of its path.
+    #[inline(never)]
+    fn arrive(
+        &mut self,
+        index: u32,
+        mut parcel: Box<Parcel<A::Body>>,
+        observer: &mut impl Observer<A>,
+    ) {
+        let (flow, end) = owner(index);
+        if let Some(packet) = &parcel.packet {
+            observer.arrived(self.now, flow, end, packet);
+            let agent = &mut self.stations[index as usize].agent;
+            agent.handle_packet(self.now, packet);
+        }
+        parcel.packet = None;
+        self.empty.push(parcel);
+        self.drain(index, observer);
+    }
+
     fn schedule_link(&mut self, index: u32) {
         let next = self.links[index as usize].poll_timeout();
         self.wake_link(index, next);
     }
 
-    #[inline]
+    #[inline(always)]
     fn wake_link(&mut self, index: u32, next: Option<Instant>) {
         let wake = &mut self.link_wakes[index as usize];
         if let Some(at) = next.filter(|at| at < wake) {

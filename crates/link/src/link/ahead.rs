@@ -50,8 +50,15 @@ impl<P: Packet> Link<P> {
         });
     }
 
+    // A call of its own, so that packets that find the wire idle have the registers.
     /// True if a packet that arrives at `at`, while the wire is busy, may wait.
+    #[inline(never)]
     fn has_room(&mut self, at: Instant, size: Bytes) -> bool {
+        let mut all = self.ledger.held();
+        all.add(size);
+        if self.queue.holds(all) {
+            return true;
+        }
         let through = self.out_when_through(at);
         let taken = self.ledger.taken();
         let mut out = taken;
