@@ -50,15 +50,10 @@ impl<P: Packet> Link<P> {
         });
     }
 
-    // A call of its own, so that packets that find the wire idle have the registers.
     /// True if a packet that arrives at `at`, while the wire is busy, may wait.
+    // A call of its own, so that packets that find the wire idle have the registers.
     #[inline(never)]
     fn has_room(&mut self, at: Instant, size: Bytes) -> bool {
-        let mut all = self.ledger.held();
-        all.add(size);
-        if self.queue.holds(all) {
-            return true;
-        }
         let through = self.out_when_through(at);
         let taken = self.ledger.taken();
         let mut out = taken;
@@ -66,6 +61,17 @@ impl<P: Packet> Link<P> {
         let begun = self.queue.begun_mut();
         if begun.packets < out.packets {
             *begun = out;
+        }
+        let mut begun = *begun;
+        let with = |begun| {
+            let mut waiting = taken;
+            waiting.remove(begun);
+            waiting.add(size);
+            waiting
+        };
+        // As nearly always: what has begun since somebody last looked need not be known.
+        if self.queue.holds(with(begun)) {
+            return true;
         }
         let mut next = (begun.packets - out.packets) as usize;
         let before = next.checked_sub(1).and_then(|last| self.line.get(last));
@@ -77,10 +83,8 @@ impl<P: Packet> Link<P> {
             before_due = packet.due;
             next += 1;
         }
-        let mut waiting = taken;
-        waiting.remove(*begun);
-        waiting.add(size);
-        self.queue.holds(waiting)
+        *self.queue.begun_mut() = begun;
+        self.queue.holds(with(begun))
     }
 
     /// What waits at `now`.
