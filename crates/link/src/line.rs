@@ -6,7 +6,9 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 /// A packet on its way.
+// Aligned, so that none lies in two cache lines where `P` is a pointer and a number.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 pub(crate) struct Travelling<P> {
     pub(crate) packet: P,
     pub(crate) size: Bytes,

@@ -150,7 +150,10 @@ impl Wire {
             let nanos = work.saturating_sub(spare).div_ceil(rate);
             self.job.end = later(since, nanos);
             // Less than `rate`, or than `spare` was, whatever the sum wraps to.
-            self.job.spare = nanos.wrapping_mul(rate).wrapping_add(spare).wrapping_sub(work);
+            self.job.spare = nanos
+                .wrapping_mul(rate)
+                .wrapping_add(spare)
+                .wrapping_sub(work);
         }
         self.job.end
     }

@@ -94,6 +94,13 @@ impl<E: Copy> EventQueue<E> {
         Some((Instant::from_nanos(at), event))
     }
 
+    /// What happens next, as far as the calendar tells.
+    #[inline]
+    pub(crate) fn peek(&self) -> Option<E> {
+        let number = self.busy_days.trailing_zeros() as usize % DAYS;
+        self.days[number].last().map(|&(_, event)| event)
+    }
+
     /// The events that happen next, some `FEW` to `MANY` of them but for a crowd that is still to be dealt
     /// out, and the time up to which there are no others.
     pub(crate) fn preview(&self) -> (Vec<E>, Instant) {
@@ -318,8 +325,10 @@ mod tests {
                 model.insert((at, sequence), ());
                 // First so many that a day is crowded.
                 for _ in 0..if sequence < 100 { pops / 2 } else { pops } {
+                    let peeked = queue.peek();
                     let expected = model.pop_first().map(|((at, event), ())| (Instant::from_nanos(at), event));
                     prop_assert_eq!(queue.pop_until(Instant::MAX), expected);
+                    prop_assert!(peeked.is_none_or(|event| expected.is_some_and(|(_, next)| event == next)));
                     now = expected.map_or(now, |(at, _)| at.as_nanos());
                 }
             }

@@ -7,6 +7,7 @@ use crate::agent::{Agent, Packet};
 use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
 use evenkeel_link::{Change, DeliveryTrace, Event, Link, Loss, Random};
+use evenkeel_prefetch::prefetch;
 use stop::{Packed, Stop};
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -209,6 +210,12 @@ impl<A: Agent> Simulation<A> {
                 self.now = at;
                 self.standing_still = 0;
             }
+            // In small networks, too, every second link has left the nearest cache since it was last served.
+            if let Some(next) = self.events.peek()
+                && let Stop::Link(index) = next.stop()
+            {
+                prefetch(&self.links[index as usize]);
+            }
             if at > self.prefetched {
                 self.prefetched = self.prefetch_ahead(wake);
             }
@@ -295,11 +302,14 @@ impl<A: Agent> Simulation<A> {
         }
         *wake = Instant::MAX;
         loop {
-            if let Some((travelling, size)) = self.links[index as usize].poll_sized(self.now) {
+            let link = &mut self.links[index as usize];
+            let out = link.poll_sized(self.now);
+            // Asked while the link is near. If the packet comes back to it at once, that wakes it by itself.
+            let next = link.poll_timeout();
+            if let Some((travelling, size)) = out {
                 self.transmissions += 1;
                 self.forward(travelling, size, observer);
             }
-            let next = self.links[index as usize].poll_timeout();
             if next.is_none_or(|at| at > self.now) {
                 return self.wake_link(index, next);
             }

@@ -27,7 +27,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn handle_ahead(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.latest.max(now);
         self.latest = at;
