@@ -65,7 +65,8 @@ pub(crate) struct Fall {
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     rate: Rate,
-    /// What the receiver saw when the rate fell: about what the path carries.
+    /// What the receiver saw when the rate fell, or since then of what frames were made for: about what
+    /// the path carries.
     carried: Rate,
     /// Reports without loss beyond that.
     probes: u32,
@@ -106,7 +107,7 @@ impl Fall {
                 standing: 0,
                 ..limit
             }),
-            limit => limit.map(Limit::grown),
+            limit => limit.map(|limit| limit.grown(report.received)),
         };
         self.limit = self.limit.filter(|limit| limit.rate < report.allowed);
         self.losing = self.losing.saturating_sub(1);
@@ -129,8 +130,11 @@ impl Limit {
         })
     }
 
-    fn grown(mut self) -> Self {
+    /// Larger, after a report that this arrives and no queue stands.
+    fn grown(mut self, received: Rate) -> Self {
         self.standing = 0;
+        // A queue long after the fall is drained at a share of what the path carries by then.
+        self.carried = self.carried.max(received.min(self.rate));
         if self.rate < self.carried {
             return Self {
                 rate: self.rate * (1.0 + RETURN),
@@ -211,6 +215,19 @@ mod tests {
             reports += 1;
         }
         assert!((100..200).contains(&reports), "{reports}");
+    }
+
+    /// A path that came back a hundred reports ago is not taken back to what it carried in between.
+    #[test]
+    fn a_queue_long_after_a_fall_is_drained_at_what_is_carried_by_then() {
+        let mut fall = Fall::new(Duration::from_millis(40));
+        report(&mut fall, 8.0, 2.0, 0.001, 10);
+        let mut rate = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
+        while rate < 6.0 {
+            rate = report(&mut fall, 8.0, rate, 0.001, 10);
+        }
+        let drained = report(&mut fall, 8.0, rate, 0.001, 60);
+        assert!((0.68 * rate..0.72 * rate).contains(&drained), "{drained}");
     }
 
     /// Beside others that keep losing packets, the limit does not creep down to nothing.
