@@ -82,7 +82,8 @@ impl Coders {
         }
         let units = self.first.encode(&picture, fineness.qp)?;
         if let Some(strips) = &mut self.strips {
-            strips.encode(&picture, fineness.qp, &units)?;
+            let bytes = units.iter().map(Vec::len).sum();
+            strips.note(&picture, fineness.qp, Some(bytes));
         }
         Ok(units)
     }
@@ -103,7 +104,7 @@ impl Coders {
             coder.encode_keyframe(picture, qp)?;
         }
         if let Some(strips) = &mut self.strips {
-            strips.encode_keyframe(picture, qp)?;
+            strips.note(picture, qp, None);
         }
         Ok(())
     }

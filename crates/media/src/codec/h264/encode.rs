@@ -6,7 +6,7 @@ use tfrc::units::Bytes;
 use super::POSSIBLE_SIZES;
 use super::change::{Change, Watch};
 use super::coders::Coders;
-use super::size::Sizes;
+use super::size::{STILL, Sizes};
 use super::soften::Fineness;
 use crate::codec::{Coded, PictureSizeError, VideoEncoder};
 use crate::frame::{AccessUnit, CodedPicture, Picture};
@@ -37,6 +37,14 @@ const AFTER_KEYFRAME: f64 = 7.0;
 /// below that the nearer of the two is at most 15 % off.
 const WIDE: f64 = 0.4;
 
+/// Strips are tried where a picture differs from the one before by so many octaves more or less than that one did, and
+/// where they came nearer by so many to the sizes of the last pictures that had any, each of which counts for a fifth and
+/// for no more than an octave.
+const OTHER: f64 = 0.3;
+const WORTH: f64 = 0.12;
+const WORTH_GAIN: f64 = 0.2;
+const MUCH: f64 = 1.0;
+
 /// After so many passes a keyframe of any size below its aim will do.
 const PASSES: u32 = 5;
 
@@ -61,6 +69,10 @@ struct Stream {
     watch: Watch,
     /// The quantiser of the last picture.
     reference: f64,
+    /// By how many octaves the strips came nearer to the last pictures' sizes than what was known without.
+    worth: f64,
+    /// Of the last picture.
+    change: Change,
 }
 
 /// A picture that was coded, and why it has another size than it should.
@@ -102,6 +114,8 @@ impl Stream {
             predicted: Sizes::guess(pixels / 4),
             watch: Watch::default(),
             reference: f64::from(Qp::COARSEST.get()),
+            worth: MUCH,
+            change: Change::ALL,
         })
     }
 
@@ -151,12 +165,26 @@ impl Stream {
         let finest = f64::from(finest.get());
         let mut fineness = self.fineness(aim, finest);
         let at_most = |tried: Fineness| finest.max(tried.value() - FINER_STEPS);
-        if let Some(size) = self.coders.estimate(picture, fineness)? {
+        let guess = self.predicted;
+        let other = change.octaves_above(self.change, STILL).abs() > OTHER;
+        self.change = change;
+        let mut strips = None;
+        if (other || self.worth > WORTH)
+            && let Some(size) = self.coders.estimate(picture, fineness)?
+        {
             self.predicted.expect(fineness.value(), Bytes::from(size));
+            strips = Some(self.predicted);
             fineness = self.fineness(aim, at_most(fineness));
         }
         while let Some(size) = self.coders.try_out(picture, fineness)? {
             let size = Bytes::from(size);
+            if let Some(told) = strips.take() {
+                let octaves = log2(size.as_f64());
+                let [without, with] =
+                    [guess, told].map(|by| (by.octaves(fineness.value()) - octaves).abs());
+                let nearer = (without - with).clamp(-MUCH, MUCH);
+                self.worth += WORTH_GAIN * (nearer - self.worth);
+            }
             self.predicted.observe(fineness.value(), size);
             let share = size.as_f64() / aim.as_f64();
             let better = self.fineness(aim, at_most(fineness));

@@ -4,8 +4,8 @@
 //! (`coders.rs`), how its size goes on from there is known of pictures in general and learnt of those of the stream
 //! (`size.rs`), from how much differs from the picture before (`change.rs`) and from the quantiser of that.
 //! Between one quantiser and the next, half an octave apart where little moves, lies the same picture a little
-//! softer (`soften.rs`). A trial costs as much time as the picture: 720p has one, and before it one of a fifth of its
-//! rows (`strips.rs`). What was misjudged badly is
+//! softer (`soften.rs`). A trial costs as much time as the picture: 720p has one, and before it, where pictures are
+//! not like the last ones, one of a fifth of its rows (`strips.rs`). What was misjudged badly is
 //! coded once more, as a keyframe, if that can be smaller: it needs nothing of the picture it replaces.
 //!
 //! There is no delay: no B pictures, nothing looked ahead at, one reference. A keyframe weighs no more than

@@ -30,7 +30,7 @@ const QUARTER: f64 = 4.0;
 const NEW: f64 = 0.3;
 
 /// A mean difference of luma that stands for none: noise.
-const STILL: f64 = 0.15;
+pub(super) const STILL: f64 = 0.15;
 
 /// How much steeper or flatter than that the pictures of a stream, and one picture, are believed to be.
 const STEEPNESS: (f64, f64) = (0.5, 2.5);
@@ -39,6 +39,11 @@ const STEEPNESS: (f64, f64) = (0.5, 2.5);
 /// fewer tells more of rounding.
 const GAIN: f64 = 0.4;
 const GAIN_STEPS: f64 = 2.0;
+
+/// As [`GAIN_STEPS`], between a part of the picture and the whole, where how many times the part's bytes the whole has
+/// is not quite known; and the share of that from which it is gone by alone.
+const PART_STEPS: f64 = 2.5;
+const ENOUGH: f64 = 0.5;
 
 /// Finer and coarser than any quantiser.
 const BEYOND: (f64, f64) = (0.0, 64.0);
@@ -57,10 +62,18 @@ pub(super) struct Sizes {
     reference: f64,
     /// A quantiser, and log2 of what the picture weighs with it.
     known: (f64, f64),
-    /// The picture was coded so.
-    coded: bool,
-    /// As `known`, when the same picture was coded before.
-    before: Option<(f64, f64)>,
+    /// What of the picture was coded so.
+    coded: Coded,
+    /// As the two above, when the same picture was coded before.
+    before: Option<((f64, f64), Coded)>,
+}
+
+/// How much of a picture was coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Coded {
+    Nothing,
+    Part,
+    Whole,
 }
 
 impl Sizes {
@@ -71,7 +84,7 @@ impl Sizes {
             change: Change::ALL,
             reference: 26.0,
             known: (26.0, log2((pixels / 8).max(1) as f64)),
-            coded: false,
+            coded: Coded::Nothing,
             before: None,
         }
     }
@@ -88,7 +101,7 @@ impl Sizes {
             change,
             reference,
             known: (reference, at_reference + apart + new),
-            coded: false,
+            coded: Coded::Nothing,
             before: None,
             ..*self
         };
@@ -118,14 +131,16 @@ impl Sizes {
     /// The picture has about this size with that quantiser, going by a part of it.
     pub(super) fn expect(&mut self, quantiser: f64, size: Bytes) {
         self.known = (quantiser, log2(size.as_f64().max(1.0)));
+        self.coded = Coded::Part;
     }
 
     /// The picture has this size with that quantiser.
     pub(super) fn observe(&mut self, quantiser: f64, size: Bytes) {
-        self.before = self.coded.then_some(self.known);
+        self.before = (self.coded != Coded::Nothing).then_some((self.known, self.coded));
         self.known = (quantiser, log2(size.as_f64().max(1.0)));
-        self.coded = true;
-        if let Some((seen, weight)) = self.seen() {
+        let wholly = self.coded == Coded::Whole;
+        self.coded = Coded::Whole;
+        if let Some((seen, weight)) = self.seen().filter(|_| wholly) {
             let seen = seen.clamp(STEEPNESS.0, STEEPNESS.1);
             self.steepness += GAIN * weight * (seen - self.steepness);
         }
@@ -133,19 +148,24 @@ impl Sizes {
 
     /// How steep the picture was between its two codings, and how much that tells.
     fn seen(&self) -> Option<(f64, f64)> {
-        let before = self.before?;
+        let (before, coded) = self.before?;
+        let steps = if coded == Coded::Part {
+            PART_STEPS
+        } else {
+            GAIN_STEPS
+        };
         let expected = self.fall(self.known.0, before.0);
-        let weight = (self.known.0 - before.0).abs() / GAIN_STEPS;
+        let weight = (self.known.0 - before.0).abs() / steps;
         (expected != 0.0).then(|| ((self.known.1 - before.1) / expected, weight.min(1.0)))
     }
 
     /// How steep it is from what is known towards a size.
     fn steepness_towards(&self, octaves: f64) -> f64 {
-        let Some(((seen, weight), before)) = self.seen().zip(self.before) else {
+        let Some(((seen, weight), (before, coded))) = self.seen().zip(self.before) else {
             return self.steepness;
         };
         let between = (octaves - before.1) * (octaves - self.known.1) <= 0.0;
-        if between && seen > 0.0 {
+        if between && seen > 0.0 && (coded == Coded::Whole || weight >= ENOUGH) {
             return seen;
         }
         let seen = seen.clamp(STEEPNESS.0, STEEPNESS.1);
@@ -167,7 +187,7 @@ impl Sizes {
 mod tests {
     use super::*;
 
-    const STILL: Change = Change(0.0);
+    const NOTHING: Change = Change(0.0);
 
     /// What pictures weigh in bytes: so many octaves less for each step.
     fn weight(slope: f64, quantiser: f64) -> Bytes {
@@ -182,9 +202,9 @@ mod tests {
             sizes.octaves(quantiser) - sizes.octaves(quantiser + 1.0)
         };
         for (change, quantiser, expected) in [
-            (STILL, 29.5, 1.09),
-            (STILL, 20.0, 0.29),
-            (STILL, 40.0, 0.26),
+            (NOTHING, 29.5, 1.09),
+            (NOTHING, 20.0, 0.29),
+            (NOTHING, 40.0, 0.26),
             (Change(1.5), 29.5, 0.64),
             (Change(12.0), 29.5, 0.3),
             (Change::ALL, 29.5, 0.2),
@@ -199,7 +219,7 @@ mod tests {
 
     #[test]
     fn between_two_codings_of_a_picture_both_are_believed() {
-        for change in [STILL, Change::ALL] {
+        for change in [NOTHING, Change::ALL] {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
             sizes.observe(32.0, Bytes::new(1_000));
@@ -210,6 +230,22 @@ mod tests {
             }
             assert!((29.5..31.5).contains(&sizes.quantiser(Bytes::new(2_828))));
         }
+    }
+
+    #[test]
+    fn a_part_of_a_picture_tells_how_steep_it_is_if_it_was_coded_steps_away() {
+        let told = |steps| {
+            let mut sizes = Sizes::guess(352 * 288);
+            sizes.turn_to(Change(1e9), 30.0);
+            // Twice as steep as what is new is expected to be.
+            sizes.expect(30.0 + steps, weight(0.4, 30.0 + steps));
+            sizes.observe(30.0, weight(0.4, 30.0));
+            // Another picture may be otherwise.
+            assert_eq!(sizes.steepness, 1.0);
+            sizes.quantiser(weight(0.4, 26.0))
+        };
+        assert!((told(2.5) - 26.0).abs() < 0.1, "{}", told(2.5));
+        assert!(told(0.2) < 23.5, "{}", told(0.2));
     }
 
     #[test]
