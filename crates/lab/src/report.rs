@@ -262,10 +262,11 @@ fn provenance(page: &mut String, entry: &Entry) {
     let _ = write!(
         page,
         "<details><summary>All metrics, and how to repeat it</summary>\n\
-         <p><code>{}</code>, commit {}, {seeds}, {} clock.</p>\n<table><tbody>\n",
+         <p><code>{}</code>, commit {}, {seeds}, {} clock, on {}.</p>\n<table><tbody>\n",
         escape(&result.command),
         escape(&result.commit),
         escape(&result.clock),
+        escape(&result.machine),
     );
     for (name, value) in &result.metrics {
         let interval = result

@@ -11,7 +11,7 @@ use crate::experiment::{CheckDefinition, Experiment};
 use crate::figure::{self, rounded};
 use crate::findings::Findings;
 
-/// `result.json`. Everything in it but `wall_s` and `command` is the same to the byte for the same
+/// `result.json`. Everything in it but `wall_s`, `machine` and `command` is the same to the byte for the same
 /// commit, experiment and seeds, on any number of cores.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunResult {
@@ -27,6 +27,8 @@ pub struct RunResult {
     pub clock: String,
     /// What was typed.
     pub command: String,
+    /// What it ran on: cores, processor and kernel.
+    pub machine: String,
     /// Parameters that were changed: `key=value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,

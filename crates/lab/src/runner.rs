@@ -13,6 +13,7 @@ use tfrc::time::{Duration, Instant};
 
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
+use crate::machine;
 use crate::real::Bed;
 use crate::result::{self, RunResult};
 use crate::scenario::{Job, RunError};
@@ -327,6 +328,7 @@ impl Plan<'_> {
             seeds: self.seeds(experiment),
             clock: experiment.definition.clock.name().to_owned(),
             command: self.command.clone(),
+            machine: machine::describe(),
             settings: experiment.settings.clone(),
             fingerprint: self.fingerprint(experiment),
             failed,
