@@ -177,7 +177,9 @@ impl Agent for RapSender {
     type Body = Body;
 
     fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
-        if let Body::RapAck(ack) = packet.body {
+        if let Body::RapAck(ack) = packet.body
+            && now < self.stop
+        {
             self.handle_ack(now, ack);
         }
     }

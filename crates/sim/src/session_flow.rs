@@ -164,6 +164,10 @@ impl Agent for SessionEnd {
             return;
         };
         self.received += packet.size;
+        // A report could have it send earlier, in the past.
+        if self.has_stopped(now) {
+            return;
+        }
         self.now = now;
         let datagram = Datagram {
             source: self.peer,

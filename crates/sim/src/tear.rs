@@ -94,7 +94,9 @@ impl Agent for TearSender {
     type Body = Body;
 
     fn handle_packet(&mut self, now: Instant, packet: &Packet<Body>) {
-        if let Body::TfrcReport(report) = packet.body {
+        if let Body::TfrcReport(report) = packet.body
+            && now < self.stop
+        {
             self.handle_report(now, &report);
         }
     }

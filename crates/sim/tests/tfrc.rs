@@ -3,8 +3,9 @@
 use evenkeel_link::{Discipline, GilbertElliott, LinkConfig, Loss, QueueLimit, Random, RedConfig};
 use evenkeel_rtp::session::ReceiveConfig;
 use evenkeel_sim::{
-    Access, Agent, Body, End, FeedbackMode, FlowId, Law, Observer, Outcome, Packet, Pattern, Rtcp,
-    SessionEnd, Shape, Simulation, Sink, Source, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
+    Access, Agent, Body, End, FeedbackMode, FlowId, Law, Observer, Outcome, Packet, Pattern,
+    RapReceiver, RapSender, Rtcp, SessionEnd, Shape, Simulation, Sink, Source, TearReceiver,
+    TearSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
 };
 use tfrc::ReceiverConfig;
 use tfrc::time::{Duration, Instant};
@@ -238,4 +239,44 @@ fn an_agent_that_holds_time_up_is_named() {
     let at = Instant::from_secs(1);
     let outcome = sim.run_until(Instant::from_secs(2));
     assert_eq!(outcome, Outcome::TimeStandsStill { at, flow });
+}
+
+#[test]
+fn a_report_after_a_flow_has_stopped_does_not_hold_time_up() {
+    let shape = path();
+    for stop in (1..40).map(|n| Instant::from_millis(n * 10)) {
+        let config = TfrcConfig {
+            stop: Some(stop),
+            ..config()
+        };
+        let header = Bytes::new(40);
+        let pair = |feedback| {
+            let ends = SessionEnd::pair(&config, &estimator(), feedback, Rtcp::default(), 1);
+            ends.map(Traffic::from)
+        };
+        let flows: [[Traffic; 2]; 5] = [
+            pair(FeedbackMode::Tfrc),
+            pair(FeedbackMode::Sack),
+            [
+                TfrcSender::new(config).into(),
+                TfrcReceiver::new(estimator()).into(),
+            ],
+            [
+                RapSender::new(PACKET, Instant::ZERO, stop).into(),
+                RapReceiver::new(header).into(),
+            ],
+            [
+                TearSender::new(PACKET, Instant::ZERO, stop).into(),
+                TearReceiver::new(header).into(),
+            ],
+        ];
+        for [sender, receiver] in flows {
+            let mut sim = Simulation::new(&shape.topology, 7);
+            let place = &shape.places[0];
+            sim.add_flow(&place.forward, &place.reverse, sender, receiver);
+            let outcome = sim.run_until(Instant::from_secs(3));
+            let held_up = matches!(outcome, Outcome::TimeStandsStill { .. });
+            assert!(!held_up, "{outcome:?}, stopped at {stop:?}");
+        }
+    }
 }

@@ -45,7 +45,8 @@ pub(super) fn draw_curve(
     }
 }
 
-/// The line through the points; it breaks where there is nothing to draw.
+/// The line through the points; it breaks where there is nothing to draw, and where the next seed begins if each has
+/// points of its own.
 fn path(curve: &Curve, steps: bool, place: &dyn Fn(&Point, f64) -> (f64, f64)) -> String {
     let mut path = String::new();
     let mut last: Option<(f64, f64)> = None;
@@ -55,7 +56,7 @@ fn path(curve: &Curve, steps: bool, place: &dyn Fn(&Point, f64) -> (f64, f64)) -
             last = None;
             continue;
         }
-        match last {
+        match last.filter(|(lx, _)| *lx <= x) {
             Some((lx, ly)) if (x - lx).abs() < RESOLUTION && (y - ly).abs() < RESOLUTION => {
                 continue;
             }
@@ -114,5 +115,18 @@ mod tests {
         let place = |point: &Point, value: f64| (point.x, value);
         assert_eq!(path(&findings.curves[0], false, &place), "M0 1L1 2M3 1L4 1");
         assert_eq!(path(&findings.curves[0], true, &place), "M0 1H1V2M3 1H4V1");
+    }
+
+    #[test]
+    fn each_seed_that_has_points_of_its_own_is_a_line_of_its_own() {
+        let seeds = [[0.0, 2.0], [0.0, 3.0]].map(|xs| {
+            let mut sample = Sample::default();
+            sample.curve("c", "a", xs.map(|x| (x, 1.0)));
+            sample
+        });
+        let findings = Findings::join(&[seeds.to_vec()]);
+        let place = |point: &Point, value: f64| (point.x, value);
+        assert_eq!(path(&findings.curves[0], false, &place), "M0 1L2 1M0 1L3 1");
+        assert_eq!(path(&findings.curves[0], true, &place), "M0 1H2V1M0 1H3V1");
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Clock {
     offset: i64,
     /// When the newest report was made, on the time line, and when it came.
     newest: Option<(Instant, Instant)>,
+    /// When the last report came, which need not be the newest.
+    followed: Option<Instant>,
 }
 
 impl Clock {
@@ -51,10 +53,8 @@ impl Clock {
     /// counted is on that line, which would else bend with it. One that came sooner than those before shows what they
     /// waited.
     fn follow(&mut self, now: Instant, made: Instant) {
-        let most = self
-            .newest
-            .map_or(Duration::ZERO, |(_, came)| now.saturating_since(came))
-            / DRIFT;
+        let last = self.followed.replace(now);
+        let most = last.map_or(Duration::ZERO, |last| now.saturating_since(last)) / DRIFT;
         let ours = now.min(self.ours(made) + most);
         self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
@@ -138,6 +138,25 @@ mod tests {
         let made = clock.handle_report(now + waited, Instant::from_micros(1_000 * 99_950));
         let late = (now + waited).saturating_since(clock.ours(made));
         assert!(late > ms(31) && late <= ms(32), "{late:?}");
+    }
+
+    #[test]
+    fn ours_gains_no_more_than_clocks_drift_from_any_number_of_reports() {
+        let mut clock = Clock::default();
+        let began = clock.handle_report(at(0), at(50_000));
+        let mut newest = 50_000;
+        for round in 1..=1_000 {
+            // A clock at half its speed, and many reports of a date before the newest.
+            if round % 8 == 0 {
+                newest += 400;
+                clock.handle_report(at(100 * round), at(newest));
+            }
+            for _ in 0..20 {
+                clock.handle_report(at(100 * round), at(newest - 1));
+            }
+        }
+        let gained = clock.ours(began).saturating_since(began);
+        assert!(gained <= ms(100_000) / DRIFT, "{gained:?}");
     }
 
     #[test]
