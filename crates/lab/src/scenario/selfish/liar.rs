@@ -18,6 +18,7 @@ use tfrc::{Arrival, Ecn, Receiver};
 
 use super::bend::Bend;
 use super::lie::Lie;
+use super::slow_clock::SlowClock;
 
 /// What an honest receiver keeps.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ pub(super) struct Liar {
     /// The round trip of the path, which no sender tells it before the first report.
     path: Duration,
     bend: Bend,
+    slow_clock: SlowClock,
     /// When the next report is dated ahead.
     ahead: Instant,
     withheld: u32,
@@ -95,6 +97,7 @@ impl Liar {
             told: 0,
             path,
             bend: Bend::default(),
+            slow_clock: SlowClock::default(),
             ahead: Instant::ZERO,
             withheld: 0,
             outgoing: VecDeque::new(),
@@ -206,7 +209,7 @@ impl Liar {
         if self.lie == Lie::ClaimTogether && self.reports.is_multiple_of(2) {
             return;
         }
-        let mut made_at = now;
+        let (mut made_at, mut again) = (now, Vec::new());
         let has_loss = told.contains(&None);
         let known = self.told.saturating_sub(first) as usize;
         self.claim_wait(&mut told, known, now, rtt);
@@ -238,6 +241,11 @@ impl Liar {
                 let new = told.iter_mut().skip(known).flatten();
                 new.for_each(|(at, _)| *at = now);
             }
+            Lie::RunClockSlow => {
+                (made_at, again) = self.slow_clock.dates(now);
+                let new = told.iter_mut().skip(known).flatten();
+                new.for_each(|(at, _)| *at = made_at);
+            }
             Lie::EraseMarks => {
                 told.iter_mut()
                     .flatten()
@@ -260,12 +268,33 @@ impl Liar {
             self.send(now, &buf[..len], has_loss);
         }
         self.told = first + told.len() as u64;
+        self.repeat(now, &again, write);
         if self.lie == Lie::FutureReport && now >= self.ahead {
             self.ahead = now + AHEAD;
             let last = [Some((self.ahead, Ecn::NotEct))];
             if let Some(len) = write(self, self.told - 1, &last, self.ahead, &mut buf) {
                 self.send(now, &buf[..len], false);
             }
+        }
+    }
+
+    /// Sends reports of these dates that tell of the last packet once more, as many as fit in each datagram.
+    fn repeat(&mut self, now: Instant, dates: &[Instant], write: &mut Writing<'_>) {
+        let mut datagram = Vec::new();
+        let mut buf = [0; 64];
+        for date in dates {
+            let last = [Some((*date, Ecn::NotEct))];
+            let Some(len) = write(self, self.told - 1, &last, *date, &mut buf) else {
+                continue;
+            };
+            if datagram.len() + len > 1_200 {
+                self.send(now, &datagram, false);
+                datagram.clear();
+            }
+            datagram.extend_from_slice(&buf[..len]);
+        }
+        if !datagram.is_empty() {
+            self.send(now, &datagram, false);
         }
     }
 

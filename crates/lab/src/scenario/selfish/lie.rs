@@ -26,6 +26,8 @@ pub(super) enum Lie {
     ClaimNoTime,
     /// All that a report tells came when it was made, and there is one in two round trips.
     ClaimTogether,
+    /// A clock shows a tenth of the time that passes, and hundreds of reports a second have the sender follow it.
+    RunClockSlow,
     /// Reports waited for half a round trip longer than they did.
     LengthenDelay,
     /// They waited for as much as a sender believes in each.
@@ -57,6 +59,7 @@ impl Lie {
             Self::ClaimEarly => "claim_early",
             Self::ClaimNoTime => "claim_no_time",
             Self::ClaimTogether => "claim_together",
+            Self::RunClockSlow => "run_clock_slow",
             Self::LengthenDelay => "lengthen_delay",
             Self::ShortenRALittle => "shorten_r_a_little",
             Self::Alternate => "alternate",
@@ -76,7 +79,7 @@ impl Lie {
             // p and X_recv name no packets.
             Self::ClaimUnsent | Self::ClaimEarly | Self::PassOver => feedback != FeedbackMode::Tfrc,
             // The others tell no times.
-            Self::ClaimNoTime | Self::ClaimTogether | Self::FutureReport => {
+            Self::ClaimNoTime | Self::ClaimTogether | Self::FutureReport | Self::RunClockSlow => {
                 matches!(feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc)
             }
             // Only a report of p claims a rate that nothing in it shows.

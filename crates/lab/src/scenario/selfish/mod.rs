@@ -5,6 +5,7 @@
 mod bend;
 mod liar;
 mod lie;
+mod slow_clock;
 
 use std::net::SocketAddr;
 
