@@ -268,14 +268,11 @@ impl Liar {
             self.send(now, &buf[..len], has_loss);
         }
         self.told = first + told.len() as u64;
-        self.repeat(now, &again, write);
         if self.lie == Lie::FutureReport && now >= self.ahead {
             self.ahead = now + AHEAD;
-            let last = [Some((self.ahead, Ecn::NotEct))];
-            if let Some(len) = write(self, self.told - 1, &last, self.ahead, &mut buf) {
-                self.send(now, &buf[..len], false);
-            }
+            again.push(self.ahead);
         }
+        self.repeat(now, &again, write);
     }
 
     /// Sends reports of these dates that tell of the last packet once more, as many as fit in each datagram.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-/// It shows so much of the time that passes.
+/// It shows one part in so many of the time that passes.
 const SPEED: u32 = 10;
 /// Reports of the newest date are that far apart: a date further off than clocks may jump would be taken for one that
 /// was set.
