@@ -260,6 +260,24 @@ impl Receiver {
         }
     }
 
+    /// The report that is due, or what it would say: for a sender that computes p and has it from reports that
+    /// leave when they are full, too. Only one that is due is an expiry of the feedback timer, back to which others
+    /// measure X_recv: four of them are remembered, and more than four a round trip would have it measured over less than
+    /// that. Due is also what comes a quarter of a round trip too soon, as formats have their own units of time.
+    pub(crate) fn report_or_foretell(&mut self, now: Instant) -> Report {
+        let rtt = self.estimator.round_trip_time();
+        if self.schedule.is_due(now + rtt.unwrap_or_default() / 4) {
+            return self.report(now);
+        }
+        self.compute();
+        Report {
+            timestamp: self.timestamp,
+            delay: now.saturating_since(self.estimator.latest_arrival()),
+            receive_rate: self.meter.present(rtt.unwrap_or(Duration::ZERO)),
+            loss_event_rate: self.computed,
+        }
+    }
+
     /// p, the loss event rate, as of the last arrival; zero before the first loss event.
     pub fn loss_event_rate(&self) -> LossEventRate {
         self.estimator.loss_event_rate()

@@ -133,7 +133,9 @@ impl<'a> Reference<'a> {
             self.receiver.handle_data(arrival);
         }
         self.taken = count;
-        let report = self.receiver.report(self.arrivals[count - 1].at);
+        let report = self
+            .receiver
+            .report_or_foretell(self.arrivals[count - 1].at);
         (report.loss_event_rate, report.receive_rate)
     }
 }
@@ -201,6 +203,44 @@ proptest! {
         let delay = Duration::from_millis(30);
         let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
         check(sender(journeys.len()), &arrivals, &deliveries);
+    }
+
+    /// Arrivals that stray by more than is believed are moved, by what they stray. None of them is refused and nobody is
+    /// accused; what was lost is what the receiver lost, and losses that are further apart, or nearer, than a round trip
+    /// by that make as many events.
+    #[test]
+    fn a_path_of_much_jitter_moves_arrivals_and_changes_no_count(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        events in prop::collection::vec((14usize..40, any::<bool>()), 1..12),
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| (journey.lost, journey.marked) = (false, false));
+        // Up to 30 ms of jitter at both ends of 50 and of 140 ms.
+        let (mut place, mut expected) = (0, 0);
+        for (apart, is_pair) in events {
+            place += apart + 5;
+            if place + 10 >= journeys.len() {
+                break;
+            }
+            journeys[place].lost = true;
+            journeys[place + 5].lost = is_pair;
+            expected += 1;
+        }
+        let arrivals = arrivals(&journeys);
+        let mut departures = sender(journeys.len());
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for arrival in &arrivals {
+            receiver.handle_data(arrival);
+        }
+        for made in reports(&arrivals, &every, 0) {
+            let now = made.header.made_at - ZERO + Duration::from_millis(30);
+            departures.handle_report(now, &made.header, made.fates.iter().copied());
+        }
+        prop_assert_eq!(departures.counters().loss_events, expected);
+        prop_assert_eq!(departures.counters(), receiver.counters());
+        prop_assert_eq!(departures.refused(), Refused::default());
+        prop_assert!(!departures.has_caught_a_lie());
     }
 
     /// Receivers that report at intervals of their own send several at once, a moment apart.
@@ -651,4 +691,37 @@ fn reports_that_come_together_give_the_round_trip_of_the_last() {
     assert_eq!(feedback.delay, Duration::ZERO);
     assert_eq!(departures.counters().received, 20);
     assert_eq!(departures.conclude(came), None);
+}
+
+/// Reports that leave because they are full are no expiries of the feedback timer: a sender that took them for
+/// such would measure X_recv over less than a round trip, and end its slow start at a higher rate than a receiver does.
+#[test]
+fn receive_rates_are_measured_over_a_round_trip_however_often_reports_come() {
+    for every in [1, 2, 5, 10] {
+        let arrivals: Vec<Arrival> = (0..120u64)
+            .map(|index| Arrival {
+                seq: FIRST + index,
+                // Ten times as fast in the last quarter of each round trip.
+                at: sent_at(FIRST + index / 10 * 10)
+                    + ZERO
+                    + RTT
+                    + Duration::from_millis(75 + 2 * (index % 10)),
+                timestamp: 0,
+                rtt: Some(RTT),
+                size: SIZE,
+                ecn: Ecn::NotEct,
+            })
+            .collect();
+        let mut departures = sender(120);
+        let mut told = Vec::new();
+        for made in reports(&arrivals, &[every], 0) {
+            let now = made.header.made_at - ZERO + Duration::from_millis(5);
+            told.extend(departures.handle_report(now, &made.header, made.fates.iter().copied()));
+        }
+        // Ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
+        for feedback in &told[told.len() / 2..] {
+            let rate = feedback.receive_rate.bytes_per_sec();
+            assert!((0.9e5..=1.7e5).contains(&rate), "every {every}: {rate}");
+        }
+    }
 }

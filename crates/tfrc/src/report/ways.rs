@@ -14,9 +14,9 @@ const SLACK: u64 = 32;
 /// queue did between two of them. Without bounds it could say that losses far apart came close together, and have them
 /// counted as one event.
 ///
-/// Reports of one round trip belong together, and the last of them says how long ways are: the first may have waited
-/// for it, where a receiver sends at intervals of its own what it has. Until there were others before, nothing says how
-/// short a way is.
+/// Reports of one round trip belong together, and the last of them says how short ways are: the first may have waited
+/// for it, where a receiver sends at intervals of its own what it has. How long they are the newest report says, or those
+/// before. Until there were others before, nothing says how short a way is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ways {
     /// When the first report came of those that belong together.
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn of_reports_that_waited_for_one_another_the_last_says_how_long_ways_are() {
+    fn of_reports_that_waited_for_one_another_the_last_says_how_short_ways_are() {
         let waited = [(100, 96), (300, 256), (301, 192), (302, 128), (303, 64)];
         assert_eq!(bounds(&waited[..1]), (0, 99));
         assert_eq!(bounds(&waited[..3]), (93, 198));

@@ -140,7 +140,7 @@ impl<const N: usize> Departures<N> {
 
     /// What a receiver that knows TFRC would have reported.
     fn feedback(&mut self, delay: Duration) -> Feedback {
-        let report = self.receiver.report(self.arrived);
+        let report = self.receiver.report_or_foretell(self.arrived);
         Feedback {
             sent_at: self.newest.1,
             delay,
