@@ -13,20 +13,28 @@ fn main() -> ExitCode {
         eprintln!("RUNS must be a number of runs, such as 10000");
         return ExitCode::from(2);
     };
-    let [mut accused, mut came, mut counted, mut rates, mut capped] = [0; 5];
+    let [
+        mut accused,
+        mut came,
+        mut counted,
+        mut marked,
+        mut rates,
+        mut capped,
+    ] = [0; 6];
     for seed in 0..runs {
         let verdict = run::run(seed);
-        if verdict.caught || verdict.never_sent > 0 {
+        if verdict.caught || verdict.loses_marks || verdict.never_sent > 0 {
             println!("seed {seed} is accused");
             accused += 1;
         }
         came += verdict.came;
         counted += verdict.counted;
+        marked += verdict.marked;
         rates += verdict.rates;
         capped += verdict.capped;
     }
     println!(
-        "{runs} runs, {came} packets came, {counted} counted, {capped} of {rates} receive rates cut, \
+        "{runs} runs, {came} packets came, {counted} counted, {marked} of them marked, {capped} of {rates} receive rates cut, \
          {accused} receivers accused"
     );
     ExitCode::from(u8::from(accused > 0))

@@ -10,7 +10,7 @@ use run::run;
 fn no_honest_receiver_is_accused() {
     for seed in 0..200 {
         let verdict = run(seed);
-        assert!(!verdict.caught, "seed {seed}");
+        assert!(!verdict.caught && !verdict.loses_marks, "seed {seed}");
         assert_eq!(verdict.never_sent, 0, "seed {seed}");
         assert!(verdict.counted <= verdict.came, "seed {seed}");
     }
@@ -33,4 +33,11 @@ fn most_of_what_came_is_counted() {
         came > 10_000 && counted * 10 > came * 8,
         "{counted} of {came}"
     );
+}
+
+/// Half of those that tell of marks have a path that marks.
+#[test]
+fn marks_of_the_path_are_counted() {
+    let marked: u64 = (0..200).map(|seed| run(seed).marked).sum();
+    assert!(marked > 200, "{marked}");
 }

@@ -1,6 +1,6 @@
 //! One honest receiver on one path, both drawn from a seed, in virtual time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals, Vector};
 use tfrc::sender::Receivable;
@@ -19,6 +19,10 @@ pub(crate) struct Verdict {
     /// Receive rates that it told, computing p itself, and those that were cut.
     pub(crate) rates: u64,
     pub(crate) capped: u64,
+    /// It was said to lose marks, which no path here does.
+    pub(crate) loses_marks: bool,
+    /// Packets that the path marked, as the sender counted them.
+    pub(crate) marked: u64,
     /// Arrivals that were taken for claims of what was never sent.
     pub(crate) never_sent: u64,
     /// Packets that came, and those that the sender counted as received.
@@ -165,6 +169,10 @@ pub(crate) fn run(seed: u64) -> Verdict {
         3 => Receiver::Metered(Box::new(MeteredArrivals::new(limit))),
         _ => Receiver::Computing(Box::new(tfrc::Receiver::new(ReceiverConfig::default()))),
     };
+    // Half of those that can tell of marks; the path marks up to this share, the sender one packet in twenty.
+    let ecn = matches!(receiver, Receiver::Timed(_)) && random.percent(50);
+    let marks = random.below(12);
+    let mut tested = BTreeSet::new();
     let computed = matches!(receiver, Receiver::Computing(_));
     let mut sender = Box::new(Departures::<2_048>::new(FIRST, ReceiverConfig::default()));
     let mut events = BTreeMap::from([((Instant::from_secs(1), 0), Event::Leaves(FIRST))]);
@@ -195,19 +203,28 @@ pub(crate) fn run(seed: u64) -> Verdict {
                 sender.handle_sent(now, Bytes::new(1_000), Some(rtt));
                 receivable.handle_sent(now, Bytes::new(1_000), Some(rtt));
                 left.insert(seq, now);
+                if ecn && random.percent(5) {
+                    sender.handle_test_mark();
+                    tested.insert(seq);
+                }
                 let copies = u64::from(!random.percent(lost)) + u64::from(random.percent(doubled));
                 for _ in 0..copies {
                     add(now + rtt / 2 + random.micros(jitter), Event::Arrives(seq));
                 }
             }
             Event::Arrives(seq) => {
+                let is_marked = tested.contains(&seq) || random.percent(marks);
                 let arrival = Arrival {
                     seq,
                     at: now,
                     timestamp: seq as u32,
                     rtt: Some(rtt),
                     size: Bytes::new(1_000),
-                    ecn: Ecn::NotEct,
+                    ecn: match (ecn, is_marked) {
+                        (false, _) => Ecn::NotEct,
+                        (true, false) => Ecn::Ect0,
+                        (true, true) => Ecn::Ce,
+                    },
                 };
                 came += u64::from(receiver.handle_data(&arrival));
                 if let Some(due) = receiver.due() {
@@ -250,6 +267,8 @@ pub(crate) fn run(seed: u64) -> Verdict {
         caught: sender.has_caught_a_lie() || receivable.has_caught_a_lie(),
         rates,
         capped: receivable.capped(),
+        loses_marks: sender.loses_marks(),
+        marked: sender.counters().marked,
         never_sent: sender.refused().never_sent,
         came,
         counted,
