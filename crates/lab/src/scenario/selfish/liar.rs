@@ -183,9 +183,12 @@ impl Liar {
                 let (span, mut vector) = metered.poll_report(now)?;
                 let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
                 let told = fates(metered.arrivals(), span);
-                if self.lie == Lie::RaiseReceiveRate {
-                    vector.receive_rate = vector.receive_rate * 3.0;
-                }
+                let times = match self.lie {
+                    Lie::RaiseReceiveRate => 3.0,
+                    Lie::Boast => 1_000.0,
+                    _ => 1.0,
+                };
+                vector.receive_rate = vector.receive_rate * times;
                 vector.delay += self.wait(rtt);
                 let ssrcs = (SSRC, self.source);
                 self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {

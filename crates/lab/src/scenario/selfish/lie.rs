@@ -82,8 +82,8 @@ impl Lie {
             Self::ClaimNoTime | Self::ClaimTogether | Self::FutureReport | Self::RunClockSlow => {
                 matches!(feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc)
             }
-            // Only a report of p claims a rate that nothing in it shows.
-            Self::Boast => feedback == FeedbackMode::Tfrc,
+            // The others' rates are those of the arrivals that they tell.
+            Self::Boast => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Sack),
             // The others know no marks.
             Self::EraseMarks => matches!(feedback, FeedbackMode::Tfrc | FeedbackMode::Ccfb),
             _ => true,

@@ -45,3 +45,59 @@ impl SlowClock {
         (date - BEFORE, dates)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Asked every 50 ms for ten seconds: each date with when it was told.
+    fn told() -> Vec<(Instant, Instant, usize)> {
+        let mut clock = SlowClock::default();
+        let start = Instant::from_secs(100);
+        let asked = (0..200).map(|time| start + Duration::from_millis(50) * time);
+        asked
+            .map(|now| {
+                let (date, dates) = clock.dates(now);
+                assert!(dates.len() <= MOST as usize + 1);
+                let newest = dates.iter().fold(date, |newest, date| newest.max(*date));
+                (now, newest, dates.len())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn its_newest_dates_pass_at_a_tenth_of_the_speed() {
+        let told = told();
+        let (began, first, _) = told[0];
+        let newest = told.iter().map(|(_, newest, _)| *newest).max().unwrap();
+        let ended = told[told.len() - 1].0;
+        let shown = newest.saturating_since(first).as_secs_f64();
+        let passed = ended.saturating_since(began).as_secs_f64();
+        // The last date is up to 850 ms old.
+        let speed = shown / (passed - 0.5);
+        assert!((speed - 0.1).abs() < 0.01, "{speed}");
+    }
+
+    /// What a sender without a bound granted each report, 1/2,000 of the time since the newest, is then what the clock
+    /// hides.
+    #[test]
+    fn it_repeats_itself_as_often_as_hides_what_it_loses() {
+        let mut newest = None;
+        let (mut granted, mut asked) = (Duration::ZERO, 0);
+        for (now, date, count) in told() {
+            if let Some((before, told)) = newest
+                && date <= before
+            {
+                granted += now.saturating_since(told) / DRIFT * count as u32;
+                asked += u32::from(count < MOST as usize);
+            }
+            if newest.is_none_or(|(before, _)| date > before) {
+                newest = Some((date, now));
+            }
+        }
+        // 45 of each 50 ms, where they are not too many for one time.
+        assert!(asked > 100, "{asked}");
+        let hidden = granted.as_secs_f64();
+        assert!((5.0..9.0).contains(&hidden), "{hidden}");
+    }
+}
