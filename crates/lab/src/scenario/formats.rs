@@ -185,17 +185,21 @@ impl Scenario for Formats {
     }
 
     fn derive(&self, findings: &mut Findings) {
-        if self.period.len() > 1 {
-            return;
-        }
         let first = self.speaks[0].name();
         for other in self.speaks[1..].iter().map(|other| other.name()) {
             for case in &self.case {
-                let name = &case.name;
-                for metric in ["rate", "stability"] {
+                let mut compare = |metric: &str, name: &str| {
                     let of = |who: &str| findings.value(&format!("{metric}_{who}_{name}"));
                     let ratio = of(other) / of(first);
                     findings.derive(format!("{metric}_{other}_over_{first}_{name}"), ratio);
+                };
+                for index in 0..self.period.len() {
+                    let name = self.in_names(&case.name, index);
+                    compare("rate", &name);
+                    compare("stability", &name);
+                }
+                if self.response.is_some() {
+                    compare("response_time_s", &case.name);
                 }
             }
         }
@@ -268,10 +272,7 @@ impl Formats {
                 .filter(|(_, stop)| **stop >= period[1])
                 .map(|(flow, _)| flow)
                 .collect();
-            let suffix = match self.period.len() {
-                1 => name.clone(),
-                _ => format!("{name}_{}", index + 1),
-            };
+            let suffix = self.in_names(&name, index);
             self.in_period(&mut sample, &suffix, case, (&flows, beside), *period);
         }
         if let Some(response) = self.response {
@@ -289,6 +290,14 @@ impl Formats {
             points.collect::<Vec<_>>(),
         );
         sample
+    }
+
+    /// How names of metrics end, of what this name says and in this period.
+    fn in_names(&self, name: &str, period: usize) -> String {
+        match self.period.len() {
+            1 => name.to_owned(),
+            _ => format!("{name}_{}", period + 1),
+        }
     }
 
     fn in_period(
