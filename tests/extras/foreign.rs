@@ -133,10 +133,7 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
         "{utilisation} of the link"
     );
     let near = |bits: &f64| (bits / mean - 1.0).abs() <= 0.25;
-    assert!(
-        each_second.iter().all(near),
-        "not settled: {each_second:?}"
-    );
+    assert!(each_second.iter().all(near), "not settled: {each_second:?}");
     assert!(loss <= 0.02, "{loss} of the packets lost");
     assert!(frames > 300.0, "{frames} frames sent");
     // JPEG without concealment loses a frame with any packet.
