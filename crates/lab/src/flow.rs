@@ -1,13 +1,14 @@
 //! One TFRC flow over a fixed path, in virtual time: the product's sender and receiver, and nothing
 //! beside them.
 
+use crate::network::Tfrc;
 use crate::reader::{Reader, Times};
 use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use tfrc::loss::Arrived;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig, Standard};
+use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 /// The path and the packets.
 #[derive(Clone, Debug)]
@@ -18,8 +19,8 @@ pub(crate) struct Setup {
     pub packet: Bytes,
     /// What the path loses at first.
     pub loss: Loss,
-    /// The edition that both ends follow.
-    pub standard: Standard,
+    /// The edition that both ends follow, and t_RTO; nothing else of it.
+    pub tfrc: Tfrc,
     /// What the receiver reckons with.
     pub times: Times,
     /// A floor under the nofeedback timer; the sender's own unless given.
@@ -94,17 +95,13 @@ impl Flow {
             };
             Link::new(config, setup.seed.wrapping_mul(2).wrapping_add(stream))
         };
-        let usual = SenderConfig::default();
+        let usual = setup.tfrc.follow(SenderConfig::default());
         let config = SenderConfig {
             segment_size: setup.packet,
-            standard: setup.standard,
             min_nofeedback: setup.patience.unwrap_or(usual.min_nofeedback),
             ..usual
         };
-        let receiver = Receiver::new(ReceiverConfig {
-            standard: setup.standard,
-            ..ReceiverConfig::default()
-        });
+        let receiver = Receiver::new(setup.tfrc.follows(ReceiverConfig::default()));
         Self {
             packet: setup.packet,
             sender: Sender::new(Instant::ZERO, config),
@@ -223,7 +220,7 @@ mod tests {
             rtt: Duration::from_millis(100),
             packet: Bytes::new(1_000),
             loss: Loss::Periodic(100),
-            standard: Standard::default(),
+            tfrc: Tfrc::default(),
             times: Times::Arrival,
             patience: None,
             seed: 1,

@@ -18,6 +18,7 @@ use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, RepairConfig,
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
+use tfrc::{SenderConfig, Standard};
 
 /// The static payload type of JPEG (RFC 3551 §6).
 const JPEG: u8 = 26;
@@ -43,9 +44,15 @@ pub struct MediaEnd {
 
 impl MediaEnd {
     /// The end that sends: it captures what `shooting` says. With `ecn` its media says so.
-    pub fn sender(pictures: Pictures, shooting: Shooting, ecn: bool, seed: u64) -> Self {
+    pub fn sender(
+        pictures: Pictures,
+        shooting: Shooting,
+        tfrc: SenderConfig,
+        ecn: bool,
+        seed: u64,
+    ) -> Self {
         let policy = PolicyConfig::new(pictures.format().frame_rate.interval());
-        Self::sender_by(policy, shooting.start, pictures, shooting, ecn, seed)
+        Self::sender_by(policy, shooting.start, pictures, shooting, tfrc, ecn, seed)
     }
 
     /// The same with this policy; what fills its rate is told apart from media if there is any. Its report is
@@ -55,6 +62,7 @@ impl MediaEnd {
         warm: Instant,
         pictures: Pictures,
         shooting: Shooting,
+        tfrc: SenderConfig,
         ecn: bool,
         seed: u64,
     ) -> Self {
@@ -64,6 +72,7 @@ impl MediaEnd {
         };
         let send = SendConfig {
             repair: (policy.filler != Filler::None).then_some(repair),
+            tfrc,
             ..SendConfig::new(JPEG)
         };
         let config = Config {
@@ -75,13 +84,15 @@ impl MediaEnd {
         Self::new(config, policy, Some(camera), shooting.start, warm)
     }
 
-    /// The end that receives, from `start` on. Its report is of what happens from `warm` on.
-    pub fn receiver(start: Instant, warm: Instant, seed: u64) -> Self {
+    /// The end that receives, from `start` on, by this edition. Its report is of what happens from `warm` on.
+    pub fn receiver(start: Instant, warm: Instant, standard: Standard, seed: u64) -> Self {
+        let mut receive = ReceiveConfig {
+            repair: Some(RepairConfig::PAYLOAD_TYPE),
+            ..ReceiveConfig::new(JPEG)
+        };
+        receive.tfrc.standard = standard;
         let config = Config {
-            receive: Some(ReceiveConfig {
-                repair: Some(RepairConfig::PAYLOAD_TYPE),
-                ..ReceiveConfig::new(JPEG)
-            }),
+            receive: Some(receive),
             ..Config::new("receiver@sim", seed)
         };
         // A receiver has no frames to make.

@@ -9,6 +9,7 @@ use evenkeel_sim::{
 };
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
+use tfrc::{SenderConfig, Standard};
 
 const SECONDS: u64 = 40;
 
@@ -47,11 +48,22 @@ fn call(pictures: Pictures, shooting: Shooting, megabits: f64) -> (f64, Summary)
     };
     let shape = Shape::dumbbell([link; 2], [Access::even(LinkConfig::default())]).unwrap();
     let mut sim = Simulation::new(&shape.topology, 1);
-    let receiver = MediaEnd::receiver(shooting.start, Instant::from_secs(10), 2);
+    let receiver = MediaEnd::receiver(
+        shooting.start,
+        Instant::from_secs(10),
+        Standard::default(),
+        2,
+    );
     let flow = sim.add_flow(
         &shape.places[0].forward,
         &shape.places[0].reverse,
-        Traffic::from(MediaEnd::sender(pictures, shooting, false, 1)),
+        Traffic::from(MediaEnd::sender(
+            pictures,
+            shooting,
+            SenderConfig::default(),
+            false,
+            1,
+        )),
         Traffic::from(receiver),
     );
     let outcome = sim.run_until(Instant::from_secs(SECONDS));

@@ -1,6 +1,7 @@
 //! A bottleneck that TCP and TFRC flows share, as the papers' simulations have it: what experiments
 //! say of it, and what they measure of it.
 
+mod edition;
 mod flows;
 mod impairments;
 mod pace;
@@ -15,6 +16,7 @@ mod udp;
 use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig, Loss};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
+pub use edition::{Edition, Timeout};
 pub use flows::{Flows, Kernel, Tcp, TcpVariant};
 pub(crate) use flows::{MOST_PACKET, Member, Speaks, Stacks};
 pub use impairments::{Impairments, Losses};

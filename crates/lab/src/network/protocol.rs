@@ -13,6 +13,7 @@ use tfrc::units::Bytes;
 use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::broken;
+use super::edition::{Edition, Timeout};
 use super::flows::{Stacks, TCP_HEADER};
 use super::udp::Udp;
 use crate::scenario::{Impossible, RunError, require};
@@ -156,9 +157,13 @@ impl Feedback {
 }
 
 /// How TFRC behaves where it can be told how.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tfrc {
+    /// The edition of the standard that both ends follow.
+    pub edition: Edition,
+    /// t_RTO in the throughput equation.
+    pub t_rto: Timeout,
     /// Spaces its packets by √R against oscillation (RFC 5348 §4.5).
     pub spacing: bool,
     /// The weight of the newest round-trip time in R.
@@ -187,6 +192,8 @@ impl Default for Tfrc {
     fn default() -> Self {
         let standard = SenderConfig::default();
         Self {
+            edition: Edition::default(),
+            t_rto: Timeout::default(),
             spacing: standard.oscillation_reduction,
             rtt_weight: standard.rtt_weight,
             reordering: ReceiverConfig::default().reordering,
@@ -219,9 +226,37 @@ impl Tfrc {
         )
     }
 
+    /// Where nothing else of this would have an effect: [`Self::follow`] and [`Self::follows`] are all that
+    /// is used.
+    pub(crate) fn verify_alone(&self) -> Result<(), Impossible> {
+        let alone = Self {
+            edition: self.edition,
+            t_rto: self.t_rto,
+            ..Self::default()
+        };
+        require(*self == alone, "tfrc", "edition and t_rto alone here")
+    }
+
+    /// The same sender by this edition and with this t_RTO.
+    pub(crate) fn follow(&self, sender: SenderConfig) -> SenderConfig {
+        SenderConfig {
+            standard: self.edition.standard(),
+            retransmission_timeout: self.t_rto.of_sender(),
+            ..sender
+        }
+    }
+
+    /// The same receiver by this edition.
+    pub(crate) fn follows(&self, receiver: ReceiverConfig) -> ReceiverConfig {
+        ReceiverConfig {
+            standard: self.edition.standard(),
+            ..receiver
+        }
+    }
+
     /// `tcp_segment` is what TFRC-SP takes the rate of; else a packet's own size counts.
     fn sender(&self, tcp_segment: Bytes) -> SenderConfig {
-        let usual = SenderConfig::default();
+        let usual = self.follow(SenderConfig::default());
         SenderConfig {
             segment_size: if self.small_packets {
                 tcp_segment
@@ -240,7 +275,7 @@ impl Tfrc {
             reordering: self.reordering,
             small_packets: self.small_packets,
             report_quarters: self.report_quarters,
-            ..ReceiverConfig::default()
+            ..self.follows(ReceiverConfig::default())
         }
     }
 

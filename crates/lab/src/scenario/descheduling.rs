@@ -3,7 +3,6 @@
 
 use evenkeel_link::{LinkConfig, Loss, Random};
 use serde::Deserialize;
-use tfrc::Standard;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
@@ -14,7 +13,7 @@ use super::{
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
 use crate::metrics::{BIN, mean};
-use crate::network::Feedback;
+use crate::network::{Edition, Feedback, Tfrc};
 use crate::reader::Times;
 use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
 use crate::units::{Size, Time};
@@ -27,6 +26,9 @@ pub struct Descheduling {
     rtt: Time,
     /// Of every packet.
     packet: Size,
+    /// Its t_RTO; each receiver has its edition.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// The last of this many packets is lost, so that the loss event rate is steady and every dip of
     /// the rate has another reason.
     lost_one_in: u64,
@@ -57,19 +59,12 @@ struct ReceiverKind {
     patience: Option<Time>,
 }
 
-/// [`Standard`] as experiments name it.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Edition {
-    Rfc3448,
-    Rfc5348,
-}
-
 /// Times and rates in bytes a second.
 type Rates = Vec<(f64, f64)>;
 
 impl Scenario for Descheduling {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_round_trips("measured", self.measured[1], self.rtt)?;
         require_lost_one_in([self.lost_one_in])?;
         let ours = self.receiver.iter().any(|kind| kind.name == "ours");
@@ -99,9 +94,9 @@ impl Scenario for Descheduling {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
-            standard: match kind.edition {
-                Edition::Rfc3448 => Standard::Rfc3448,
-                Edition::Rfc5348 => Standard::Rfc5348,
+            tfrc: Tfrc {
+                edition: kind.edition,
+                ..self.tfrc
             },
             times: kind.times,
             patience: kind.patience.map(|time| time.0),

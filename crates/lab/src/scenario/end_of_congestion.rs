@@ -2,7 +2,6 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
-use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{
@@ -10,6 +9,7 @@ use super::{
 };
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::network::{Edition, Tfrc};
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -21,6 +21,9 @@ pub struct EndOfCongestion {
     rtt: Time,
     /// Of every packet.
     packet: Size,
+    /// Its t_RTO; by both editions, whatever this says.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// The last of this many packets is lost.
     lost_one_in: u64,
     /// How long the flow has run at the zero of the figure: slow start is over by then.
@@ -33,15 +36,16 @@ pub struct EndOfCongestion {
 
 /// Who is looked at: RFC 3448 discounts the history as the paper does, to one half; RFC 5348 to one
 /// quarter (§5.5).
-const EDITIONS: [(Standard, &str, &str); 2] = [
-    (Standard::Rfc5348, "RFC 5348", ""),
-    (Standard::Rfc3448, "RFC 3448, as the paper", "_rfc3448"),
+const EDITIONS: [(Edition, &str, &str); 2] = [
+    (Edition::Rfc5348, "RFC 5348", ""),
+    (Edition::Rfc3448, "RFC 3448, as the paper", "_rfc3448"),
 ];
 /// An allowed rate above the steady one by this factor has begun to grow.
 const GROWN: f64 = 1.002;
 
 impl Scenario for EndOfCongestion {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_round_trips("until", self.until, self.rtt)?;
         require_lost_one_in([self.lost_one_in])?;
         require(self.until > self.ends_at, "until", "after ends_at")
@@ -52,7 +56,7 @@ impl Scenario for EndOfCongestion {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let (standard, name, suffix) = EDITIONS[job.cell];
+        let (edition, name, suffix) = EDITIONS[job.cell];
         let lead_in = self.lead_in.0;
         let zero = Instant::ZERO + lead_in;
         let end = zero + self.ends_at.0;
@@ -60,7 +64,10 @@ impl Scenario for EndOfCongestion {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
-            standard,
+            tfrc: Tfrc {
+                edition,
+                ..self.tfrc
+            },
             times: Times::Arrival,
             patience: None,
             seed: job.seed,

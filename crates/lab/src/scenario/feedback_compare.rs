@@ -10,7 +10,7 @@ use super::{Impossible, Job, Kind, RunError, Scenario, require, require_bins, re
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Estimate, Throughput, cov, mean};
-use crate::network::{Feedback, Member, Protocol, Speaks, Stage};
+use crate::network::{Feedback, Member, Protocol, Speaks, Stage, Tfrc};
 use crate::units::Time;
 
 /// Parameters.
@@ -23,6 +23,8 @@ pub struct FeedbackCompare {
     timescale: Time,
     /// How far apart rates may be, as a share.
     tolerance: f64,
+    /// Edition and t_RTO of the flows, if not as there.
+    tfrc: Option<Tfrc>,
     /// Whose flows are compared.
     case: Vec<Case>,
 }
@@ -190,6 +192,7 @@ impl Cell<'_> {
 
 impl Scenario for FeedbackCompare {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.map_or(Ok(()), |tfrc| tfrc.verify_alone())?;
         let others = self.formats.iter().all(|format| *format != Feedback::Tfrc);
         let some = others && !self.formats.is_empty();
         require(some, "formats", "one or more other than tfrc")?;
@@ -314,6 +317,13 @@ impl FeedbackCompare {
             member.speaks = Speaks::Long(Protocol::Tfrc, run.place.feedback());
             // The bytes, too, wherever p is computed.
             member.stacks.tfrc.session = true;
+            if let Some(Tfrc { edition, t_rto, .. }) = self.tfrc {
+                member.stacks.tfrc = Tfrc {
+                    edition,
+                    t_rto,
+                    ..member.stacks.tfrc
+                };
+            }
         }
         let compared: Vec<bool> = stage.members.iter().map(is_tfrc).collect();
         let window = stage.measured.map(Instant::as_secs_f64);

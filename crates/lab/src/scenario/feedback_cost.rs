@@ -18,6 +18,9 @@ use crate::units::{BitRate, Size, Time};
 pub struct FeedbackCost {
     /// Of every data packet.
     packet: Size,
+    /// Edition and t_RTO of the TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// In which receivers report.
     formats: Vec<Feedback>,
     /// One cell for each format.
@@ -39,6 +42,7 @@ struct Case {
 
 impl Scenario for FeedbackCost {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require(!self.formats.is_empty(), "formats", "one or more")?;
         require(!self.case.is_empty(), "case", "one or more")?;
         for (index, case) in self.case.iter().enumerate() {
@@ -104,7 +108,7 @@ impl FeedbackCost {
             tcp: Tcp::default(),
             tfrc: Tfrc {
                 session: true,
-                ..Tfrc::default()
+                ..self.tfrc
             },
         }
     }

@@ -24,6 +24,9 @@ use crate::units::{BitRate, Share, Size, Time};
 pub struct FeedbackTiming {
     /// Of every data packet, on the wire.
     packet: Size,
+    /// Edition and t_RTO of the TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// With empty queues.
     rtt: Time,
     /// A flow has each to itself.
@@ -85,6 +88,7 @@ const RULE_MEASURED: [Duration; 2] = [Duration::from_secs(3), Duration::from_sec
 
 impl Scenario for FeedbackTiming {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         require(!self.path.is_empty(), "path", "one or more")?;
         for (index, path) in self.path.iter().enumerate() {
@@ -266,7 +270,7 @@ impl FeedbackTiming {
                     rtcp_interval: Some(Time(reports.interval)),
                     piggy_backed: reports.timing == Timing::PiggyBacked,
                     report_quarters: reports.quarters,
-                    ..Tfrc::default()
+                    ..self.tfrc
                 },
             },
             reverse: false,

@@ -22,6 +22,9 @@ pub struct Formats {
     /// Of every data packet, on the wire.
     packet: Size,
     tcp: Tcp,
+    /// Edition and t_RTO of the TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// What the flows are, one after the other; the others are compared with the first.
     speaks: Vec<Speaking>,
     /// One cell each for every way to speak.
@@ -124,6 +127,7 @@ const MOST_FLOWS: usize = 500;
 
 impl Scenario for Formats {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         self.stacks().verify()?;
         require(!self.speaks.is_empty(), "speaks", "one or more")?;
         require(!self.case.is_empty(), "case", "one or more")?;
@@ -216,7 +220,7 @@ impl Formats {
                 // All modes alike: bytes on the wire, and patience with packets that are late.
                 session: true,
                 reordering: true,
-                ..Tfrc::default()
+                ..self.tfrc
             },
         }
     }

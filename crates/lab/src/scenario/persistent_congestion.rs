@@ -3,7 +3,6 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
-use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{
@@ -11,6 +10,7 @@ use super::{
 };
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::network::Tfrc;
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -22,6 +22,9 @@ pub struct PersistentCongestion {
     rtt: Time,
     /// Of every packet.
     packet: Size,
+    /// Its edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// Before: the last of this many packets is lost. One cell each.
     lost_one_in: Vec<u64>,
     /// How long the flow has run at the zero of the figure, in loss intervals or seconds, whichever
@@ -40,6 +43,7 @@ const LOW: f64 = 0.01;
 
 impl Scenario for PersistentCongestion {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_round_trips("until", self.until, self.rtt)?;
         require(
             !self.lost_one_in.is_empty(),
@@ -63,7 +67,7 @@ impl Scenario for PersistentCongestion {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(period),
-            standard: Standard::default(),
+            tfrc: self.tfrc,
             times: Times::Arrival,
             patience: None,
             seed: job.seed,

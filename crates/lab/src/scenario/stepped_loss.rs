@@ -3,7 +3,6 @@
 
 use evenkeel_link::Loss;
 use serde::Deserialize;
-use tfrc::Standard;
 use tfrc::time::Instant;
 
 use super::{
@@ -12,6 +11,7 @@ use super::{
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{cov, mean};
+use crate::network::Tfrc;
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -23,6 +23,9 @@ pub struct SteppedLoss {
     rtt: Time,
     /// Of every packet.
     packet: Size,
+    /// Its edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// How long the flow has run at the zero of the figure.
     lead_in: Time,
     /// In order; the last one ends the run.
@@ -44,6 +47,7 @@ const NAIVE: usize = 8;
 
 impl Scenario for SteppedLoss {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         let ordered = self.phases.windows(2).all(|w| w[0].until < w[1].until);
         require(ordered, "phases", "in the order of their ends")?;
         require(self.phases.len() >= 2, "phases", "two or more")?;
@@ -59,7 +63,7 @@ impl Scenario for SteppedLoss {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.phases[0].lost_one_in),
-            standard: Standard::default(),
+            tfrc: self.tfrc,
             times: Times::Arrival,
             patience: None,
             seed: job.seed,

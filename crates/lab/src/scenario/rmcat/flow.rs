@@ -8,10 +8,11 @@ use evenkeel_sim::{
     TfrcReceiver, TfrcSender, Traffic, WebConfig, WebReceiver, WebSender,
 };
 use serde::Deserialize;
+use tfrc::SenderConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-use crate::network::{Tcp, broken};
+use crate::network::{Tcp, Tfrc, broken};
 use crate::scenario::{Impossible, RunError, require};
 use crate::units::Time;
 
@@ -122,10 +123,12 @@ impl Flow {
     pub(super) fn ends(
         &self,
         tcp: &Tcp,
+        tfrc: &Tfrc,
         ecn: bool,
         mut random: Random,
     ) -> Result<[Traffic; 2], RunError> {
         let [start, stop] = [self.start, self.stop].map(|time| Instant::ZERO + time.0);
+        let follow = tfrc.follow(SenderConfig::default());
         match self.kind {
             Kind::Call | Kind::CallSizes => {
                 let seed = random.next_u64();
@@ -140,8 +143,8 @@ impl Flow {
                 };
                 let pictures = self.pictures(seed, random)?;
                 Ok([
-                    MediaEnd::sender(pictures, shooting, ecn, seed).into(),
-                    MediaEnd::receiver(start, start, seed).into(),
+                    MediaEnd::sender(pictures, shooting, follow, ecn, seed).into(),
+                    MediaEnd::receiver(start, start, tfrc.edition.standard(), seed).into(),
                 ])
             }
             Kind::Tfrc => Ok([
@@ -150,10 +153,11 @@ impl Flow {
                     stop: Some(stop),
                     packet_size: TFRC_PACKET,
                     ecn,
+                    tfrc: follow,
                     ..TfrcConfig::default()
                 })
                 .into(),
-                TfrcReceiver::new(ReceiveConfig::new(0).tfrc).into(),
+                TfrcReceiver::new(tfrc.follows(ReceiveConfig::new(0).tfrc)).into(),
             ]),
             Kind::Tcp => {
                 let config = tcp.config(TCP_PACKET);

@@ -21,7 +21,7 @@ use self::flow::Flow;
 use self::record::Record;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::network::{Tcp, advance, broken};
+use crate::network::{Tcp, Tfrc, advance, broken};
 use crate::units::Time;
 
 /// Parameters.
@@ -30,6 +30,9 @@ use crate::units::Time;
 pub struct Rmcat {
     /// TCP flows, long and short.
     tcp: Tcp,
+    /// Edition and t_RTO of calls and TFRC flows.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// σ of the jitter.
     jitter: Time,
     /// One cell each.
@@ -71,6 +74,7 @@ enum Queueing {
 
 impl Scenario for Rmcat {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require(!self.case.is_empty(), "case", "one or more")?;
         self.case.iter().try_for_each(Case::verify)
     }
@@ -210,7 +214,7 @@ impl World {
         let mut flows = Vec::new();
         for (index, (flow, place)) in case.flow.iter().zip(&shape.places).enumerate() {
             let random = Random::new(seed, STREAMS + index as u64);
-            let [sender, receiver] = flow.ends(&rmcat.tcp, case.ecn, random)?;
+            let [sender, receiver] = flow.ends(&rmcat.tcp, &rmcat.tfrc, case.ecn, random)?;
             let Place { forward, reverse } = place;
             let (there, back) = if flow.backward {
                 (reverse, forward)

@@ -14,11 +14,12 @@ use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span};
 use tfrc::seq::Extender;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
-use tfrc::{Arrival, Ecn, Receiver};
+use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
 use super::bend::Bend;
 use super::lie::Lie;
 use super::slow_clock::SlowClock;
+use crate::network::Edition;
 
 /// What an honest receiver keeps.
 #[derive(Debug)]
@@ -70,13 +71,17 @@ impl Liar {
     pub(super) fn new(
         lie: Lie,
         feedback: FeedbackMode,
+        edition: Edition,
         path: Duration,
         marks: f64,
         seed: u64,
     ) -> Self {
         let reception = match feedback {
             FeedbackMode::Tfrc | FeedbackMode::App => {
-                let config = ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc;
+                let config = ReceiverConfig {
+                    standard: edition.standard(),
+                    ..ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc
+                };
                 Reception::Tfrc(Box::new(Receiver::new(config)))
             }
             FeedbackMode::Ccfb | FeedbackMode::Twcc => {

@@ -15,11 +15,13 @@ use evenkeel_sim::{
     Access, Agent, Body, End, FeedbackMode, LOWER_LAYERS, Packet, SessionEnd, Shape, Simulation,
 };
 use serde::Deserialize;
+use tfrc::SenderConfig;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
+use crate::network::Tfrc;
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;
@@ -39,6 +41,9 @@ pub struct Selfish {
     packet: Size,
     /// The share of packets that the path loses; half of them where it marks as well.
     loss: Share,
+    /// Edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// The receivers.
     lies: Vec<Lie>,
     /// When the measurement begins and ends.
@@ -99,6 +104,7 @@ impl Selfish {
 
 impl Scenario for Selfish {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require(!self.rtt.0.is_zero(), "rtt", "above 0")?;
         require(self.rate.0 > Rate::ZERO, "rate", "above 0")?;
         require(self.packet.0 >= Bytes::new(200), "packet", "200 B or more")?;
@@ -138,7 +144,14 @@ impl Scenario for Selfish {
         let peer = SocketAddr::from(([192, 0, 2, 2], 5004));
         let sender = SessionEnd::new(self.sender(cell, peer, job.seed), peer, Instant::ZERO);
         let marks = if cell.marks { loss } else { 0.0 };
-        let receiver = Liar::new(cell.lie, cell.feedback, self.rtt.0, marks, job.seed);
+        let receiver = Liar::new(
+            cell.lie,
+            cell.feedback,
+            self.tfrc.edition,
+            self.rtt.0,
+            marks,
+            job.seed,
+        );
         let flow = sim.add_flow(
             &place.forward,
             &place.reverse,
@@ -197,6 +210,7 @@ impl Selfish {
             packet_size: self.packet.0 - LOWER_LAYERS,
             feedback: cell.feedback,
             verify: cell.checked,
+            tfrc: self.tfrc.follow(SenderConfig::default()),
             ..SendConfig::new(PAYLOAD_TYPE)
         };
         Config {

@@ -11,6 +11,7 @@ use super::world::{Content, Look, Seen, Setup, World};
 use super::{Named, require_fps, require_picture};
 use crate::findings::Sample;
 use crate::metrics::{cov, mean};
+use crate::network::Tfrc;
 use crate::scenario::{Impossible, Job, RunError, Scenario, require};
 use crate::units::{BitRate, Share, Size, Time};
 
@@ -25,6 +26,9 @@ pub struct FilledCall {
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
     rtt: Time,
+    /// The call's edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// By which rules frames are made and sent; the product's if not given.
     #[serde(default)]
     policy: Named<Rules>,
@@ -75,6 +79,7 @@ impl Case {
 
 impl Scenario for FilledCall {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_picture(self.picture)?;
         require_fps(self.fps)?;
         require(!self.fillers.is_empty(), "fillers", "one or more")?;
@@ -116,6 +121,7 @@ impl Scenario for FilledCall {
             loss: case.loss(),
             queue: self.queue,
             measured: self.measured,
+            tfrc: self.tfrc,
         };
         let mut world = World::new(&setup, job.seed)?;
         let looks = world.watch(job)?;

@@ -13,6 +13,7 @@ use super::world::{Content, Setup, World, utilisation};
 use super::{Named, require_fps, require_picture};
 use crate::findings::{Findings, Sample};
 use crate::metrics::mean;
+use crate::network::Tfrc;
 use crate::scenario::{Impossible, Job, RunError, Scenario, require};
 use crate::units::{BitRate, Size, Time};
 
@@ -26,6 +27,9 @@ pub struct CallMap {
     fps: u32,
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
+    /// The call's edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// By which rules frames are made and sent: `evenkeel`, `thesis`.
     policies: Vec<Named<Rules>>,
     /// When measuring begins, and when each run ends.
@@ -65,6 +69,7 @@ impl Place {
 
 impl Scenario for CallMap {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_picture(self.picture)?;
         require_fps(self.fps)?;
         require(!self.policies.is_empty(), "policies", "one or more")?;
@@ -108,6 +113,7 @@ impl Scenario for CallMap {
             loss: Loss::None,
             queue: self.queue,
             measured: self.measured,
+            tfrc: self.tfrc,
         };
         let mut world = World::new(&setup, job.seed)?;
         let looks = world.watch(job)?;

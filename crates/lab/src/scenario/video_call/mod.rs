@@ -16,6 +16,7 @@ use tfrc::units::Rate;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, mean, quantile};
+use crate::network::Tfrc;
 use crate::units::{BitRate, Size, Time};
 use world::{Content, Look, Setup, World, utilisation};
 
@@ -36,6 +37,9 @@ pub struct VideoCall {
     psnr: bool,
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
+    /// The call's edition and t_RTO.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// By which rules frames are made and sent: `evenkeel`, `thesis`.
     policies: Vec<Named<Rules>>,
     /// When measuring begins, and when the run ends.
@@ -79,6 +83,7 @@ const DRAWN: usize = 10;
 
 impl Scenario for VideoCall {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require_picture(self.picture)?;
         require(!self.policies.is_empty(), "policies", "one or more")?;
         let [from, to] = self.measured;
@@ -143,6 +148,7 @@ impl Scenario for VideoCall {
             loss: Loss::None,
             queue: self.queue,
             measured: self.measured,
+            tfrc: self.tfrc,
         };
         let mut world = World::new(&setup, job.seed)?;
         let looks = world.watch(job)?;

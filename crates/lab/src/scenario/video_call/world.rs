@@ -10,11 +10,12 @@ use evenkeel_sim::{
     Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic, Viewer,
 };
 use serde::Deserialize;
+use tfrc::SenderConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 use super::super::{Job, RunError};
-use crate::network::{advance, broken};
+use crate::network::{Tfrc, advance, broken};
 use crate::units::{BitRate, Size, Time};
 
 /// What pictures are of.
@@ -50,6 +51,8 @@ pub(super) struct Setup {
     pub(super) queue: Size,
     /// When measuring begins, and when the run ends.
     pub(super) measured: [Time; 2],
+    /// Edition and t_RTO.
+    pub(super) tfrc: Tfrc,
 }
 
 impl Setup {
@@ -160,8 +163,9 @@ impl<'a> World<'a> {
             filler: setup.filler,
             ..PolicyConfig::new(frame_rate.interval())
         };
-        let sender = MediaEnd::sender_by(policy, warm, pictures, shooting, false, seed);
-        let mut receiver = MediaEnd::receiver(start, warm, seed);
+        let follow = setup.tfrc.follow(SenderConfig::default());
+        let sender = MediaEnd::sender_by(policy, warm, pictures, shooting, follow, false, seed);
+        let mut receiver = MediaEnd::receiver(start, warm, setup.tfrc.edition.standard(), seed);
         if setup.psnr {
             receiver = receiver.looks_at([scene()?, scene()?], start);
         }

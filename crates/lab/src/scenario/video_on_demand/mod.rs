@@ -11,7 +11,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::{Impossible, Job, RunError, Scenario, require, require_jitter, require_window};
 use crate::findings::{Findings, Sample};
-use crate::network::{MOST_PACKET, Tcp, TcpVariant};
+use crate::network::{MOST_PACKET, Tcp, TcpVariant, Tfrc};
 use crate::real::Real;
 use crate::units::{BitRate, Size, Time};
 use record::Record;
@@ -23,6 +23,9 @@ use sample::{Stream, TcpFlow};
 pub struct VideoOnDemand {
     /// What is shown.
     movies: Vec<Movie>,
+    /// Edition and t_RTO of the streams by `tfrc`; those by `tfrc3448` have their edition.
+    #[serde(default)]
+    tfrc: Tfrc,
     /// What the streams are sent by.
     transports: Vec<Transport>,
     /// d2: the one-way delay of the shared link. Those of all others, d1 and d3, are zero.
@@ -77,7 +80,7 @@ enum Pace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Transport {
-    /// TFRC as of RFC 5348.
+    /// TFRC as of RFC 5348, unless told.
     Tfrc,
     /// TFRC as of RFC 3448, the paper's.
     Tfrc3448,
@@ -107,6 +110,7 @@ const MOST_IPLR: f64 = 1e-3;
 
 impl Scenario for VideoOnDemand {
     fn verify(&self) -> Result<(), Impossible> {
+        self.tfrc.verify_alone()?;
         require(!self.movies.is_empty(), "movies", "one or more")?;
         require(!self.transports.is_empty(), "transports", "one or more")?;
         require(!self.d2.is_empty(), "d2", "one or more")?;

@@ -7,11 +7,11 @@ use evenkeel_sim::{
 };
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
-use tfrc::{ReceiverConfig, SenderConfig, Standard};
+use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::record::Record;
 use super::{Case, Movie, STARTS, STRAGGLERS, Transport, VideoOnDemand};
-use crate::network::{Tcp, advance, broken, link};
+use crate::network::{Edition, Tcp, Tfrc, advance, broken, link};
 use crate::scenario::{Job, RunError};
 
 /// Half an hour, so that streams of one movie are seldom at one scene.
@@ -106,27 +106,24 @@ pub(super) fn movie(movie: Movie, seed: u64) -> Result<FrameTrace, RunError> {
 }
 
 fn video(stream: TsStream, transport: Transport, scenario: &VideoOnDemand) -> [Traffic; 2] {
-    let standard = match transport {
+    let rules = match transport {
         Transport::Udp => {
             let udp = VideoTransport::Udp(scenario.packet.0);
             let sender = VideoSender::new(stream, Instant::MAX, udp);
             return [sender.into(), Sink::default().into()];
         }
-        Transport::Tfrc => Standard::Rfc5348,
-        Transport::Tfrc3448 => Standard::Rfc3448,
+        Transport::Tfrc => scenario.tfrc,
+        Transport::Tfrc3448 => Tfrc {
+            edition: Edition::Rfc3448,
+            ..scenario.tfrc
+        },
     };
     let tfrc = VideoTransport::Tfrc(TfrcConfig {
         packet_size: scenario.packet.0,
-        tfrc: SenderConfig {
-            standard,
-            ..SenderConfig::default()
-        },
+        tfrc: rules.follow(SenderConfig::default()),
         ..TfrcConfig::default()
     });
-    let receiver = ReceiverConfig {
-        standard,
-        ..ReceiverConfig::default()
-    };
+    let receiver = rules.follows(ReceiverConfig::default());
     [
         VideoSender::new(stream, Instant::MAX, tfrc).into(),
         TfrcReceiver::new(receiver).into(),
