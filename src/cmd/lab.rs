@@ -246,6 +246,12 @@ fn print(result: &RunResult) {
             check.verdict().name(),
         );
     }
+    for check in result.stale() {
+        eprintln!(
+            "evenkeel: warning: {} {} passes, and the file has a reason why it does not: one of the two is to be mended",
+            result.id, check.name
+        );
+    }
 }
 
 /// A metric that is not what it was fails the run; blessed, it becomes what it has to be.

@@ -1,5 +1,7 @@
 //! What runs gave: metrics and curves, over cells and seeds.
 
+use std::collections::BTreeMap;
+
 use crate::metrics::{Estimate, over_seeds};
 
 /// What one run gave: one cell of the scenario with one seed.
@@ -68,6 +70,8 @@ pub struct Curve {
 pub struct Findings {
     /// In the order in which the scenario gave them.
     pub metrics: Vec<(String, Estimate)>,
+    /// The least and the most of any seed, of each metric that runs gave.
+    pub extremes: BTreeMap<String, [f64; 2]>,
     /// In the order in which the scenario gave them.
     pub curves: Vec<Curve>,
 }
@@ -83,6 +87,8 @@ impl Findings {
             for (index, (name, _)) in first.metrics.iter().enumerate() {
                 let values: Vec<f64> = seeds.iter().map(|s| s.metrics[index].1).collect();
                 findings.metrics.push((name.clone(), over_seeds(&values)));
+                let known = findings.extremes.entry(name.clone());
+                known.or_insert_with(|| extremes(&values));
             }
             for (index, run) in first.curves.iter().enumerate() {
                 let others = seeds.iter().filter_map(|sample| sample.curves.get(index));
@@ -135,6 +141,15 @@ impl Findings {
     }
 }
 
+/// Not numbers, if any of the values is none: nothing can then be said of all of them.
+fn extremes(values: &[f64]) -> [f64; 2] {
+    if values.iter().any(|value| value.is_nan()) {
+        return [f64::NAN; 2];
+    }
+    let both = |[least, most]: [f64; 2], value: &f64| [least.min(*value), most.max(*value)];
+    values.iter().fold([f64::INFINITY, f64::NEG_INFINITY], both)
+}
+
 fn average(runs: &[&Run]) -> Vec<Point> {
     let same_x = |run: &&Run| {
         run.points.len() == runs[0].points.len()
@@ -182,6 +197,7 @@ mod tests {
             vec![sample(2.0, 5.0), sample(2.0, 5.0)],
         ];
         let findings = Findings::join(&cells);
+        assert_eq!(findings.extremes["m"], [10.0, 20.0]);
         assert_eq!(findings.value("m"), 15.0);
         assert_eq!(findings.curves.len(), 1);
         let means: Vec<(f64, f64)> = findings.curves[0]

@@ -181,6 +181,13 @@ fn section(page: &mut String, entry: &Entry) {
             );
         }
     }
+    for check in result.stale() {
+        let _ = writeln!(
+            page,
+            "<p class=\"fail\"><code>{}</code> passes: the reason why it would not is out of date.</p>",
+            escape(&check.name)
+        );
+    }
     questions(page, entry);
     if !definition.notes.is_empty() {
         let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&definition.notes));

@@ -98,6 +98,7 @@ impl Check {
                 && definition.high.is_none_or(|high| value <= high)
         });
         let name = match &definition.over {
+            None if definition.every_seed => format!("{}, every seed", definition.name),
             None => definition.name.clone(),
             Some(over) => format!("{} / {over}", definition.name),
         };
@@ -122,6 +123,11 @@ impl Check {
         }
     }
 
+    /// Does it excuse what needs no excuse?
+    pub fn is_stale(&self) -> bool {
+        self.pass && self.documented.is_some()
+    }
+
     /// The bounds, for a person.
     pub fn bounds(&self) -> String {
         match (self.low, self.high) {
@@ -143,6 +149,14 @@ impl RunResult {
         verdicts.max().unwrap_or(Verdict::Pass)
     }
 
+    /// Checks that pass, and have a reason why they do not: one of the two is to be mended. Where
+    /// parameters were changed that is no fault of the file.
+    pub fn stale(&self) -> impl Iterator<Item = &Check> {
+        let as_written = self.settings.is_empty();
+        let checks = self.checks.iter();
+        checks.filter(move |check| as_written && check.is_stale())
+    }
+
     /// The checks of these findings, and all metrics.
     pub(crate) fn measure(&mut self, experiment: &Experiment, findings: &Findings) {
         for (name, estimate) in &findings.metrics {
@@ -158,7 +172,13 @@ impl RunResult {
         self.checks = checks
             .map(|check| {
                 let over = check.over.as_ref().map_or(1.0, |over| findings.value(over));
-                Check::new(check, findings.value(&check.name) / over)
+                let worst = usize::from(check.high.is_some());
+                let extremes = findings.extremes.get(&check.name);
+                let value = match extremes.filter(|_| check.every_seed) {
+                    Some(extremes) => extremes[worst],
+                    None => findings.value(&check.name),
+                };
+                Check::new(check, value / over)
             })
             .collect();
     }
@@ -247,6 +267,7 @@ mod tests {
             over: None,
             low,
             high,
+            every_seed: false,
             clock: None,
             source: "figure".into(),
             documented: documented.then(|| "a reason".into()),
@@ -260,6 +281,27 @@ mod tests {
         assert!(check(Some(1.0), None, false, 1.0).pass);
         assert!(!check(Some(1.0), None, false, 0.99).pass);
         assert!(!check(None, Some(2.0), false, f64::NAN).pass);
+    }
+
+    #[test]
+    fn an_excuse_of_a_check_that_passes_is_stale_unless_parameters_were_changed() {
+        let of = |settings: &[&str], checks: Vec<Check>| -> Vec<f64> {
+            let text = r#"{"id": "e", "commit": "c", "seed": 1, "seeds": 1, "clock": "virtual", "command": "",
+                "machine": "", "fingerprint": "", "wall_s": 0, "metrics": {}, "checks": []}"#;
+            let result = RunResult {
+                settings: settings.iter().map(|s| (*s).to_owned()).collect(),
+                checks,
+                ..serde_json::from_str(text).unwrap()
+            };
+            result.stale().filter_map(|check| check.value).collect()
+        };
+        let some = || {
+            let checks = [(true, 1.5), (true, 0.5), (false, 1.6), (false, 0.6)];
+            let checks = checks.map(|(excused, value)| check(Some(1.0), None, excused, value));
+            checks.to_vec()
+        };
+        assert_eq!(of(&[], some()), [1.5]);
+        assert_eq!(of(&["rtt=1s"], some()), [0.0; 0]);
     }
 
     #[test]

@@ -171,6 +171,10 @@ pub struct CheckDefinition {
     pub low: Option<f64>,
     /// It is at most this.
     pub high: Option<f64>,
+    /// Holds the worst of the seeds to the one bound, where the mean over them could hide it: for what
+    /// never happens.
+    #[serde(default)]
+    pub every_seed: bool,
     /// The half that is held to it; both unless given.
     pub clock: Option<ClockKind>,
     /// Where the bound is from.
@@ -252,6 +256,13 @@ impl Definition {
         let checks = self.checks.iter();
         let checks = checks.flat_map(|check| [Some(&check.name), check.over.as_ref()]);
         let checks = checks.flatten().map(String::as_str);
+        let seeds = self.checks.iter().filter(|check| check.every_seed);
+        let unknown = |check: &&CheckDefinition| !findings.extremes.contains_key(&check.name);
+        let derived = seeds.filter(unknown).map(|check| {
+            let name = &check.name;
+            format!("metric {name}: it follows from others, so that no seed has it")
+        });
+        let derived: Vec<String> = derived.collect();
         let quoted = self.questions.iter().flat_map(Question::quoted);
         let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
             let there = there.iter().copied();
@@ -269,7 +280,7 @@ impl Definition {
         let lost = |name: &&String| !names.iter().any(|known| known.starts_with(name.as_str()));
         let required = self.requires.iter().filter(lost);
         let required = required.map(|name| told("metric", name, &names));
-        curves.chain(metrics).chain(required).next()
+        curves.chain(metrics).chain(required).chain(derived).next()
     }
 }
 
@@ -278,10 +289,15 @@ impl CheckDefinition {
         let bounded = self.low.is_some() || self.high.is_some();
         let ordered = self.low.zip(self.high).is_none_or(|(l, h)| l <= h);
         let mut bounds = [self.low, self.high].into_iter().flatten();
-        if bounded && ordered && bounds.all(f64::is_finite) {
-            return Ok(());
+        if !(bounded && ordered && bounds.all(f64::is_finite)) {
+            return Err("a check needs low, high or both, finite, with low not above high");
         }
-        Err("a check needs low, high or both, finite, with low not above high")
+        if self.every_seed && (self.over.is_some() || self.low.is_some() == self.high.is_some()) {
+            return Err(
+                "a check of every seed has either low or high, and no other metric under it",
+            );
+        }
+        Ok(())
     }
 }
 

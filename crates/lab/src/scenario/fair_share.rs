@@ -88,6 +88,14 @@ impl Scenario for FairShare {
                 derived.push((format!("{spread}_{key}"), mean(&of)));
             }
         }
+        if let [first, second] = self.queues.as_slice() {
+            let [first, second] = [first, second].map(|queue| queue.key());
+            let [of_first, of_second] =
+                [first, second].map(|key| values(&format!("drop_rate_{key}_")));
+            let ratios = of_second.iter().zip(&of_first).map(|(a, b)| a / b);
+            let least = ratios.fold(f64::NAN, f64::min);
+            derived.push((format!("drop_rate_{second}_over_{first}_min"), least));
+        }
         for (name, value) in derived {
             findings.derive(name, value);
         }

@@ -8,7 +8,7 @@ use tfrc::{Arrival, ReceiverConfig};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::metrics::mean;
+use crate::metrics::{Estimate, mean};
 use crate::network::{Bottleneck, Flows, Protocol, Queue, Run};
 use crate::units::{BitRate, Time};
 
@@ -106,8 +106,8 @@ impl Scenario for LossPredictors {
         for predictor in &predictors {
             for metric in ["error_mean", "error_sd"] {
                 let name = format!("{metric}_{}", predictor.name);
-                let of = |condition| findings.value(&format!("{name}_condition_{condition}"));
-                let value = mean(&(0..self.cells()).map(of).collect::<Vec<f64>>());
+                let of = |condition| findings.estimate(&format!("{name}_condition_{condition}"));
+                let value = Estimate::mean_of(&(0..self.cells()).map(of).collect::<Vec<_>>());
                 findings.derive(name, value);
                 if let Some((curve, x)) = predictor.drawn {
                     findings.draw(metric, curve, x, value);

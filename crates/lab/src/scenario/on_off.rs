@@ -83,6 +83,9 @@ impl Scenario for OnOff {
                 (name, at("cov_tfrc", t) / at("cov_tcp", t))
             });
             let ratios: Vec<(String, f64)> = ratios.collect();
+            let most = ratios.iter().map(|(_, ratio)| *ratio);
+            let most = most.fold(f64::NAN, f64::max);
+            findings.derive(format!("cov_tfrc_over_cov_tcp_max_{sources}"), most);
             for (name, value) in extremes {
                 findings.derive(format!("{name}_{sources}"), value);
             }
@@ -175,5 +178,6 @@ mod tests {
         assert_eq!(value("equivalence_min_90"), value("equivalence_90_1s"));
         let ratio = value("cov_tfrc_90_1s") / value("cov_tcp_90_1s");
         assert_eq!(value("cov_tfrc_over_cov_tcp_90_1s"), ratio);
+        assert_eq!(value("cov_tfrc_over_cov_tcp_max_90"), ratio);
     }
 }

@@ -85,12 +85,18 @@ impl Scenario for Oscillation {
         Ok(sample)
     }
 
-    /// The oscillation is one of large buffers: the largest is what is compared.
+    /// The oscillation is one of large buffers: the largest is what is compared. And how much the CoV
+    /// without the spacing grows from one buffer to the next at the least.
     fn derive(&self, findings: &mut Findings) {
         let largest = self.buffers.iter().max().copied().unwrap_or(0);
         let of = |name: &str| findings.value(&format!("cov_{name}_{largest}"));
         let ratio = of("with") / of("without");
         findings.derive("cov_with_over_without_largest", ratio);
+        let covs = self.buffers.iter();
+        let covs = covs.map(|packets| findings.value(&format!("cov_without_{packets}")));
+        let covs: Vec<f64> = covs.collect();
+        let steps = covs.windows(2).map(|pair| pair[1] / pair[0]);
+        findings.derive("cov_without_least_step", steps.fold(f64::NAN, f64::min));
     }
 }
 

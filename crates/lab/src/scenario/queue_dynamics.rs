@@ -9,7 +9,7 @@ use super::{
     Impossible, Job, RunError, Scenario, require, require_jitter, require_recordable,
     require_window,
 };
-use crate::findings::Sample;
+use crate::findings::{Findings, Sample};
 use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
@@ -125,6 +125,21 @@ impl Scenario for QueueDynamics {
             sample.curve(format!("queue_{suffix}"), name.to_uppercase(), lengths);
         }
         Ok(sample)
+    }
+
+    /// What TFRC uses and drops more than TCP.
+    fn derive(&self, findings: &mut Findings) {
+        for case in &self.case {
+            for metric in ["utilisation", "drop_rate"] {
+                let of = |name: &str| {
+                    let (key, flows) = (case.queue.key(), case.flows);
+                    findings.value(&format!("{metric}_{name}_{key}_{flows}"))
+                };
+                let more = of("tfrc") - of("tcp");
+                let name = format!("{metric}_tfrc_less_tcp_{}_{}", case.queue.key(), case.flows);
+                findings.derive(name, more);
+            }
+        }
     }
 }
 
