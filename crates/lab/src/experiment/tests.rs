@@ -231,3 +231,63 @@ fn settings_change_parameters_and_their_errors_name_them() {
     assert!(set("rtt").unwrap_err().contains("key=value"));
     assert!(set("rtt.x=1").unwrap_err().contains("no table"));
 }
+
+#[test]
+fn a_check_of_every_seed_has_one_bound_and_one_metric() {
+    let every = |more: &str| {
+        with(
+            "low = 0.08\nhigh = 0.15\n",
+            &format!("every_seed = true\n{more}\n"),
+        )
+    };
+    let read = |more| Definition::read(Path::new("e.toml"), &every(more));
+    assert!(read("low = 0.08").is_ok());
+    for wrong in ["low = 0.08\nhigh = 0.15", "low = 0.08\nover = \"other\""] {
+        assert!(
+            error(&every(wrong)).contains("either low or high"),
+            "{wrong}"
+        );
+    }
+}
+
+/// Every kind of scenario in which a flow of TFRC runs, by an experiment of it, and where it has its settings.
+const WORLDS: &[(&str, &str)] = &[
+    ("sigcomm-fig02", "tfrc"),
+    ("sigcomm-fig03", "tfrc"),
+    ("sigcomm-fig06", "flows.tfrc"),
+    ("sigcomm-fig09", "flows.tfrc"),
+    ("sigcomm-fig12", "flows.tfrc"),
+    ("sigcomm-fig18", "flows.tfrc"),
+    ("sigcomm-fig19", "tfrc"),
+    ("sigcomm-fig20", "tfrc"),
+    ("sigcomm-tab25", "tfrc"),
+    ("thesis-fig5-3", "tfrc"),
+    ("thesis-fig5-25", "tfrc"),
+    ("thesis-fig7-2", "tfrc"),
+    ("suitability-map", "tfrc"),
+    ("filler", "tfrc"),
+    ("vod-tab1", "tfrc"),
+    ("rmcat-5-1", "tfrc"),
+    ("light-fig9", "tfrc"),
+    ("light-selfish", "tfrc"),
+    ("compare-controllers", "flows.tfrc"),
+    ("feedback-compare", "tfrc"),
+    ("feedback-cost", "tfrc"),
+    ("hdtv-feedback", "tfrc"),
+];
+
+#[test]
+fn every_flow_of_tfrc_takes_an_edition_and_t_rto() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    for (id, table) in WORLDS {
+        let load = |setting: &str| {
+            let setting = format!("{table}.{setting}");
+            Experiment::load(&folder.join(format!("{id}.toml")), &[setting])
+        };
+        for setting in ["edition=rfc3448", "t_rto=at-least-1s", "t_rto=rfc6298"] {
+            let loaded = load(setting);
+            assert!(loaded.is_ok(), "{id}: {}", loaded.unwrap_err());
+        }
+        assert!(load("t_rto=5R").is_err(), "{id}");
+    }
+}

@@ -289,3 +289,29 @@ impl Tfrc {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfrc::{RetransmissionTimeout, Standard};
+
+    #[test]
+    fn edition_and_t_rto_come_to_both_ends() {
+        let tfrc: Tfrc = toml::from_str("edition = \"rfc3448\"\nt_rto = \"at-least-1s\"").unwrap();
+        assert_eq!(tfrc.verify_alone(), Ok(()));
+        let sender = tfrc.sender(Bytes::new(960));
+        assert_eq!(sender.standard, Standard::Rfc3448);
+        let timeout = sender.retransmission_timeout;
+        assert_eq!(timeout, RetransmissionTimeout::AtLeastASecond);
+        assert_eq!(tfrc.receiver().standard, Standard::Rfc3448);
+        let usual = Tfrc::default().sender(Bytes::new(960));
+        assert_eq!(usual.standard, Standard::Rfc5348);
+    }
+
+    #[test]
+    fn what_would_have_no_effect_is_refused() {
+        let tfrc: Tfrc = toml::from_str("spacing = false").unwrap();
+        let wrong = tfrc.verify_alone().unwrap_err().to_string();
+        assert!(wrong.contains("edition and t_rto alone"), "{wrong}");
+    }
+}
