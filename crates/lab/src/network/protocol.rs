@@ -238,20 +238,16 @@ impl Tfrc {
     }
 
     /// The same sender by this edition and with this t_RTO.
-    pub(crate) fn follow(&self, sender: SenderConfig) -> SenderConfig {
-        SenderConfig {
-            standard: self.edition.standard(),
-            retransmission_timeout: self.t_rto.of_sender(),
-            ..sender
-        }
+    pub(crate) fn follow(&self, mut sender: SenderConfig) -> SenderConfig {
+        sender.standard = self.edition.standard();
+        sender.retransmission_timeout = self.t_rto.of_sender();
+        sender
     }
 
     /// The same receiver by this edition.
-    pub(crate) fn follows(&self, receiver: ReceiverConfig) -> ReceiverConfig {
-        ReceiverConfig {
-            standard: self.edition.standard(),
-            ..receiver
-        }
+    pub(crate) fn follows(&self, mut receiver: ReceiverConfig) -> ReceiverConfig {
+        receiver.standard = self.edition.standard();
+        receiver
     }
 
     /// `tcp_segment` is what TFRC-SP takes the rate of; else a packet's own size counts.

@@ -154,7 +154,6 @@ impl Flow {
                     packet_size: TFRC_PACKET,
                     ecn,
                     tfrc: follow,
-                    ..TfrcConfig::default()
                 })
                 .into(),
                 TfrcReceiver::new(tfrc.follows(ReceiveConfig::new(0).tfrc)).into(),
