@@ -101,6 +101,11 @@ fn a_wrong_experiment_is_named_with_its_remedy() {
         &["lab", "run", "sigcomm-a1", "--bless"],
         &["--golden <DIR>"],
     );
+    // Told before anything is run.
+    refuses(
+        &["lab", "run", "sigcomm-a1", "--out", "Cargo.toml"],
+        &["Cargo.toml", "--out"],
+    );
     refuses(
         &["lab", "list", "--experiments", "no-such-folder"],
         &["no-such-folder", "--experiments"],
@@ -119,9 +124,12 @@ fn results_come_as_json_and_a_check_that_fails_is_status_1() {
         .concat());
         let results: serde_json::Value =
             serde_json::from_slice(&output.stdout).expect("nothing but JSON");
+        let count = results.as_array().map_or(0, Vec::len);
+        assert_eq!(count, 1, "an experiment runs once");
         (output.status.code(), results[0].clone())
     };
-    let (status, result) = lab(&[]);
+    // Named twice.
+    let (status, result) = lab(&["sigcomm-fig19"]);
     assert_eq!(status, Some(0));
     assert_eq!(result["id"], "sigcomm-fig19");
     // Far too little loss for the paper's figures.

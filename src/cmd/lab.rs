@@ -58,22 +58,35 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
         println!("{:#}", json!(entries));
         return Ok(());
     }
-    println!(
-        "{:<18} {:<20} {:<8} {:>9}  caption",
-        "id", "from", "clock", "core time"
-    );
-    for experiment in &experiments {
+    let row = |experiment: &Experiment| {
         let definition = &experiment.definition;
-        println!(
-            "{:<18} {:<20} {:<8} {:>7} s  {}",
-            experiment.id,
+        [
+            experiment.id.clone(),
             format!("{} {}", definition.paper.name(), definition.figure),
-            definition.clock.name(),
-            definition.takes.secs(),
-            definition.caption
-        );
-    }
+            definition.clock.name().to_owned(),
+            format!("{} s", definition.takes.secs()),
+            definition.caption.clone(),
+        ]
+    };
+    let head = ["id", "from", "clock", "core time", "caption"].map(str::to_owned);
+    let rows: Vec<_> = std::iter::once(head)
+        .chain(experiments.iter().map(row))
+        .collect();
+    print!("{}", table(&rows));
     Ok(())
+}
+
+/// Columns as wide as what stands in them; the fourth, of numbers, to the right. The last is as long as it is.
+fn table(rows: &[[String; 5]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let [id, from, clock, time] = [0, 1, 2, 3].map(width);
+    let line = |[a, b, c, d, e]: &[String; 5]| {
+        format!("{a:<id$}  {b:<from$}  {c:<clock$}  {d:>time$}  {e}\n")
+    };
+    rows.iter().map(line).collect()
 }
 
 fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
@@ -84,11 +97,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
             "lab run: name an experiment, or give --all; `evenkeel lab list` tells the names",
         ));
     } else {
-        let named = args
-            .ids
-            .iter()
-            .map(|id| one(&args.experiments, id, &args.set));
-        named.collect::<Result<_, _>>()?
+        named(&args.experiments, &args.ids, &args.set)?
     };
     let plan = Plan {
         experiments,
@@ -125,6 +134,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
 
 /// Runs a plan until it is done or interrupted, and tells how each experiment came out.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
+    require_writable(plan)?;
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
     let mut told = None;
@@ -153,6 +163,17 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
         kept.for_each(print);
     }
     Ok(results)
+}
+
+/// Finds what results cannot be written to before anything is run for them.
+fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
+    let ids = plan.experiments.iter().map(|it| it.id.as_str());
+    result::require_writable(&plan.out, ids).map_err(|(folder, error)| {
+        Failure::usage(format!(
+            "{}: {error}: name a folder that can be written with --out",
+            folder.display()
+        ))
+    })
 }
 
 /// Every experiment of a folder, by name.
@@ -203,8 +224,19 @@ fn in_order(name: &str) -> Vec<(String, u64)> {
     parts
 }
 
+/// The experiments of these names, each once, with these settings.
+pub(crate) fn named(
+    folder: &Path,
+    ids: &[String],
+    settings: &[String],
+) -> Result<Vec<Experiment>, Failure> {
+    let first = |(index, id): &(usize, &String)| !ids[..*index].contains(id);
+    let ids = ids.iter().enumerate().filter(first);
+    ids.map(|(_, id)| one(folder, id, settings)).collect()
+}
+
 /// The experiment of this name, with these settings.
-pub(crate) fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
+fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
     let file = folder.join(format!("{id}.toml"));
     if !file.is_file() {
         let names = files(folder)?;
@@ -219,8 +251,6 @@ pub(crate) fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experi
     Experiment::load(&file, settings).map_err(Failure::usage)
 }
 
-/// A line for each experiment that ended, with its checks, and how long the rest will take.
-/// As JSON the results stand at the end, all together.
 /// How often it is told how far a plan is.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
@@ -231,7 +261,7 @@ fn left(progress: &Progress<'_>) -> String {
 }
 
 fn print(result: &RunResult) {
-    println!("{:<18} {}", result.id, result.verdict().name());
+    println!("{:<24} {}", result.id, result.verdict().name());
     if let Some(how) = &result.failed {
         println!("  a run failed: {how}");
     }
@@ -313,6 +343,20 @@ pub(crate) fn typed() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let row = |cells: [&str; 5]| cells.map(str::to_owned);
+        let rows = [
+            row(["id", "from", "clock", "core time", "caption"]),
+            row(["why-not-full-buffers", "x", "virtual", "9 s", "ends"]),
+        ];
+        assert_eq!(
+            table(&rows),
+            "id                    from  clock    core time  caption\n\
+             why-not-full-buffers  x     virtual        9 s  ends\n"
+        );
+    }
 
     #[test]
     fn figures_stand_in_the_order_of_their_numbers() {

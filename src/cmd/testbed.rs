@@ -29,9 +29,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     let virtual_halves = if args.all {
         lab::all(&args.experiments)?
     } else {
-        let named = args.ids.iter();
-        let read = named.map(|id| lab::one(&args.experiments, id, &args.set));
-        read.collect::<Result<Vec<_>, _>>()?
+        lab::named(&args.experiments, &args.ids, &args.set)?
     };
     let experiments = real_halves(args, &virtual_halves)?;
     // One line now instead of a failure of every run later.

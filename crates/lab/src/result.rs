@@ -199,6 +199,21 @@ pub fn load(out: &Path, id: &str) -> Option<RunResult> {
     serde_json::from_str(&text).ok()
 }
 
+/// Tries whether results of these experiments could be written; the folder where they could not, and why.
+pub fn require_writable<'a>(
+    out: &Path,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<(), (PathBuf, io::Error)> {
+    let there = ids.map(|id| folder(out, id)).filter(|path| path.exists());
+    for folder in std::iter::once(out.to_owned()).chain(there) {
+        let probe = folder.join(".writable");
+        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&probe, ""));
+        let tried = written.and_then(|()| fs::remove_file(&probe));
+        tried.map_err(|error| (folder, error))?;
+    }
+    Ok(())
+}
+
 /// Writes the three files; `result.json` last and at once, so that it stands for all of them.
 pub(crate) fn write(
     out: &Path,
