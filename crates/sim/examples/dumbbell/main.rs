@@ -7,14 +7,9 @@
 //! same network. Prints what the flows of each kind received in bytes, and how many packets links
 //! carried.
 
-use evenkeel_link::{LinkConfig, QueueLimit};
-use evenkeel_sim::{
-    Access, End, FlowId, Outcome, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
-    TfrcReceiver, TfrcSender, Traffic, tcp,
-};
+mod network;
+
 use std::process::ExitCode;
-use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate};
 
 fn main() -> ExitCode {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,63 +19,8 @@ fn main() -> ExitCode {
         eprintln!("usage: dumbbell FLOWS MBPS SECONDS [tcp], whole numbers, the first two above 0");
         return ExitCode::from(2);
     };
-    let bottleneck = LinkConfig {
-        rate: Rate::from_bits_per_sec(megabits as f64 * 1e6),
-        delay: Duration::from_millis(20),
-        // A tenth of a second of packets of 1000 bytes.
-        queue: QueueLimit::Packets((megabits * 25 / 2).max(10)),
-        ..LinkConfig::default()
-    };
-    let access = (0..2 * flows).map(|flow| {
-        Access::even(LinkConfig {
-            rate: Rate::from_bits_per_sec(1e8),
-            delay: Duration::from_micros(5_000 + flow * 7_919 % 15_000),
-            queue: QueueLimit::Packets(1_000),
-            ..LinkConfig::default()
-        })
-    });
-    let shape = Shape::dumbbell([bottleneck; 2], access).expect("a dumbbell is connected");
-    let mut sim = Simulation::new(&shape.topology, 1);
-    let ids: Vec<FlowId> = shape
-        .places
-        .iter()
-        .zip(0..)
-        .filter(|(_, flow)| !tcp_alone || is_tcp(*flow))
-        .map(|(place, flow)| {
-            let [sender, receiver] = ends(flow);
-            sim.add_flow(&place.forward, &place.reverse, sender, receiver)
-        })
-        .collect();
-    assert_eq!(sim.run_until(Instant::from_secs(seconds)), Outcome::Reached);
-    let (mut tcp, mut tfrc) = (Bytes::ZERO, Bytes::ZERO);
-    for id in ids {
-        match sim.agent(id, End::Receiver) {
-            Traffic::TcpReceiver(end) => tcp += end.received(),
-            Traffic::TfrcReceiver(end) => tfrc += end.received(),
-            _ => {}
-        }
-    }
-    println!("{} {} {}", tcp.get(), tfrc.get(), sim.transmissions());
+    let carried = network::run(flows, megabits, seconds, tcp_alone);
+    let (tcp, tfrc) = (carried.tcp.get(), carried.tfrc.get());
+    println!("{tcp} {tfrc} {}", carried.transmissions);
     ExitCode::SUCCESS
-}
-
-/// TCP for an even flow, TFRC for an odd one. They start within a second.
-fn ends(flow: u64) -> [Traffic; 2] {
-    let start = Instant::from_micros(flow * 30_997 % 1_000_000);
-    if is_tcp(flow) {
-        let config = tcp::Config::default();
-        let sender = TcpSender::new(&config, start, Instant::MAX).expect("the default is valid");
-        let receiver = TcpReceiver::new(&config).expect("the default is valid");
-        return [Traffic::from(sender), Traffic::from(receiver)];
-    }
-    let sender = TfrcSender::new(TfrcConfig {
-        start,
-        ..TfrcConfig::default()
-    });
-    let receiver = TfrcReceiver::new(tfrc::ReceiverConfig::default());
-    [Traffic::from(sender), Traffic::from(receiver)]
-}
-
-fn is_tcp(flow: u64) -> bool {
-    flow.is_multiple_of(2)
 }

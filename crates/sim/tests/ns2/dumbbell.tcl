@@ -1,4 +1,4 @@
-# The network of examples/dumbbell.rs, in ns-2.35:
+# The network of examples/dumbbell, in ns-2.35:
 #
 #   ns dumbbell.tcl FLOWS MBPS SECONDS
 #

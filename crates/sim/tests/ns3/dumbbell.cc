@@ -1,4 +1,4 @@
-// The network of examples/dumbbell.rs with its TCP flows alone, in ns-3.37:
+// The network of examples/dumbbell with its TCP flows alone, in ns-3.37:
 //
 //   dumbbell FLOWS MBPS SECONDS
 //
