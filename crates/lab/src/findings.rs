@@ -7,8 +7,16 @@ use crate::metrics::{Estimate, over_seeds};
 /// What one run gave: one cell of the scenario with one seed.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    metrics: Vec<(String, f64)>,
+    metrics: Vec<Metric>,
     curves: Vec<Run>,
+}
+
+#[derive(Clone, Debug)]
+struct Metric {
+    name: String,
+    value: f64,
+    /// Runs that do not have it are left out of its mean.
+    is_of_some: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -27,7 +35,21 @@ impl Run {
 impl Sample {
     /// Adds a metric.
     pub fn metric(&mut self, name: impl Into<String>, value: f64) {
-        self.metrics.push((name.into(), value));
+        self.push(name.into(), value, false);
+    }
+
+    /// Adds when something happened: not a number if it never did, and then left out of the mean over seeds. In how
+    /// many of them it did has to be told beside it.
+    pub fn time(&mut self, name: impl Into<String>, value: f64) {
+        self.push(name.into(), value, true);
+    }
+
+    fn push(&mut self, name: String, value: f64, is_of_some: bool) {
+        self.metrics.push(Metric {
+            name,
+            value,
+            is_of_some,
+        });
     }
 
     /// Adds points to a curve. Cells may share a curve, each with points of its own.
@@ -84,10 +106,13 @@ impl Findings {
         let mut findings = Self::default();
         for seeds in cells {
             let Some(first) = seeds.first() else { continue };
-            for (index, (name, _)) in first.metrics.iter().enumerate() {
-                let values: Vec<f64> = seeds.iter().map(|s| s.metrics[index].1).collect();
-                findings.metrics.push((name.clone(), over_seeds(&values)));
-                let known = findings.extremes.entry(name.clone());
+            for (index, metric) in first.metrics.iter().enumerate() {
+                let values = seeds.iter().map(|s| s.metrics[index].value);
+                let counts = |value: &f64| !(metric.is_of_some && value.is_nan());
+                let values: Vec<f64> = values.filter(counts).collect();
+                let estimate = over_seeds(&values);
+                findings.metrics.push((metric.name.clone(), estimate));
+                let known = findings.extremes.entry(metric.name.clone());
                 known.or_insert_with(|| extremes(&values));
             }
             for (index, run) in first.curves.iter().enumerate() {
@@ -214,6 +239,20 @@ mod tests {
         let findings = Findings::join(&[vec![sample(1.0, 10.0), sample(1.5, 20.0)]]);
         assert_eq!(findings.curves[0].points.len(), 2);
         assert_eq!(findings.curves[0].points[1].y.half_width, None);
+    }
+
+    #[test]
+    fn a_time_is_averaged_over_the_seeds_in_which_it_came_and_a_metric_over_all() {
+        let of = |value: f64| {
+            let mut sample = Sample::default();
+            sample.time("t", value);
+            sample.metric("m", value);
+            sample
+        };
+        let findings = Findings::join(&[vec![of(3.0), of(f64::NAN), of(5.0)]]);
+        assert_eq!(findings.value("t"), 4.0);
+        assert!(findings.value("m").is_nan());
+        assert!(Findings::join(&[vec![of(f64::NAN)]]).value("t").is_nan());
     }
 
     #[test]

@@ -29,6 +29,63 @@ pub fn convergence_time(rates: &[f64], step: f64, stable: Stable) -> f64 {
     first.unwrap_or(rates.len()) as f64 * step
 }
 
+/// Seconds to the middle of the first of the intervals, `step` seconds each, whose rate lies within bounds:
+/// with those of a fair share the δ-fair convergence time (RFC 5166). Not a number if none does.
+///
+/// A rate that crosses the bounds on its way elsewhere reaches them all the same: see [`settling_time`].
+pub fn reaching_time(rates: &[f64], step: f64, bounds: [f64; 2]) -> f64 {
+    let first = rates.iter().position(|rate| is_within(*rate, bounds));
+    first.map_or(f64::NAN, |index| middle(index, step))
+}
+
+/// Seconds to the middle of the first interval from which on every rate lies within bounds. Not a number if the
+/// last does not: then it has not settled.
+pub fn settling_time(rates: &[f64], step: f64, bounds: [f64; 2]) -> f64 {
+    let inside = rates.iter().rev();
+    let inside = inside.take_while(|rate| is_within(**rate, bounds)).count();
+    match inside {
+        0 => f64::NAN,
+        inside => middle(rates.len() - inside, step),
+    }
+}
+
+/// How long it takes to halve a rate. Of numbers none is one if it never was.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Halving {
+    /// Reports that lowered the rate, up to the one that halved it. Each tells of one more loss event, and an event
+    /// is a round trip of congestion: what the analysis of `sigcomm` §A.2 counts.
+    pub congested: f64,
+    /// Seconds from the onset to that report.
+    pub elapsed: f64,
+}
+
+/// The halving after an onset of the rate that was before it; `steps` are times in seconds and rates, one a report.
+pub fn halving(steps: &[(f64, f64)], onset: f64) -> Halving {
+    let after = steps.partition_point(|(t, _)| *t < onset);
+    let before = steps[..after].last().map_or(f64::NAN, |(_, x)| *x);
+    let (mut last, mut congested) = (before, 0.0);
+    for (t, x) in &steps[after..] {
+        congested += f64::from(u8::from(*x < last));
+        if *x <= before / 2.0 {
+            let elapsed = t - onset;
+            return Halving { congested, elapsed };
+        }
+        last = *x;
+    }
+    Halving {
+        congested: f64::NAN,
+        elapsed: f64::NAN,
+    }
+}
+
+fn is_within(rate: f64, [low, high]: [f64; 2]) -> bool {
+    (low..=high).contains(&rate)
+}
+
+fn middle(index: usize, step: f64) -> f64 {
+    (index as f64 + 0.5) * step
+}
+
 /// How often a rate goes from `high` or above to `low` or below, or the other way.
 pub fn swings(rates: &[f64], low: f64, high: f64) -> u32 {
     let mut was_high = None;
@@ -81,6 +138,40 @@ mod tests {
         let rates = [1.0, 1.0, 9.0, 9.0, 1.0, 1.0, 9.0, 9.0];
         assert_eq!(convergence_time(&rates, 2.0, STABLE), 16.0);
         assert!(convergence_time(&rates[..1], 2.0, STABLE).is_nan());
+    }
+
+    #[test]
+    fn a_rate_has_settled_once_it_never_leaves_again() {
+        // In at 2.5 s, out again, and in for good from the interval that begins at 20 s on.
+        let rates = [1.1, 3.0, 2.0, 0.5, 0.9, 1.2, 0.8];
+        assert_eq!(reaching_time(&rates, 5.0, [0.8, 1.2]), 2.5);
+        assert_eq!(settling_time(&rates, 5.0, [0.8, 1.2]), 22.5);
+        assert_eq!(settling_time(&rates[4..], 5.0, [0.8, 1.2]), 2.5);
+    }
+
+    #[test]
+    fn what_never_comes_or_does_not_stay_has_no_time() {
+        let rates = [3.0, 1.0, 3.0];
+        assert_eq!(reaching_time(&rates, 2.0, [0.8, 1.2]), 3.0);
+        assert!(settling_time(&rates, 2.0, [0.8, 1.2]).is_nan());
+        assert!(reaching_time(&rates, 2.0, [4.0, 5.0]).is_nan());
+        assert!(settling_time(&[], 2.0, [0.8, 1.2]).is_nan());
+    }
+
+    #[test]
+    fn only_reports_that_lower_the_rate_count_as_congestion() {
+        let steps = [
+            (9.9, 8.0),
+            (10.1, 8.0),
+            (10.2, 6.0),
+            (10.3, 6.0),
+            (10.5, 4.0),
+            (10.6, 3.0),
+        ];
+        let halved = halving(&steps, 10.0);
+        assert_eq!(halved.congested, 2.0);
+        assert!((halved.elapsed - 0.5).abs() < 1e-9);
+        assert!(halving(&steps[..4], 10.0).congested.is_nan());
     }
 
     #[test]

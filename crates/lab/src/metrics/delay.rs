@@ -41,9 +41,22 @@ impl PacketLog {
     }
 }
 
+/// The share of what was sent in a window that did not arrive in it, both in packets or in bytes. What arrives in
+/// the window and was sent before is no negative loss.
+pub fn lost_share(arrived: f64, sent: f64) -> f64 {
+    (1.0 - arrived / sent).clamp(0.0, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_did_not_arrive_is_lost() {
+        assert_eq!(lost_share(3.0, 4.0), 0.25);
+        assert_eq!(lost_share(5.0, 4.0), 0.0);
+        assert!(lost_share(0.0, 0.0).is_nan());
+    }
 
     #[test]
     fn delay_is_of_what_arrived_and_loss_of_all() {

@@ -35,6 +35,11 @@ pub fn stability(flows: &[Vec<f64>]) -> f64 {
     mean(&each)
 }
 
+/// How much more one rate is than another, in per cent of that: what a receiver has of a lie.
+pub fn gain_pct(rate: f64, of_honest: f64) -> f64 {
+    100.0 * (rate / of_honest - 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +60,12 @@ mod tests {
     #[test]
     fn friendliness_compares_means_of_unequal_numbers_of_flows() {
         assert_eq!(friendliness(&[2.0, 4.0], &[1.0, 2.0, 3.0, 2.0]), 1.5);
+    }
+
+    #[test]
+    fn a_gain_is_relative_to_what_is_had_without() {
+        assert_eq!(gain_pct(150.0, 100.0), 50.0);
+        assert_eq!(gain_pct(75.0, 100.0), -25.0);
     }
 
     #[test]

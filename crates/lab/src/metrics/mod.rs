@@ -11,8 +11,15 @@
 //! | [`friendliness`] | T1 | `light` equation 4 |
 //! | [`stability`] | S | `light` equation 5 |
 //! | [`PacketLog`] | IPLR, IPTD | `vod` §4.1 |
-//! | [`utilisation`], [`drop_rate`] | – | `sigcomm` table 25 |
+//! | [`utilisation`], [`drop_rate`], [`lost_share`] | – | `sigcomm` table 25 |
+//! | [`used_of_allowed`] | – | `thesis` §7.2 |
 //! | [`convergence_time`], [`swings`], [`least_over_most`] | – | RFC 8868 §3, metrics 8, 9 and 7 |
+//! | [`reaching_time`], [`settling_time`] | – | RFC 5166, and ours: from when on it stays |
+//! | [`halving`] | – | `sigcomm` §A.2 |
+//! | [`mean_increase`], [`largest_increase`], [`largest_increase_pct`] | δ_T | `sigcomm` §A.1 |
+//! | [`deviation`] | – | of a predictor's errors: `sigcomm` figure 18 |
+//! | [`dip_pct`], [`dip_after_peak_pct`] | – | ours, of `thesis` §5.3 |
+//! | [`spread`], [`growth`], [`off_one`], [`gain_pct`], [`share`] | – | ours |
 //! | [`over_seeds`] | mean and 90 % interval | `sigcomm` §4.1.2 |
 //!
 //! A value that is not defined (the mean of nothing, a ratio to zero) is not a number, is written as
@@ -25,12 +32,19 @@ mod seeds;
 mod series;
 mod throughput;
 
-pub use convergence::{Stable, convergence_time, least_over_most, swings};
-pub use delay::PacketLog;
-pub use fairness::{efficiency, friendliness, jain, stability};
+pub use convergence::{
+    Halving, Stable, convergence_time, halving, least_over_most, reaching_time, settling_time,
+    swings,
+};
+pub use delay::{PacketLog, lost_share};
+pub use fairness::{efficiency, friendliness, gain_pct, jain, stability};
 pub use seeds::{Estimate, over_seeds};
-pub use series::{cov, equivalence, equivalence_ratio, mean, quantile, throughput_ratios};
-pub use throughput::{Throughput, drop_rate, utilisation};
+pub use series::{
+    cov, deviation, dip_after_peak_pct, dip_pct, equivalence, equivalence_ratio, growth,
+    largest_increase, largest_increase_pct, least, mean, mean_increase, most, off_one, quantile,
+    share, spread, throughput_ratios,
+};
+pub use throughput::{Throughput, drop_rate, used_of_allowed, utilisation};
 
 use tfrc::time::Duration;
 

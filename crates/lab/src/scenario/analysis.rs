@@ -7,6 +7,7 @@ use tfrc::units::{Bytes, LossEventRate};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::Sample;
+use crate::metrics::{most, off_one};
 
 /// How much the rate grows at most from one round trip to the next (`sigcomm` §A.1).
 #[derive(Clone, Debug, Deserialize)]
@@ -34,7 +35,7 @@ impl Scenario for IncreaseBound {
                 let curve: Vec<(f64, f64)> = intervals(self.longest_interval)
                     .map(|a| (a, increase(response, a, weight)))
                     .collect();
-                let most = curve.iter().map(|(_, y)| *y).fold(f64::NAN, f64::max);
+                let most = most(curve.iter().map(|(_, y)| *y));
                 sample.metric(format!("increase_{name}_{weighted}"), most);
                 sample.curve(name, format!("w = {weight:.2}"), curve);
             }
@@ -96,8 +97,7 @@ impl Scenario for QueueingDelay {
             let curve: Vec<(f64, f64)> = (0..=self.round_trips)
                 .map(|n| (f64::from(n), self.rate_after(f64::from(n), a) / simple(a)))
                 .collect();
-            let distances = curve.iter().map(|(_, y)| (y - 1.0).abs() * 100.0);
-            let deviation = distances.fold(0.0, f64::max);
+            let deviation = 100.0 * off_one(curve.iter().map(|(_, y)| *y));
             sample.metric(format!("deviation_pct_interval_{a}"), deviation);
             furthest = furthest.max(deviation);
             sample.curve("rate", format!("A = {a}"), curve);

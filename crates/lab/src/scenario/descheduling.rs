@@ -12,7 +12,7 @@ use super::{
 };
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
-use crate::metrics::{BIN, mean};
+use crate::metrics::{BIN, dip_pct, mean, most};
 use crate::network::{Edition, Feedback, Tfrc};
 use crate::reader::Times;
 use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
@@ -208,7 +208,7 @@ impl Descheduling {
 
     fn sample_of(&self, name: &str, rates: &[(f64, f64)], aways: &[Instant], seed: u64) -> Sample {
         let dips: Vec<f64> = aways.iter().map(|at| self.dip(rates, *at)).collect();
-        let worst = dips.iter().copied().fold(f64::NAN, f64::max);
+        let worst = most(dips.iter().copied());
         let mut sample = Sample::default();
         sample.metric(format!("rate_dip_pct_{name}"), worst);
         sample.metric(format!("rate_dip_mean_pct_{name}"), mean(&dips));
@@ -232,8 +232,9 @@ impl Descheduling {
         let first = rates.partition_point(|(t, _)| *t < from);
         let before = rates[..first].last().map_or(f64::NAN, |(_, rate)| *rate);
         let after = rates[first..].iter().take_while(|(t, _)| *t < to);
-        let least = after.map(|(_, rate)| *rate).fold(before, f64::min);
-        100.0 * (1.0 - least / before)
+        // A rate that only rises has not dipped.
+        let rates = after.map(|(_, rate)| *rate).chain([before]);
+        dip_pct(before, rates)
     }
 }
 

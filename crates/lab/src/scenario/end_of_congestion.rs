@@ -9,6 +9,7 @@ use super::{
 };
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::metrics::{largest_increase, mean_increase};
 use crate::network::{Edition, Tfrc};
 use crate::reader::Times;
 use crate::units::{Size, Time};
@@ -124,16 +125,21 @@ impl EndOfCongestion {
         let discounts = later.partition_point(|step| step.current_interval <= 2.0 * average);
         let time = |index: usize| later.get(index).map_or(f64::NAN, |step| step.t);
         let without = &later[grows.min(discounts)..discounts];
+        // One a report, and so a round trip.
+        let rates = |steps: &[Step]| steps.iter().map(|step| step.x).collect::<Vec<f64>>();
 
         let mut sample = Sample::default();
         for (metric, value) in [
             ("rate_before_pkts_per_rtt", before),
             ("increase_starts_s", time(grows)),
             ("discount_starts_s", time(discounts)),
-            ("increase_before_discount_pkts_per_rtt", mean_step(without)),
+            (
+                "increase_before_discount_pkts_per_rtt",
+                mean_increase(&rates(without)),
+            ),
             (
                 "increase_with_discount_pkts_per_rtt",
-                largest_step(&later[discounts..]),
+                largest_increase(&rates(&later[discounts..])),
             ),
         ] {
             sample.metric(format!("{metric}{suffix}"), value);
@@ -142,19 +148,6 @@ impl EndOfCongestion {
         sample.curve("rate", name, rates.filter(|(t, _)| *t >= 0.0));
         Ok(sample)
     }
-}
-
-/// The mean increase from one report, and so one round trip, to the next.
-fn mean_step(steps: &[Step]) -> f64 {
-    match steps {
-        [first, .., last] => (last.x - first.x) / (steps.len() - 1) as f64,
-        _ => f64::NAN,
-    }
-}
-
-fn largest_step(steps: &[Step]) -> f64 {
-    let increases = steps.windows(2).map(|pair| pair[1].x - pair[0].x);
-    increases.fold(f64::NAN, f64::max)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use tfrc::time::Instant;
 
 use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Throughput, cov, drop_rate, mean, utilisation};
+use crate::metrics::{Throughput, cov, drop_rate, least, mean, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
 use crate::units::{BitRate, Time};
 
@@ -76,11 +76,10 @@ impl Scenario for FairShare {
         for queue in &self.queues {
             let key = queue.key();
             let shares = values(&format!("tcp_normalised_mean_{key}_"));
-            let least = |values: &[f64]| values.iter().copied().fold(f64::NAN, f64::min);
             derived.push((format!("tcp_normalised_{key}"), mean(&shares)));
-            derived.push((format!("tcp_normalised_min_{key}"), least(&shares)));
+            derived.push((format!("tcp_normalised_min_{key}"), least(shares)));
             let used = values(&format!("utilisation_{key}_"));
-            derived.push((format!("utilisation_min_{key}"), least(&used)));
+            derived.push((format!("utilisation_min_{key}"), least(used)));
             for spread in ["tcp_spread", "tfrc_spread"] {
                 let of = values(&format!("{spread}_{key}_"));
                 // One flow alone has no spread.
@@ -147,13 +146,6 @@ impl FairShare {
         let megabits = case.rate.0.bits_per_sec() / 1e6;
         let (queue, pairs) = (case.queue, case.pairs);
         let cell = format!("{}_{megabits}mbps_{pairs}", queue.key());
-        let spread = |shares: &[f64]| {
-            if shares.len() > 1 {
-                cov(shares)
-            } else {
-                f64::NAN
-            }
-        };
         let used = utilisation(measured.carried, case.rate.0, window);
 
         let mut sample = Sample::default();
@@ -162,8 +154,8 @@ impl FairShare {
         sample.metric(format!("utilisation_{cell}"), used);
         let dropped = drop_rate(measured.dropped, measured.arrived);
         sample.metric(format!("drop_rate_{cell}"), dropped);
-        sample.metric(format!("tcp_spread_{cell}"), spread(&tcp));
-        sample.metric(format!("tfrc_spread_{cell}"), spread(&tfrc));
+        sample.metric(format!("tcp_spread_{cell}"), cov(&tcp));
+        sample.metric(format!("tfrc_spread_{cell}"), cov(&tfrc));
         let (flows, key) = ((2 * pairs) as f64, queue.key());
         let name = format!("{megabits} Mb/s");
         sample.curve(format!("share_{key}"), &name, [(flows, mean(&tcp))]);

@@ -9,7 +9,7 @@ use tfrc::time::Instant;
 use super::{Impossible, Job, Kind, RunError, Scenario, require, require_bins, require_window};
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Estimate, Throughput, cov, mean};
+use crate::metrics::{Estimate, cov, mean};
 use crate::network::{Feedback, Member, Protocol, Speaks, Stage, Tfrc};
 use crate::units::Time;
 
@@ -326,18 +326,12 @@ impl FeedbackCompare {
             }
         }
         let compared: Vec<bool> = stage.members.iter().map(is_tfrc).collect();
-        let window = stage.measured.map(Instant::as_secs_f64);
+        let window = stage.measured;
         let received = stage.run(job)?.received;
         let flows = received.iter().zip(compared);
         let flows = flows.filter(|(_, compared)| *compared);
-        Ok(flows.map(|(flow, _)| self.within(flow, window)).collect())
-    }
-
-    fn within(&self, flow: &Throughput, [from, to]: [f64; 2]) -> Vec<f64> {
-        let timescale = self.timescale.0;
-        let rates = flow.times(timescale).into_iter().zip(flow.rates(timescale));
-        let inside = rates.filter(|(at, _)| (from..to).contains(at));
-        inside.map(|(_, rate)| rate).collect()
+        let rates = flows.map(|(flow, _)| flow.within(self.timescale.0, window));
+        Ok(rates.collect())
     }
 }
 

@@ -8,7 +8,9 @@ use tfrc::units::duration_from_secs;
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{BIN, Throughput, efficiency, friendliness, jain, mean, stability};
+use crate::metrics::{
+    BIN, Throughput, efficiency, friendliness, jain, mean, reaching_time, stability,
+};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Measured, Member, Protocol, Queue, Run, Speaks,
     Stacks, Tcp, Tfrc,
@@ -312,7 +314,8 @@ impl Formats {
         (flows, beside): (&[&Throughput], &[Throughput]),
         period: [Time; 2],
     ) {
-        let within = |flow: &Throughput, timescale| within(flow, timescale, period);
+        let period = period.map(|time| Instant::ZERO + time.0);
+        let within = |flow: &Throughput, timescale| flow.within(timescale, period);
         let average = |flow: &Throughput| mean(&within(flow, BIN));
         let rates: Vec<f64> = flows.iter().map(|flow| average(flow)).collect();
         let seconds: Vec<Vec<f64>> = flows
@@ -339,22 +342,12 @@ impl Formats {
     /// How long the flow takes after the change to come down to what it comes down to.
     fn respond(&self, sample: &mut Sample, name: &str, flow: &Throughput, response: Response) {
         let timescale = Duration::from_millis(500);
-        let settled = mean(&within(flow, timescale, response.settled));
-        let rates = flow.times(timescale).into_iter().zip(flow.rates(timescale));
-        let down = rates
-            .filter(|(at, _)| *at >= response.at.secs())
-            .find(|(_, rate)| *rate <= settled * NEAR);
-        let time = down.map_or(f64::NAN, |(at, _)| at - response.at.secs());
+        let at = |time: Time| Instant::ZERO + time.0;
+        let settled = mean(&flow.within(timescale, response.settled.map(at)));
+        let later = flow.within(timescale, [at(response.at), Instant::MAX]);
+        let down = [f64::NEG_INFINITY, settled * NEAR];
+        let time = reaching_time(&later, timescale.as_secs_f64(), down);
         sample.metric(format!("response_time_s_{name}"), time);
         sample.metric(format!("settled_kbps_{name}"), settled * 8.0 / 1e3);
     }
-}
-
-/// The rates of a flow in a period.
-fn within(flow: &Throughput, timescale: Duration, [from, to]: [Time; 2]) -> Vec<f64> {
-    let rates = flow.times(timescale).into_iter().zip(flow.rates(timescale));
-    rates
-        .filter(|(at, _)| (from.secs()..to.secs()).contains(at))
-        .map(|(_, rate)| rate)
-        .collect()
 }

@@ -11,6 +11,7 @@ use tfrc::{Arrival, Ecn, ReceiverConfig};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
+use crate::metrics::off_one;
 use crate::units::Share;
 
 /// Parameters.
@@ -72,8 +73,7 @@ impl Scenario for LossEventFraction {
             let mut all: f64 = 0.0;
             for curve in findings.group(group) {
                 let points = curve.points.iter().filter(|at| moderate.contains(&at.x));
-                let distances = points.map(|at| (1.0 - at.y.mean / at.x).abs() * 100.0);
-                let largest = distances.fold(0.0, f64::max);
+                let largest = 100.0 * off_one(points.map(|at| at.y.mean / at.x));
                 all = all.max(largest);
                 if FLOWS.iter().any(|(name, _)| *name == curve.name) {
                     let name = &curve.name;

@@ -8,7 +8,7 @@ use tfrc::{Arrival, ReceiverConfig};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Estimate, mean};
+use crate::metrics::{Estimate, deviation, least, mean};
 use crate::network::{Bottleneck, Flows, Protocol, Queue, Run};
 use crate::units::{BitRate, Time};
 
@@ -114,10 +114,10 @@ impl Scenario for LossPredictors {
                 }
             }
         }
-        let best = predictors
+        let errors = predictors
             .iter()
-            .map(|predictor| findings.value(&format!("error_mean_{}", predictor.name)))
-            .fold(f64::NAN, f64::min);
+            .map(|predictor| findings.value(&format!("error_mean_{}", predictor.name)));
+        let best = least(errors);
         let of = |n: usize| findings.value(&format!("error_mean_decreasing_{n}"));
         let (eight, two) = (of(8), of(2));
         findings.derive("error_mean_decreasing_8_over_best", eight / best);
@@ -177,13 +177,7 @@ impl Predictor {
     /// The mean distance and the standard deviation of the difference.
     fn errors(&self) -> (f64, f64) {
         let distances: Vec<f64> = self.off.iter().map(|off| off.abs()).collect();
-        let centre = mean(&self.off);
-        let squares: Vec<f64> = self
-            .off
-            .iter()
-            .map(|off| (off - centre) * (off - centre))
-            .collect();
-        (mean(&distances), mean(&squares).sqrt())
+        (mean(&distances), deviation(&self.off))
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
 };
 use crate::findings::{Findings, Sample};
-use crate::metrics::{cov, drop_rate, equivalence_ratio, friendliness, utilisation};
+use crate::metrics::{cov, drop_rate, equivalence_ratio, friendliness, least, most, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage, Udp};
 use crate::units::{BitRate, Time};
 
@@ -72,11 +72,8 @@ impl Scenario for OnOff {
             };
             let equivalence = self.timescales.iter().map(|t| at("equivalence", t));
             let extremes = [
-                (
-                    "equivalence_min",
-                    equivalence.clone().fold(f64::NAN, f64::min),
-                ),
-                ("equivalence_max", equivalence.fold(f64::NAN, f64::max)),
+                ("equivalence_min", least(equivalence.clone())),
+                ("equivalence_max", most(equivalence)),
             ];
             let ratios = self.timescales.iter().map(|t| {
                 let name = format!("cov_tfrc_over_cov_tcp_{sources}_{}s", t.secs());

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::metrics::{halving, least, most};
 use crate::network::Tfrc;
 use crate::reader::Times;
 use crate::units::{Size, Time};
@@ -84,19 +85,19 @@ impl Scenario for PersistentCongestion {
         flow.set_loss(onset, Loss::Periodic(2));
         flow.run_until(zero + self.until.0, &mut see);
 
-        let response = self.response(&steps);
+        let halved = halving(&steps, self.begins_at.secs());
         let p = 1.0 / period as f64;
         let mut sample = Sample::default();
         for (metric, curve, value) in [
             (
                 "rtts_to_halve",
                 "round trips of congestion",
-                response.congested,
+                halved.congested,
             ),
             (
                 "elapsed_rtts_to_halve",
                 "round trips elapsed",
-                response.elapsed,
+                halved.elapsed / self.rtt.secs(),
             ),
         ] {
             sample.metric(format!("{metric}_one_in_{period}"), value);
@@ -113,20 +114,13 @@ impl Scenario for PersistentCongestion {
             return;
         }
         let low = |period: &&u64| 1.0 / **period as f64 <= LOW;
-        let least = |a: f64, b: f64| a.min(b);
         let all = self.lost_one_in.iter();
         let metrics = [
-            (
-                "rtts_to_halve_min",
-                all.clone().map(of).fold(f64::NAN, least),
-            ),
-            (
-                "rtts_to_halve_max",
-                all.clone().map(of).fold(f64::NAN, f64::max),
-            ),
+            ("rtts_to_halve_min", least(all.clone().map(of))),
+            ("rtts_to_halve_max", most(all.clone().map(of))),
             (
                 "rtts_to_halve_min_at_low_rates",
-                all.filter(low).map(of).fold(f64::NAN, least),
+                least(all.filter(low).map(of)),
             ),
         ];
         for (name, value) in metrics {
@@ -135,77 +129,12 @@ impl Scenario for PersistentCongestion {
     }
 }
 
-/// How long it took to halve the rate; not a number if it never was.
-#[derive(Debug, PartialEq)]
-struct Response {
-    /// Reports that lowered the rate, up to the one that halved it. Each tells of one more loss event,
-    /// and an event is a round trip of congestion: what the paper's analysis counts.
-    congested: f64,
-    /// Round-trip times from the onset to that report.
-    elapsed: f64,
-}
-
 impl PersistentCongestion {
-    /// `steps` are times and rates after each report.
-    fn response(&self, steps: &[(f64, f64)]) -> Response {
-        let begins_at = self.begins_at.secs();
-        let after = steps.partition_point(|(t, _)| *t < begins_at);
-        let before = steps[..after].last().map_or(f64::NAN, |(_, x)| *x);
-        let (mut last, mut congested) = (before, 0.0);
-        for (t, x) in &steps[after..] {
-            if *x < last {
-                congested += 1.0;
-            }
-            if *x <= before / 2.0 {
-                let elapsed = (t - begins_at) / self.rtt.secs();
-                return Response { congested, elapsed };
-            }
-            last = *x;
-        }
-        Response {
-            congested: f64::NAN,
-            elapsed: f64::NAN,
-        }
-    }
-
     /// Twice what the average needs, at the rate of the equation's square-root part.
     fn time_of_intervals(&self, period: u64) -> tfrc::time::Duration {
         let period = period as f64;
         let packets_per_rtt = (1.5 * period).sqrt();
         let round_trips = 2.0 * INTERVALS * period / packets_per_rtt;
         tfrc::units::duration_from_secs(round_trips * self.rtt.secs())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scenario() -> PersistentCongestion {
-        toml::from_str(
-            r#"rtt = "100ms"
-               packet = "1000B"
-               lost_one_in = [100]
-               lead_in = "30s"
-               begins_at = "10s"
-               until = "12s""#,
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn only_reports_that_lower_the_rate_count_as_congestion() {
-        let steps = [
-            (9.9, 8.0),
-            (10.1, 8.0),
-            (10.2, 6.0),
-            (10.3, 6.0),
-            (10.5, 4.0),
-            (10.6, 3.0),
-        ];
-        let response = scenario().response(&steps);
-        assert_eq!(response.congested, 2.0);
-        assert!((response.elapsed - 5.0).abs() < 1e-9);
-        assert!(scenario().response(&steps[..4]).congested.is_nan());
     }
 }

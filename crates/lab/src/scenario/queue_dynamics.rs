@@ -10,7 +10,7 @@ use super::{
     require_window,
 };
 use crate::findings::{Findings, Sample};
-use crate::metrics::{cov, drop_rate, mean, quantile, utilisation};
+use crate::metrics::{cov, drop_rate, mean, spread, utilisation};
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
@@ -112,10 +112,7 @@ impl Scenario for QueueDynamics {
             ),
             ("drop_rate", drop_rate(measured.dropped, measured.arrived)),
             ("queue_mean_pkts", mean(&values)),
-            (
-                "queue_amplitude",
-                quantile(&values, 0.95) - quantile(&values, 0.05),
-            ),
+            ("queue_amplitude", spread(&values)),
             ("queue_cov", cov(&values)),
         ] {
             sample.metric(format!("{metric}_{suffix}"), value);

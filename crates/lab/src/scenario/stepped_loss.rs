@@ -10,7 +10,7 @@ use super::{
 };
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
-use crate::metrics::{cov, mean};
+use crate::metrics::{cov, largest_increase_pct, mean};
 use crate::network::Tfrc;
 use crate::reader::Times;
 use crate::units::{Size, Time};
@@ -164,13 +164,11 @@ impl SteppedLoss {
             .filter(|step| step.t < first_end)
             .map(|step| 1.0 / step.average)
             .collect();
-        let after: Vec<Step> = shown
-            .iter()
-            .copied()
-            .filter(|step| step.t >= last_change)
-            .collect();
-        let ours = largest_step(after.iter().map(|step| step.average));
-        let naive = largest_step(after.iter().map(|step| step.naive));
+        let largest = |average: fn(&Step) -> f64| {
+            let after = shown.iter().filter(|step| step.t >= last_change);
+            largest_increase_pct(&after.map(average).collect::<Vec<f64>>())
+        };
+        let (ours, naive) = (largest(|step| step.average), largest(|step| step.naive));
 
         let mut sample = Sample::default();
         sample.metric(format!("p_mean_before_{first_end}"), mean(&before));
@@ -187,22 +185,5 @@ impl SteppedLoss {
         let rates = watch.rates.into_iter().filter(|(t, _)| *t >= 0.0);
         sample.curve("rate", "allowed rate", rates);
         sample
-    }
-}
-
-/// The largest growth from one report to the next, in per cent.
-fn largest_step(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let pairs = values.clone().zip(values.skip(1));
-    pairs.fold(f64::NAN, |most, (a, b)| most.max((b / a - 1.0) * 100.0))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_step_is_upwards_and_relative() {
-        assert_eq!(largest_step([4.0, 5.0, 1.0, 1.5].into_iter()), 50.0);
-        assert!(largest_step([4.0].into_iter()).is_nan());
     }
 }

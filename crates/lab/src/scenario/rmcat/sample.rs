@@ -6,13 +6,16 @@
 
 use evenkeel_media::report::Summary;
 use evenkeel_sim::{End, Traffic};
+use tfrc::time::Instant;
+use tfrc::units::duration_from_secs;
 
 use super::flow::{self, Flow};
 use super::record::{BIN, Packets};
 use super::{Case, Seen};
 use crate::findings::Sample;
 use crate::metrics::{
-    Stable, Throughput, convergence_time, cov, jain, least_over_most, mean, quantile, swings,
+    Stable, Throughput, convergence_time, cov, friendliness, jain, least, least_over_most,
+    lost_share, mean, quantile, swings,
 };
 use crate::units::Time;
 
@@ -95,10 +98,9 @@ impl Period {
 
 /// Bits per second in each bin of a period.
 fn rates(throughput: &Throughput, period: &Period) -> Vec<f64> {
-    let times = throughput.times(BIN).into_iter();
-    let rates = times.zip(throughput.rates(BIN));
-    let inside = rates.filter(|(time, _)| period.has(*time));
-    inside.map(|(_, bytes)| bytes * 8.0).collect()
+    let at = |seconds: f64| Instant::ZERO + duration_from_secs(seconds);
+    let inside = throughput.within(BIN, [period.from, period.to].map(at));
+    inside.into_iter().map(|bytes| bytes * 8.0).collect()
 }
 
 /// Means over some bins; what is left over is left out.
@@ -176,10 +178,9 @@ fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
 fn loss(packets: &Packets) -> f64 {
     let arrived = packets.delays.len() as f64;
     if arrived > 0.0 {
-        let lost = packets.lost.len() as f64;
-        lost / (lost + arrived)
+        lost_share(arrived, arrived + packets.lost.len() as f64)
     } else {
-        1.0 - packets.received_count as f64 / packets.sent_count as f64
+        lost_share(packets.received_count as f64, packets.sent_count as f64)
     }
 }
 
@@ -218,8 +219,7 @@ fn of_media(sample: &mut Sample, case: &Case, flow: &Flow, packets: &Packets, pe
         to: flow.stop.secs(),
     };
     let lowest = over(&rates(&packets.received, &from_then), LOWEST_BINS);
-    let lowest = lowest.into_iter().fold(f64::NAN, f64::min);
-    sample.metric(format!("lowest_10s_kbps_{key}"), lowest / 1e3);
+    sample.metric(format!("lowest_10s_kbps_{key}"), least(lowest) / 1e3);
     for (index, period) in periods.iter().enumerate() {
         if !flow.is_active(f64::midpoint(period.from, period.to)) {
             continue;
@@ -298,7 +298,7 @@ fn of_sharing(sample: &mut Sample, case: &Case, packets: &[Packets], periods: &[
             sample.metric(format!("least_over_most_{key}"), least_over_most(&media));
         }
         if !tcp.is_empty() && !media.is_empty() {
-            let over_tcp = mean(&media) / mean(&tcp);
+            let over_tcp = friendliness(&media, &tcp);
             sample.metric(format!("media_over_tcp_{key}"), over_tcp);
         }
     }

@@ -21,6 +21,7 @@ use tfrc::units::{Bytes, Rate};
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
+use crate::metrics::gain_pct;
 use crate::network::Tfrc;
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
@@ -186,7 +187,7 @@ impl Scenario for Selfish {
             };
             let [rate, of_honest] =
                 [cell, honest].map(|cell| findings.value(&cell.metric("rate_bps")));
-            let gain = 100.0 * (rate / of_honest - 1.0);
+            let gain = gain_pct(rate, of_honest);
             findings.derive(cell.metric("gain_pct"), gain);
             let number = self.lies.iter().position(|lie| *lie == cell.lie);
             let place = number.unwrap_or_default() + 1;

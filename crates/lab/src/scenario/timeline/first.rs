@@ -3,31 +3,39 @@
 
 use super::{Case, Timeline};
 use crate::findings::Sample;
-use crate::metrics::{Throughput, cov, mean, quantile};
+use crate::metrics::{
+    Throughput, cov, dip_after_peak_pct, least, mean, most, quantile, reaching_time, settling_time,
+    share,
+};
 use crate::units::Time;
+use tfrc::time::Instant;
 
 impl Timeline {
-    /// How long after the change the flow first keeps its share; the rest of the run if it never does.
+    /// How long after the change the flow first has its share, and from when on it keeps it to the end of the
+    /// run; and whether it does, which over seeds is the share of them that the mean time is of.
     pub(super) fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
         let Some(settle) = self.settle else { return };
         let fair = settle.to.map_or(fair, |rate| rate.0.bytes_per_sec());
-        let rates = flow.rates(settle.over.0).into_iter();
-        let times = flow.times(settle.over.0).into_iter();
-        let mut later = times.zip(rates).filter(|(t, _)| *t >= settle.after.secs());
-        let settled = later.find(|(_, rate)| (settle.low..=settle.high).contains(&(rate / fair)));
-        // Not in the run: at least as long as that still took.
-        let end = settled.map_or(self.shown[1].secs(), |(t, _)| t);
-        let seconds = end - settle.after.secs();
-        sample.metric(format!("settles_s_{}", case.name), seconds);
+        let rest = [settle.after, self.shown[1]].map(|time| Instant::ZERO + time.0);
+        let rates = flow.within(settle.over.0, rest);
+        let bounds = [settle.low * fair, settle.high * fair];
+        let name = &case.name;
+        for (verb, time) in [
+            ("reaches", reaching_time(&rates, settle.over.secs(), bounds)),
+            ("settles", settling_time(&rates, settle.over.secs(), bounds)),
+        ] {
+            sample.time(format!("{verb}_s_{name}"), time);
+            let does = f64::from(u8::from(!time.is_nan()));
+            sample.metric(format!("{verb}_share_{name}"), does);
+        }
     }
 
     /// How many packets leave in the busiest interval of the time that is measured.
     pub(super) fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.peak_over else { return };
-        let rates = self.within(sent, over.0).into_iter();
         let packets = over.secs() / self.packet(&self.group[0]).0.as_f64();
-        let most = rates.fold(f64::NAN, f64::max) * packets;
-        sample.metric(format!("peak_pkts_{}", case.name), most);
+        let peak = most(self.within(sent, over.0)) * packets;
+        sample.metric(format!("peak_pkts_{}", case.name), peak);
     }
 
     /// The rate of the idlest interval of the time that is measured; and how far it falls, once it has
@@ -35,14 +43,10 @@ impl Timeline {
     pub(super) fn floor(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.floor_over else { return };
         let rates = self.within(sent, over.0);
-        let lowest = |rates: &[f64]| rates.iter().copied().fold(f64::NAN, f64::min);
-        let kilobits = lowest(&rates) * 8.0 / 1e3;
-        sample.metric(format!("rate_floor_kbps_{}", case.name), kilobits);
-        let highest = rates.iter().copied().fold(f64::NAN, f64::max);
-        let peak = rates.iter().position(|rate| *rate == highest);
-        let after = &rates[peak.unwrap_or_default()..];
-        let dip = 100.0 * (1.0 - lowest(after) / mean(after));
+        let dip = dip_after_peak_pct(&rates);
         sample.metric(format!("rate_dip_pct_{}", case.name), dip);
+        let kilobits = least(rates) * 8.0 / 1e3;
+        sample.metric(format!("rate_floor_kbps_{}", case.name), kilobits);
     }
 
     /// p while it is measured, and in the second half of the time that is shown before.
@@ -71,14 +75,16 @@ const GAP_STEP: f64 = 0.5e-3;
 
 pub(super) fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
     let name = &case.name;
-    let share = |fits: &dyn Fn(f64) -> bool| {
-        let fitting = gaps.iter().filter(|gap| fits(**gap)).count();
-        100.0 * fitting as f64 / gaps.len() as f64
-    };
     let from_whole = |gap: f64| (gap * 1e3 - (gap * 1e3).round()).abs() / 1e3;
     for (metric, value) in [
-        ("ipi_back_to_back_pct", share(&|gap| gap < BACK_TO_BACK)),
-        ("ipi_whole_ms_pct", share(&|gap| from_whole(gap) < NEAR)),
+        (
+            "ipi_back_to_back_pct",
+            100.0 * share(gaps, |gap| gap < BACK_TO_BACK),
+        ),
+        (
+            "ipi_whole_ms_pct",
+            100.0 * share(gaps, |gap| from_whole(gap) < NEAR),
+        ),
         ("ipi_p50_us", quantile(gaps, 0.5) * 1e6),
         ("ipi_p99_us", quantile(gaps, 0.99) * 1e6),
     ] {
@@ -86,7 +92,7 @@ pub(super) fn gaps(sample: &mut Sample, case: &Case, gaps: &[f64]) {
     }
     let steps = (0..=GAP_STEPS).map(|i| f64::from(i) * GAP_STEP);
     let points: Vec<(f64, f64)> = steps
-        .map(|x| (x * 1e3, share(&|gap| gap <= x) / 100.0))
+        .map(|x| (x * 1e3, share(gaps, |gap| gap <= x)))
         .collect();
     sample.curve("gaps", name.as_str(), points);
 }
@@ -97,23 +103,41 @@ mod tests {
     use super::*;
     use crate::findings::Findings;
 
-    fn settles(flow: &Throughput) -> f64 {
+    /// Over a seed for each flow, where 1000 bytes a second are fair.
+    fn settled(flows: &[Throughput]) -> Findings {
         let scenario = scenario();
-        let mut sample = Sample::default();
-        scenario.settling(&mut sample, &scenario.case[0], flow, 1_000.0);
-        Findings::join(&[vec![sample]]).value("settles_s_a")
+        let of = |flow: &Throughput| {
+            let mut sample = Sample::default();
+            scenario.settling(&mut sample, &scenario.case[0], flow, 1_000.0);
+            sample
+        };
+        Findings::join(&[flows.iter().map(of).collect()])
     }
 
     #[test]
     fn a_flow_settles_in_the_middle_of_the_first_interval_with_its_share() {
-        assert_eq!(settles(&halved_at(14)), 5.0);
+        assert_eq!(settled(&[halved_at(14)]).value("settles_s_a"), 5.0);
         // Too early is not after the change.
-        assert_eq!(settles(&halved_at(3)), 1.0);
+        assert_eq!(settled(&[halved_at(3)]).value("settles_s_a"), 1.0);
     }
 
     #[test]
-    fn a_flow_that_never_settles_takes_the_rest_of_the_run() {
-        assert_eq!(settles(&halved_at(30)), 10.0);
+    fn a_flow_that_never_settles_has_no_time_and_counts_in_the_share_that_does() {
+        let findings = settled(&[halved_at(14), halved_at(30)]);
+        assert_eq!(findings.value("settles_s_a"), 5.0);
+        assert_eq!(findings.value("settles_share_a"), 0.5);
+        let never = settled(&[halved_at(30)]);
+        assert!(never.value("settles_s_a").is_nan());
+        assert_eq!(findings.value("reaches_share_a"), 0.5);
+    }
+
+    #[test]
+    fn a_flow_that_leaves_its_share_again_has_reached_it_only() {
+        let mut flow = halved_at(14);
+        flow.add(Instant::from_secs(19), tfrc::units::Bytes::new(3_000));
+        let findings = settled(&[flow]);
+        assert_eq!(findings.value("reaches_s_a"), 5.0);
+        assert_eq!(findings.value("settles_share_a"), 0.0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
     require_window,
 };
 use crate::findings::{Findings, Sample};
-use crate::metrics::quantile;
+use crate::metrics::{off_one, quantile};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Member, Pace, Protocol, Queue, Speaks, Stacks, Stage, Tcp,
     Tfrc,
@@ -128,7 +128,7 @@ struct RateChange {
     rate: BitRate,
 }
 
-/// The first flow has settled when its throughput is between two multiples of its fair share.
+/// The first flow has its share while its throughput is between two multiples of what is fair.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settle {
@@ -278,9 +278,8 @@ impl Timeline {
                     .case
                     .iter()
                     .map(|case| findings.value(&format!("ratio_median_{key}_{}", case.name)));
-                let most = medians.map(|median| (median - 1.0).abs());
-                let most = most.fold(f64::NAN, f64::max);
-                findings.derive(format!("ratio_off_centre_{key}"), most);
+                let off = off_one(medians);
+                findings.derive(format!("ratio_off_centre_{key}"), off);
             }
         }
     }

@@ -1,15 +1,14 @@
 //! What is told of a case: how full the link is, and what each group has of it.
 
-use tfrc::time::Duration;
+use tfrc::time::{Duration, Instant};
 
 use super::{Also, Case, Group, Timeline, first};
 use crate::findings::Sample;
 use crate::metrics::{
-    BIN, TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, mean, quantile,
-    throughput_ratios, utilisation,
+    BIN, TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, lost_share, mean, quantile,
+    share, spread, throughput_ratios, utilisation,
 };
 use crate::network::Measured;
-use crate::units::Time;
 
 /// Steps of the distribution of throughput ratios, and where it ends.
 const RATIO_STEP: f64 = 0.02;
@@ -95,12 +94,12 @@ impl Timeline {
         let shares = flows
             .iter()
             .map(|flow| mean(&self.within(flow, BIN)) / fair);
-        let share = mean(&shares.collect::<Vec<f64>>());
+        let of_fair = mean(&shares.collect::<Vec<f64>>());
         let lower = group.to_lowercase();
-        sample.metric(format!("share_{lower}_over_fair_{case}"), share);
-        let kilobits = share * fair * 8.0 / 1e3;
+        sample.metric(format!("share_{lower}_over_fair_{case}"), of_fair);
+        let kilobits = of_fair * fair * 8.0 / 1e3;
         sample.metric(format!("throughput_kbps_{key}"), kilobits);
-        let of_link = share * flows.len() as f64 / members as f64;
+        let of_link = of_fair * flows.len() as f64 / members as f64;
         sample.metric(format!("share_{key}"), of_link);
         for timescale in TIMESCALES {
             let covs = flows.iter().map(|flow| cov(&self.within(flow, timescale)));
@@ -116,14 +115,10 @@ impl Timeline {
                 format!("ratio_median_{delta}s_{key}"),
                 quantile(&ratios, 0.5),
             );
-            let spread = quantile(&ratios, 0.95) - quantile(&ratios, 0.05);
-            sample.metric(format!("ratio_spread_{delta}s_{key}"), spread);
-            let upto = |x: f64| {
-                let below = ratios.iter().filter(|ratio| **ratio <= x).count();
-                below as f64 / ratios.len() as f64
-            };
+            sample.metric(format!("ratio_spread_{delta}s_{key}"), spread(&ratios));
             let steps = (0..=RATIO_STEPS).map(|i| f64::from(i) * RATIO_STEP);
-            let points: Vec<(f64, f64)> = steps.map(|x| (x, upto(x))).collect();
+            let points = steps.map(|x| (x, share(&ratios, |ratio| ratio <= x)));
+            let points: Vec<(f64, f64)> = points.collect();
             sample.curve(format!("ratios_{delta}s"), curve(""), points);
         }
         let times = flows[0].times(self.drawn.0);
@@ -147,7 +142,7 @@ impl Timeline {
                 [sums[0] + rates[0], sums[1] + rates[1]]
             });
             let (group, case) = (group.name.to_lowercase(), &case.name);
-            sample.metric(format!("lost_{group}_{case}"), 1.0 - received / sent);
+            sample.metric(format!("lost_{group}_{case}"), lost_share(received, sent));
         }
     }
 
@@ -189,11 +184,7 @@ impl Timeline {
 
     /// Rates on a timescale, of the time that is measured.
     pub(super) fn within(&self, flow: &Throughput, timescale: Duration) -> Vec<f64> {
-        let [from, to] = self.measured.map(Time::secs);
-        let times = flow.times(timescale).into_iter();
-        let rates = times.zip(flow.rates(timescale));
-        let inside = rates.filter(|(t, _)| (from..to).contains(t));
-        inside.map(|(_, rate)| rate).collect()
+        flow.within(timescale, self.measured.map(|time| Instant::ZERO + time.0))
     }
 }
 

@@ -12,7 +12,7 @@ use tfrc::units::Rate;
 use super::world::{Content, Setup, World, utilisation};
 use super::{Named, require_fps, require_picture};
 use crate::findings::{Findings, Sample};
-use crate::metrics::mean;
+use crate::metrics::{self, mean};
 use crate::network::Tfrc;
 use crate::scenario::{Impossible, Job, RunError, Scenario, require};
 use crate::units::{BitRate, Size, Time};
@@ -171,7 +171,7 @@ impl CallMap {
         let most = |findings: &Findings, metric: &str, among: &dyn Fn(Place) -> bool| {
             let places = self.places().filter(|place| among(*place));
             let values = places.map(|place| value(findings, metric, place));
-            values.fold(f64::NEG_INFINITY, f64::max)
+            metrics::most(values)
         };
         let gap = most(findings, "longest_gap_ms", &|_| true);
         let fits = |place| self.fits(place, Duration::ZERO);
@@ -211,7 +211,7 @@ impl CallMap {
         for rtt in &self.rtts {
             let column = places.iter().filter(|place| place.rtt == *rtt);
             let rates = column.filter(|p| suitable(findings, **p)).map(|p| p.kbps());
-            let least = rates.fold(f64::NAN, f64::min);
+            let least = metrics::least(rates);
             let ms = rtt.0.as_micros() as f64 / 1e3;
             let name = format!("least_suitable_kbps_{rules}_{ms}ms");
             findings.derive(name, least);

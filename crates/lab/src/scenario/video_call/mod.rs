@@ -15,7 +15,7 @@ use tfrc::units::Rate;
 
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{cov, mean, quantile};
+use crate::metrics::{cov, growth, mean, quantile};
 use crate::network::Tfrc;
 use crate::units::{BitRate, Size, Time};
 use world::{Content, Look, Setup, World, utilisation};
@@ -163,7 +163,6 @@ fn sample(case: &Case, setup: &Setup, world: &World<'_>, looks: &[Look]) -> Samp
     let x: Vec<f64> = inside.iter().map(|look| look.allowed / 1e3).collect();
     let media: Vec<f64> = rates(&inside).into_iter().map(|(_, kbps)| kbps).collect();
     let queued: Vec<f64> = inside.iter().map(|look| look.queued / 1e3).collect();
-    let (earlier, later) = queued.split_at(queued.len() / 2);
     let seen = world.seen();
     let (sender, receiver) = (&seen.sender, &seen.receiver);
     // Who shows nothing has no delay.
@@ -175,7 +174,7 @@ fn sample(case: &Case, setup: &Setup, world: &World<'_>, looks: &[Look]) -> Samp
         ("rate_kbps", mean(&media)),
         ("rate_cov", cov(&media)),
         ("buffer_p95_kb", quantile(&queued, 0.95)),
-        ("buffer_growth_kb", mean(later) - mean(earlier)),
+        ("buffer_growth_kb", growth(&queued)),
         ("loss", seen.lost),
         ("frames_discarded_pct", seen.discarded_pct),
         ("in_time_pct", seen.in_time_pct),

@@ -15,6 +15,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 use super::super::{Job, RunError};
+use crate::metrics::used_of_allowed;
 use crate::network::{Tfrc, advance, broken};
 use crate::units::{BitRate, Size, Time};
 
@@ -265,10 +266,9 @@ impl<'a> World<'a> {
     }
 }
 
-/// Media sent for each byte that X allowed: X at one look holds until the next.
+/// Media sent for each byte that X allowed.
 pub(super) fn utilisation(looks: &[&Look]) -> f64 {
-    let pairs = || looks.windows(2).map(|pair| (pair[0], pair[1]));
-    let allowed: f64 = pairs().map(|(a, b)| a.allowed * (b.at - a.at) / 8.0).sum();
-    let sent: f64 = pairs().map(|(a, b)| b.sent - a.sent).sum();
-    sent / allowed
+    let looks = looks.iter();
+    let steps = looks.map(|look| (look.at, look.allowed / 8.0, look.sent));
+    used_of_allowed(&steps.collect::<Vec<_>>())
 }

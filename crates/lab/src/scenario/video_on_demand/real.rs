@@ -8,7 +8,7 @@ use tfrc::units::Bytes;
 use super::sample::{Stream, TcpFlow};
 use super::{STARTS, Transport, VideoOnDemand, network};
 use crate::findings::Sample;
-use crate::metrics::{BIN, Throughput};
+use crate::metrics::{BIN, Throughput, lost_share};
 use crate::network::{Tcp, broken};
 use crate::real::{Played, Real, RealFlow, RealProtocol, RealTcp, RealTitle, Seen, Setup};
 use crate::scenario::{Job, RunError};
@@ -105,7 +105,7 @@ impl From<&Played> for Stream {
 /// Of what came to the link and what left it.
 fn tcp_flow((sent, received): (&Throughput, &Throughput)) -> TcpFlow {
     TcpFlow {
-        iplr: (1.0 - received.total().as_f64() / sent.total().as_f64()).max(0.0),
+        iplr: lost_share(received.total().as_f64(), sent.total().as_f64()),
         kbps: received.mean().bits_per_sec() / 1e3,
     }
 }

@@ -5,7 +5,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 use super::sample::{Stream, TcpFlow};
-use crate::metrics::PacketLog;
+use crate::metrics::{PacketLog, lost_share};
 
 /// Of each flow, the packets that leave within a window.
 pub(super) struct Record {
@@ -117,7 +117,7 @@ impl Flow {
 
     /// IPLR of any flow.
     fn loss(&self) -> f64 {
-        self.sent.saturating_sub(self.arrived) as f64 / self.sent as f64
+        lost_share(self.arrived as f64, self.sent as f64)
     }
 }
 
