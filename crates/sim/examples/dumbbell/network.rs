@@ -9,17 +9,17 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 /// What came of a run.
-pub struct Carried {
+pub(crate) struct Carried {
     /// What the TCP flows received.
-    pub tcp: Bytes,
+    pub(crate) tcp: Bytes,
     /// What the TFRC flows received.
-    pub tfrc: Bytes,
+    pub(crate) tfrc: Bytes,
     /// Packets that links carried, one for each link.
-    pub transmissions: u64,
+    pub(crate) transmissions: u64,
 }
 
 /// So many flows of each kind, or of TCP alone, for so long.
-pub fn run(flows: u64, megabits: u64, seconds: u64, tcp_alone: bool) -> Carried {
+pub(crate) fn run(flows: u64, megabits: u64, seconds: u64, tcp_alone: bool) -> Carried {
     let bottleneck = LinkConfig {
         rate: Rate::from_bits_per_sec(megabits as f64 * 1e6),
         delay: Duration::from_millis(20),

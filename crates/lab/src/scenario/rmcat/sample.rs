@@ -6,8 +6,6 @@
 
 use evenkeel_media::report::Summary;
 use evenkeel_sim::{End, Traffic};
-use tfrc::time::Instant;
-use tfrc::units::duration_from_secs;
 
 use super::flow::{self, Flow};
 use super::record::{BIN, Packets};
@@ -98,9 +96,10 @@ impl Period {
 
 /// Bits per second in each bin of a period.
 fn rates(throughput: &Throughput, period: &Period) -> Vec<f64> {
-    let at = |seconds: f64| Instant::ZERO + duration_from_secs(seconds);
-    let inside = throughput.within(BIN, [period.from, period.to].map(at));
-    inside.into_iter().map(|bytes| bytes * 8.0).collect()
+    let times = throughput.times(BIN).into_iter();
+    let rates = times.zip(throughput.rates(BIN));
+    let inside = rates.filter(|(time, _)| period.has(*time));
+    inside.map(|(_, bytes)| bytes * 8.0).collect()
 }
 
 /// Means over some bins; what is left over is left out.
