@@ -1,5 +1,6 @@
 //! Whole experiments, from file to result.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -359,4 +360,41 @@ fn every_experiment_of_the_repository_is_sound() {
         }
     }
     assert!(read > 0);
+}
+
+/// What stands beside a check that holds is no deviation: it is a reason that has gone out of date.
+#[test]
+fn no_check_that_the_golden_result_passes_has_an_excuse() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut stale = Vec::new();
+    let mut checks = 0;
+    for entry in fs::read_dir(folder.join("golden")).unwrap() {
+        let golden = entry.unwrap().path();
+        let id = golden.file_stem().unwrap().to_str().unwrap();
+        let metrics: BTreeMap<String, Option<f64>> =
+            serde_json::from_str(&fs::read_to_string(&golden).unwrap()).unwrap();
+        let value = |name: &str| metrics.get(name).copied().flatten();
+        let experiment = Experiment::load(&folder.join(format!("{id}.toml")), &[]).unwrap();
+        // What is held to every seed cannot be told from means.
+        let of_means = experiment
+            .definition
+            .checks
+            .iter()
+            .filter(|c| !c.every_seed);
+        for check in of_means {
+            let over = check.over.as_deref().map_or(Some(1.0), value);
+            let Some((value, over)) = value(&check.name).zip(over) else {
+                continue;
+            };
+            let value = value / over;
+            let holds = check.low.is_none_or(|low| value >= low)
+                && check.high.is_none_or(|high| value <= high);
+            checks += 1;
+            if holds && check.documented.is_some() {
+                stale.push(format!("{id} {}: {value}", check.name));
+            }
+        }
+    }
+    assert!(checks > 500, "{checks}");
+    assert!(stale.is_empty(), "{}", stale.join("\n"));
 }
