@@ -14,8 +14,8 @@ const FLOWS: u64 = 16;
 const MEGABITS: u64 = 15;
 /// From when to when: before it the flows start.
 const SECONDS: [u64; 2] = [5, 15];
-/// What fails: a tenth more than the 665 that were counted, so that the way is never back unseen.
-const BUDGET: f64 = 732.0;
+/// What fails: a tenth more than the 660 that were counted, so that the way is never back unseen.
+const BUDGET: f64 = 726.0;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).filter(|arg| arg != "--bench").collect();
