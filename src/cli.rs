@@ -564,7 +564,8 @@ pub(crate) struct EmulationArgs {
     /// Change the link from A to B at given times: lines of `time, rate, delay, loss`; delays hold both ways
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
-    /// Listen here for changes while it runs: a line of JSON in, a line of JSON out
+    /// Listen here for changes of rate, delay, queue, discipline, loss and schedule while it runs: a line of JSON
+    /// in, as {"both": {"delay": "80ms", "discipline": {"codel": {}}}}, a line of JSON out
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
     /// Fixes losses and jitter

@@ -14,7 +14,7 @@ use crate::trace_file::DeliveryTrace;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-/// What a link is like when it starts. Rate, delay, queue limit and loss may change while it runs.
+/// What a link is like when it starts. Rate, delay, queue and loss may change while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// How fast the wire is. Zero holds every packet back; [`Rate::INFINITY`] takes no time.
@@ -251,6 +251,13 @@ impl<P: Packet> Link<P> {
     pub fn set_queue(&mut self, now: Instant, limit: QueueLimit) {
         self.settle(now);
         self.queue.set_limit(limit);
+    }
+
+    /// Changes the discipline of the queue. The new one begins as in an empty queue and takes over what waits: nothing
+    /// is dropped by the change itself.
+    pub fn set_discipline(&mut self, now: Instant, discipline: Discipline) {
+        self.lay_open(now);
+        self.queue.set_discipline(discipline);
     }
 
     /// Changes the loss of the packets to come.

@@ -523,3 +523,47 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn another_discipline_takes_over_what_waits_in_the_order_in_which_it_came() {
+    let disciplines = [
+        Discipline::FqCoDel(FqCoDelConfig::default()),
+        Discipline::CoDel(CoDelConfig::default()),
+        Discipline::Red(RedConfig::between(5.0, 15.0)),
+        Discipline::Pie(PieConfig::default()),
+        Discipline::DropTail,
+    ];
+    let mut link = Link::new(config(), 1);
+    for number in 0..40 {
+        link.handle_packet(ms(0), number, SIZE);
+    }
+    let mut out = Vec::new();
+    for (change, discipline) in disciplines.into_iter().enumerate() {
+        // A packet takes 8 ms: one has left, one is on the wire.
+        let now = ms(10 * (change as u64 + 1));
+        out.extend(std::iter::from_fn(|| link.poll_output(now)));
+        let before = link.queue_bytes(now);
+        link.set_discipline(now, discipline);
+        assert_eq!(link.queue_bytes(now), before, "{discipline:?}");
+    }
+    out.extend(drain(&mut link).into_iter().map(|(_, number)| number));
+    assert_eq!(out, (0..40).collect::<Vec<_>>());
+    assert_eq!(link.counters().dropped.packets, 0);
+}
+
+#[test]
+fn a_link_that_works_ahead_may_change_its_discipline() {
+    let mut link = Link::new(config(), 1);
+    link.work_ahead();
+    for number in 0..10 {
+        link.handle_packet(ms(0), number, SIZE);
+    }
+    let codel = CoDelConfig {
+        target: Duration::ZERO,
+        interval: Duration::from_millis(1),
+        ..CoDelConfig::default()
+    };
+    link.set_discipline(ms(20), Discipline::CoDel(codel));
+    drain(&mut link);
+    assert!(link.counters().dropped.packets > 0);
+}

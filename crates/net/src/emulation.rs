@@ -1,7 +1,8 @@
 //! What the relay and the router have in common: a link each way, and what may be changed while they run.
 
 use evenkeel_link::{
-    Change, Counters, DeliveryTrace, Event, Link, LinkConfig, Loss, Packet, QueueLimit, Schedule,
+    Change, Counters, DeliveryTrace, Discipline, Event, Link, LinkConfig, Loss, Packet, QueueLimit,
+    Schedule,
 };
 use std::collections::VecDeque;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -33,6 +34,8 @@ pub enum LinkChange {
     Delay(Duration),
     /// The limit of its queue.
     Queue(QueueLimit),
+    /// The discipline of its queue, which takes over what waits.
+    Discipline(Discipline),
     /// Its loss model.
     Loss(Loss),
     /// Changes to come, counted from now. They replace those of the schedule before.
@@ -94,6 +97,7 @@ impl<P: Packet> Path<P> {
             LinkChange::Trace(trace) => self.link.set_trace(now, trace),
             LinkChange::Delay(delay) => self.link.set_delay(now, delay),
             LinkChange::Queue(limit) => self.link.set_queue(now, limit),
+            LinkChange::Discipline(discipline) => self.link.set_discipline(now, discipline),
             LinkChange::Loss(loss) => self.link.set_loss(now, loss),
             LinkChange::Schedule(schedule) => {
                 let changes = schedule.changes().iter();

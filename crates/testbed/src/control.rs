@@ -3,6 +3,7 @@
 //! ```text
 //! {"forward": {"rate": "2Mb/s", "loss": {"random": "1%"}}}      {"ok":true}
 //! {"both": {"delay": "80ms"}}                                    {"ok":true}
+//! {"both": {"discipline": {"red": {"min": 5, "max": 15}}}}       {"ok":true}
 //! {"reverse": {"speed": 3}}                                      {"error":"unknown field `speed`, …"}
 //! "snapshot"                                                     {"forward":{…},"reverse":{…}}
 //! ```
@@ -15,7 +16,7 @@ use evenkeel_net::{Direction, LinkChange, LinkSnapshot};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
-use crate::link_table::{LossTable, QueueTable};
+use crate::link_table::{DisciplineTable, LossTable, QueueTable};
 
 /// What a message asks for.
 #[derive(Debug, PartialEq)]
@@ -43,6 +44,8 @@ struct Changes {
     rate: Option<BitRate>,
     delay: Option<Time>,
     queue: Option<QueueTable>,
+    /// It takes over what waits.
+    discipline: Option<DisciplineTable>,
     loss: Option<LossTable>,
     /// Lines of `time, rate, delay, loss`, counted from now.
     schedule: Option<Text>,
@@ -71,9 +74,9 @@ impl Request {
             Message::Reverse(changes) => (&[Direction::Reverse], changes),
             Message::Both(changes) => (&Direction::BOTH, changes),
         };
-        let changes = changes.list();
+        let changes = changes.list()?;
         if changes.is_empty() {
-            return Err("no change: give rate, delay, queue, loss or schedule".into());
+            return Err("no change: give rate, delay, queue, discipline, loss or schedule".into());
         }
         let each = |direction: &Direction| {
             let direction = *direction;
@@ -85,15 +88,17 @@ impl Request {
 }
 
 impl Changes {
-    fn list(self) -> Vec<LinkChange> {
+    fn list(self) -> Result<Vec<LinkChange>, &'static str> {
+        let discipline = self.discipline.map(DisciplineTable::discipline);
         let all = [
             self.rate.map(|rate| LinkChange::Rate(rate.0)),
             self.delay.map(|delay| LinkChange::Delay(delay.0)),
             self.queue.map(|queue| LinkChange::Queue(queue.limit())),
+            discipline.transpose()?.map(LinkChange::Discipline),
             self.loss.map(|loss| LinkChange::Loss(loss.loss())),
             self.schedule.map(|text| LinkChange::Schedule(text.0)),
         ];
-        all.into_iter().flatten().collect()
+        Ok(all.into_iter().flatten().collect())
     }
 }
 
@@ -130,7 +135,7 @@ pub fn link(link: &LinkSnapshot) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_link::{Loss, QueueLimit};
+    use evenkeel_link::{Discipline, Loss, QueueLimit};
     use tfrc::time::Duration;
     use tfrc::units::Rate;
 
@@ -146,6 +151,12 @@ mod tests {
         let line = r#"{"both": {"queue": {"packets": 9}}}"#;
         let change = LinkChange::Queue(QueueLimit::Packets(9));
         let expected = Direction::BOTH.map(|to| (to, change.clone()));
+        assert_eq!(Request::read(line), Ok(Request::Change(expected.into())));
+        let line = r#"{"reverse": {"discipline": "drop-tail"}}"#;
+        let expected = [(
+            Direction::Reverse,
+            LinkChange::Discipline(Discipline::DropTail),
+        )];
         assert_eq!(Request::read(line), Ok(Request::Change(expected.into())));
         assert_eq!(Request::read(r#""snapshot""#), Ok(Request::Snapshot));
     }
@@ -172,6 +183,9 @@ mod tests {
             unknown.contains("speed") && unknown.contains("rate"),
             "{unknown}"
         );
+        let red =
+            told(r#"{"both": {"rate": "2Mb/s", "discipline": {"red": {"min": 9, "max": 5}}}}"#);
+        assert!(red.contains("RED: max must be above min"), "{red}");
         assert!(told("{}").contains("line 1"));
         assert!(told(r#"{"both": {}}"#).contains("no change"));
         let schedule = told(r#"{"both": {"schedule": "x"}}"#);

@@ -36,7 +36,7 @@ pub(crate) enum QueueTable {
 /// `"drop-tail"`, `{ red = { min = 5, max = 15 } }`, `{ codel = {} }`, `{ fq-codel = {} }`, `{ pie = {} }`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum DisciplineTable {
+pub(crate) enum DisciplineTable {
     #[default]
     DropTail,
     Red(RedTable),
@@ -48,7 +48,7 @@ enum DisciplineTable {
 /// [`RedConfig`]; its recommended weight and probability unless given.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RedTable {
+pub(crate) struct RedTable {
     /// Averages, in packets.
     min: f64,
     max: f64,
@@ -62,7 +62,7 @@ struct RedTable {
 /// [`CoDelConfig`].
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct CodelTable {
+pub(crate) struct CodelTable {
     target: Option<Time>,
     interval: Option<Time>,
     ecn: bool,
@@ -71,7 +71,7 @@ struct CodelTable {
 /// [`FqCoDelConfig`].
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct FqCodelTable {
+pub(crate) struct FqCodelTable {
     target: Option<Time>,
     interval: Option<Time>,
     ecn: bool,
@@ -82,7 +82,7 @@ struct FqCodelTable {
 /// [`PieConfig`].
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct PieTable {
+pub(crate) struct PieTable {
     target: Option<Time>,
     update: Option<Time>,
     burst: Option<Time>,
@@ -146,13 +146,10 @@ impl LinkTable {
                 }),
             duplication: self.duplication.map_or(0.0, |share| share.0),
             queue: self.queue.map_or(perfect.queue, QueueTable::limit),
-            discipline: self.discipline.discipline(),
+            discipline: self.discipline.discipline()?,
             loss: self.loss.loss(),
         };
-        match config.discipline.problem() {
-            None => Ok(config),
-            Some(problem) => Err(problem),
-        }
+        Ok(config)
     }
 }
 
@@ -183,8 +180,9 @@ impl LossTable {
 }
 
 impl DisciplineTable {
-    fn discipline(self) -> Discipline {
-        match self {
+    /// An error if its settings make no sense.
+    pub(crate) fn discipline(self) -> Result<Discipline, &'static str> {
+        let discipline = match self {
             Self::DropTail => Discipline::DropTail,
             Self::Red(table) => {
                 let usual = RedConfig::between(table.min, table.max);
@@ -214,6 +212,10 @@ impl DisciplineTable {
                     ecn: table.ecn,
                 })
             }
+        };
+        match discipline.problem() {
+            None => Ok(discipline),
+            Some(problem) => Err(problem),
         }
     }
 }

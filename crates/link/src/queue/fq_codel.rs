@@ -73,6 +73,14 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
+    /// What waits in all queues.
+    pub(super) fn into_order_of_arrival(self) -> Vec<Waiting<P>> {
+        let queues = self.flows.into_iter().map(|flow| flow.fifo.waiting);
+        let mut waiting: Vec<_> = queues.flatten().collect();
+        waiting.sort_by_key(|packet| packet.arrival);
+        waiting
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.packets
     }

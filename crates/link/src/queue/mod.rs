@@ -176,18 +176,24 @@ struct Backlog<P> {
     begun: Count,
 }
 
+impl<P: Packet> State<P> {
+    /// `None` for drop-tail.
+    fn of(discipline: Discipline, seed: u64) -> Option<Box<Self>> {
+        Some(Box::new(match discipline {
+            Discipline::DropTail => return None,
+            Discipline::Red(config) => Self::Red(Red::new(config, seed)),
+            Discipline::CoDel(config) => Self::CoDel(CoDel::new(config)),
+            Discipline::FqCoDel(config) => Self::FqCoDel(FqCoDel::new(config, seed)),
+            Discipline::Pie(config) => Self::Pie(Pie::new(config, seed)),
+        }))
+    }
+}
+
 impl<P: Packet> Queue<P> {
     pub(crate) fn new(limit: QueueLimit, discipline: Discipline, rate: Rate, seed: u64) -> Self {
-        let state = match discipline {
-            Discipline::DropTail => None,
-            Discipline::Red(config) => Some(State::Red(Red::new(config, seed))),
-            Discipline::CoDel(config) => Some(State::CoDel(CoDel::new(config))),
-            Discipline::FqCoDel(config) => Some(State::FqCoDel(FqCoDel::new(config, seed))),
-            Discipline::Pie(config) => Some(State::Pie(Pie::new(config, seed))),
-        };
         let fifo = Fifo::default();
         Self {
-            state: state.map(Box::new),
+            state: State::of(discipline, seed),
             backlog: Box::new(Backlog {
                 fifo,
                 limit,
@@ -216,6 +222,21 @@ impl<P: Packet> Queue<P> {
     /// Changes the limit. What already waits stays, as in a router.
     pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
         self.backlog.limit = limit;
+    }
+
+    /// Another discipline, without a past, takes over what waits, in the order in which it came.
+    pub(crate) fn set_discipline(&mut self, discipline: Discipline) {
+        let waiting = match self.state.take().map(|state| *state) {
+            Some(State::FqCoDel(flows)) => flows.into_order_of_arrival(),
+            _ => std::mem::take(&mut self.backlog.fifo).waiting.into(),
+        };
+        self.state = State::of(discipline, self.seed());
+        for packet in waiting {
+            match self.state.as_deref_mut() {
+                Some(State::FqCoDel(flows)) => flows.push(packet),
+                _ => self.backlog.fifo.push(packet),
+            }
+        }
     }
 
     /// What waits.
