@@ -95,6 +95,7 @@ impl World {
         };
         let server = Server::new(ServerConfig {
             limits,
+            one_off: false,
             key: [1, 2],
             seed: 3,
             wallclock: NtpTime::default(),

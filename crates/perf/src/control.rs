@@ -17,14 +17,14 @@ use fields::{invalid, millis, read_count, read_terms, write_count, write_terms};
 
 /// The first bytes of every message, with the version of this format. RTP and RTCP begin with the bits
 /// 10 (RFC 3550 §5.1), an `E` with 01.
-pub const MAGIC: [u8; 4] = *b"EKP2";
+pub const MAGIC: [u8; 4] = *b"EKP3";
 /// The length of every message of a client.
 pub const CLIENT_LEN: usize = 64;
 /// The longest message of a server: full results, which fit into the smallest MTU of IPv6.
 pub const MAX_LEN: usize = 4 + 1 + 8 + 2 + 2 + 1 + RESULTS * COUNT_LEN;
 /// Flows that one [`ServerMessage::Results`] tells of.
-pub const RESULTS: usize = 18;
-const COUNT_LEN: usize = 7 * 8 + 4;
+pub const RESULTS: usize = 17;
+const COUNT_LEN: usize = 8 * 8 + 4;
 
 /// What a client says.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,6 +190,7 @@ impl Tagged<ServerMessage> {
                     1 => Refusal::Flows(u16::try_from(limit).unwrap_or(u16::MAX)),
                     2 => Refusal::Rate(Rate::from_bits_per_sec(limit as f64)),
                     3 => Refusal::Duration(Duration::from_millis(limit)),
+                    4 if limit == 0 => Refusal::OneOff,
                     _ => return Err(invalid("reason", offset)),
                 })
             }
@@ -231,6 +232,7 @@ impl Tagged<ServerMessage> {
                     Refusal::Flows(most) => (1, u64::from(*most)),
                     Refusal::Rate(most) => (2, most.bits_per_sec() as u64),
                     Refusal::Duration(most) => (3, millis(*most)),
+                    Refusal::OneOff => (4, 0),
                 };
                 writer.u8(reason)?;
                 writer.u64(limit)?;
@@ -333,7 +335,7 @@ mod tests {
     }
 
     fn count() -> impl Strategy<Value = Count> {
-        any::<([u64; 7], u32)>().prop_map(|(n, jitter)| Count {
+        any::<([u64; 7], u32, u64)>().prop_map(|(n, jitter, span)| Count {
             packets_sent: n[0],
             bytes_sent: n[1],
             packets_received: n[2],
@@ -342,12 +344,14 @@ mod tests {
             out_of_order: n[5],
             packets_marked: n[6],
             jitter: Duration::from_micros(jitter.into()),
+            received_over: Duration::from_micros(span),
         })
     }
 
     fn server_message() -> impl Strategy<Value = ServerMessage> {
         let refusal = prop_oneof![
             Just(Refusal::Token),
+            Just(Refusal::OneOff),
             any::<u16>().prop_map(Refusal::Flows),
             (0..1u64 << 50).prop_map(|bits| Refusal::Rate(Rate::from_bits_per_sec(bits as f64))),
             any::<u32>().prop_map(|ms| Refusal::Duration(Duration::from_millis(ms.into()))),

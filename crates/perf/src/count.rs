@@ -21,10 +21,12 @@ pub struct Count {
     pub packets_marked: u64,
     /// The interarrival jitter (RFC 3550 §6.4.1), in whole microseconds.
     pub jitter: Duration,
+    /// From the first arrival to the last, in whole microseconds.
+    pub received_over: Duration,
 }
 
 impl Count {
-    /// Both together; of the jitters the larger.
+    /// Both together; of the jitters and of the times the larger.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
         Self {
@@ -36,10 +38,11 @@ impl Count {
             out_of_order: self.out_of_order.saturating_add(other.out_of_order),
             packets_marked: self.packets_marked.saturating_add(other.packets_marked),
             jitter: self.jitter.max(other.jitter),
+            received_over: self.received_over.max(other.received_over),
         }
     }
 
-    /// What was added since `earlier`; the jitter as it is now. A late packet takes a loss back: what
+    /// What was added since `earlier`; the jitter and the time as they are now. A late packet takes a loss back: what
     /// is fewer than before counts as none.
     #[must_use]
     pub fn since(self, earlier: &Self) -> Self {
@@ -54,6 +57,7 @@ impl Count {
             out_of_order: self.out_of_order.saturating_sub(earlier.out_of_order),
             packets_marked: self.packets_marked.saturating_sub(earlier.packets_marked),
             jitter: self.jitter,
+            received_over: self.received_over,
         }
     }
 }

@@ -8,21 +8,17 @@ use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{
     Config, Event, Incoming, MediaInfo, MediaPacket, Path, ReceiveConfig, SendConfig, Session,
 };
-use tfrc::pacer::Pacer;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 use crate::count::Count;
+use crate::limit::Limit;
 use crate::terms::{Mode, Terms};
 
 /// The first of the dynamic payload types (RFC 3551 §6): the payload means nothing.
 const PAYLOAD_TYPE: u8 = 96;
 /// Ticks of the media clock in a second.
 const CLOCK_RATE: u32 = 90_000;
-/// How far a flow of limited rate catches up: a host may be as late as the thesis measured (§4.1.2), and
-/// the rate is still what was asked for. TFRC's own credit bounds the burst.
-const LIMIT_CREDIT: Duration = Duration::from_millis(10);
-
 static NOTHING: [u8; Terms::MAX_LENGTH as usize] = [0; Terms::MAX_LENGTH as usize];
 
 /// How a flow is at a moment.
@@ -30,7 +26,7 @@ static NOTHING: [u8; Terms::MAX_LENGTH as usize] = [0; Terms::MAX_LENGTH as usiz
 pub struct FlowState {
     /// What it has counted.
     pub count: Count,
-    /// What its sender knows of the path; `None` at a side that only receives.
+    /// What its sender knows of the path, or knew when it stopped; `None` at a side that only receives.
     pub path: Option<Path>,
 }
 
@@ -49,10 +45,12 @@ pub(crate) struct Flow {
     now: Instant,
     /// When it was found to have no control to send, unless something happened since.
     no_control: Option<Instant>,
-    limit: Option<Pacer>,
+    limit: Option<Limit>,
     payload: &'static [u8],
     /// When it may send first, and when no more; `None` for a side that only receives.
     sends: Option<(Instant, Instant)>,
+    /// What the sender knew when it stopped: X falls while nothing is sent.
+    path_at_end: Option<Path>,
     arrivals: Arrivals,
 }
 
@@ -82,6 +80,7 @@ impl Flow {
             let mut send = SendConfig::new(PAYLOAD_TYPE);
             send.packet_size = Bytes::new(terms.length.into());
             send.tfrc = terms.sender();
+            send.segment_size = Some(Bytes::new(terms.segment_size.into()));
             send.feedback = terms.feedback;
             // A number that is left out to test the receiver would count as a packet lost.
             send.verify = false;
@@ -100,15 +99,14 @@ impl Flow {
         }
         let session = Session::new(now, config);
         let payload = &NOTHING[..session.payload_capacity().min(NOTHING.len())];
-        let limit = terms.rate.filter(|_| terms.mode != Mode::Fixed);
-        let credit = LIMIT_CREDIT.max(terms.spacing());
         Self {
             session,
             now,
             no_control: None,
-            limit: limit.map(|rate| Pacer::new(credit, rate, Some(credit))),
+            limit: terms.rate.map(|rate| Limit::new(rate, terms)),
             payload,
             sends: sends.map(|start| (start, start + terms.duration)),
+            path_at_end: None,
             arrivals: Arrivals::default(),
         }
     }
@@ -197,7 +195,9 @@ impl Flow {
 
     /// Sends no more.
     pub(crate) fn stop_sending(&mut self) {
-        self.sends = None;
+        if self.sends.take().is_some() {
+            self.path_at_end = self.session.path();
+        }
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
@@ -216,8 +216,9 @@ impl Flow {
                 out_of_order: self.arrivals.out_of_order,
                 packets_marked: statistics.packets_marked,
                 jitter: Duration::from_micros(self.arrivals.jitter as u64),
+                received_over: self.arrivals.time(),
             },
-            path: self.session.path(),
+            path: self.path_at_end.or_else(|| self.session.path()),
         }
     }
 }
@@ -227,6 +228,8 @@ impl Flow {
 struct Arrivals {
     highest: u64,
     out_of_order: u64,
+    /// The first arrival and the last.
+    span: Option<(Instant, Instant)>,
     /// Arrival less departure of the last packet, modulo 2^32 microseconds.
     transit: Option<u32>,
     /// Microseconds.
@@ -234,9 +237,17 @@ struct Arrivals {
 }
 
 impl Arrivals {
+    /// What the arrivals span, in whole microseconds.
+    fn time(&self) -> Duration {
+        let span = self.span.map(|(first, last)| last.saturating_since(first));
+        Duration::from_micros(span.unwrap_or_default().as_micros() as u64)
+    }
+
     fn record(&mut self, packet: &MediaPacket<'_>) {
         self.out_of_order += u64::from(packet.sequence < self.highest);
         self.highest = self.highest.max(packet.sequence);
+        let (first, last) = self.span.unwrap_or((packet.arrival, packet.arrival));
+        self.span = Some((first, last.max(packet.arrival)));
         let transit = (packet.arrival.as_micros() as u32).wrapping_sub(packet.send_time);
         if let Some(last) = self.transit.replace(transit) {
             let difference = transit.wrapping_sub(last).cast_signed().unsigned_abs();

@@ -25,6 +25,7 @@ mod client;
 mod count;
 mod flow;
 mod flows;
+mod limit;
 mod server;
 mod terms;
 mod token;

@@ -24,6 +24,8 @@ const GRACE: Duration = Duration::from_secs(10);
 const CHECK: Duration = Duration::from_secs(1);
 /// Answers that wait to be sent: what comes in one round of the caller's loop, and the rest ask again.
 const MAX_REPLIES: usize = 256;
+/// How often it is told that a message was refused or could not be read: whoever sends many fills no disk.
+const COMPLAINTS: Duration = Duration::from_secs(1);
 /// Events that wait for a reader.
 const MAX_EVENTS: usize = 1_024;
 
@@ -32,6 +34,8 @@ const MAX_EVENTS: usize = 1_024;
 pub struct ServerConfig {
     /// What it agrees to.
     pub limits: Limits,
+    /// It serves one test, whose client comes first, and no other beside or after it.
+    pub one_off: bool,
     /// Makes its tokens: secret, and drawn anew for each server.
     pub key: [u64; 2],
     /// Seed of its sessions.
@@ -65,6 +69,8 @@ pub enum ServerEventKind {
     Refused(Refusal),
     /// A message of the client's could not be read, and changed nothing.
     Malformed(ParseError),
+    /// So many more were refused or could not be read, of any client: one in a second is told.
+    LeftOut(u64),
     /// A test ended.
     Ended {
         /// Its name.
@@ -88,6 +94,9 @@ pub struct Server {
     events: VecDeque<ServerEvent>,
     /// When silent clients are looked for next; `None` without clients.
     check: Option<Instant>,
+    /// When a refused or unreadable message was told last, and how many were not since.
+    complained: Option<Instant>,
+    left_out: u64,
 }
 
 #[derive(Debug)]
@@ -114,12 +123,19 @@ impl Server {
             replies: VecDeque::new(),
             events: VecDeque::new(),
             check: None,
+            complained: None,
+            left_out: 0,
         }
     }
 
     /// The oldest event that was not taken yet. At most 1,024 wait; further ones are dropped.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()
+    }
+
+    /// Messages that were refused or could not be read since the last that was told.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// The tests under way, oldest first, each with what all its flows have counted.
@@ -140,7 +156,7 @@ impl Server {
     fn handle_control(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
         let Tagged { nonce, message } = match Tagged::<ClientMessage>::parse(bytes) {
             Ok(tagged) => tagged,
-            Err(error) => return self.emit(now, client, ServerEventKind::Malformed(error)),
+            Err(error) => return self.complain(now, client, ServerEventKind::Malformed(error)),
         };
         let reply = match message {
             ClientMessage::Hello => {
@@ -182,8 +198,13 @@ impl Server {
         if let Some((&test, _)) = self.tests.iter().find(known) {
             return ServerMessage::Accept { test };
         }
-        if let Err(refusal) = self.config.limits.check(&terms, self.flows.len()) {
-            self.emit(now, client, ServerEventKind::Refused(refusal));
+        let has_begun = self.last_test != 0;
+        let agreed = match self.config.limits.check(&terms, self.flows.len()) {
+            _ if self.config.one_off && has_begun => Err(Refusal::OneOff),
+            agreed => agreed,
+        };
+        if let Err(refusal) = agreed {
+            self.complain(now, client, ServerEventKind::Refused(refusal));
             return ServerMessage::Refuse(refusal);
         }
         let Some(test) = self.free_name() else {
@@ -300,6 +321,20 @@ impl Server {
         after
             .filter(|name| *name != 0)
             .find(|name| !self.tests.contains_key(name))
+    }
+
+    /// Tells of a message that came to nothing, unless one was told of just now.
+    fn complain(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) {
+        if self.complained.is_some_and(|last| at < last + COMPLAINTS) {
+            self.left_out += 1;
+            return;
+        }
+        self.complained = Some(at);
+        let left_out = std::mem::take(&mut self.left_out);
+        if left_out > 0 {
+            self.emit(at, client, ServerEventKind::LeftOut(left_out));
+        }
+        self.emit(at, client, kind);
     }
 
     fn emit(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) {

@@ -56,8 +56,8 @@ pub struct Terms {
     pub duration: Duration,
     /// The UDP payload of each packet, [`Terms::MIN_LENGTH`] to [`Terms::MAX_LENGTH`].
     pub length: u16,
-    /// TFRC's s, the segment size that the rate is computed for: that of others' packets for
-    /// [`Mode::SmallPackets`].
+    /// TFRC's s, the packet size that X is in proportion to: a fair share is that of a flow of such packets,
+    /// which are others' for [`Mode::SmallPackets`]. [`Mode::Fixed`] has none.
     pub segment_size: u16,
     /// What sets the rate.
     pub mode: Mode,
@@ -120,7 +120,6 @@ impl Terms {
     /// How TFRC behaves on these terms.
     pub(crate) fn sender(&self) -> SenderConfig {
         SenderConfig {
-            segment_size: Bytes::new(self.segment_size.into()),
             max_credit: self.burst,
             min_nofeedback: self.min_nofeedback,
             small_packets: self.mode == Mode::SmallPackets,
@@ -188,6 +187,8 @@ pub enum Refusal {
     Rate(Rate),
     /// A test longer than this.
     Duration(Duration),
+    /// Any but the one that the server was started for.
+    OneOff,
 }
 
 impl fmt::Display for Refusal {
@@ -210,6 +211,9 @@ impl fmt::Display for Refusal {
                 f,
                 "the server allows tests of {} s: ask for no longer one with -t",
                 most.as_secs_f64()
+            ),
+            Self::OneOff => f.write_str(
+                "the server serves one test, and has begun it: ask again once it was started anew, or start it without -1",
             ),
         }
     }

@@ -107,6 +107,7 @@ pub(super) fn read_count(reader: &mut Reader<'_>) -> Result<Count, ParseError> {
         out_of_order: reader.u64("packets out of order")?,
         packets_marked: reader.u64("packets marked")?,
         jitter: Duration::from_micros(reader.u32("jitter")?.into()),
+        received_over: Duration::from_micros(reader.u64("time of reception")?),
     })
 }
 
@@ -122,7 +123,8 @@ pub(super) fn write_count(writer: &mut Writer<'_>, count: &Count) -> Option<()> 
     ] {
         writer.u64(value)?;
     }
-    writer.u32(u32::try_from(count.jitter.as_micros()).unwrap_or(u32::MAX))
+    writer.u32(u32::try_from(count.jitter.as_micros()).unwrap_or(u32::MAX))?;
+    writer.u64(u64::try_from(count.received_over.as_micros()).unwrap_or(u64::MAX))
 }
 
 fn one_of(reader: &mut Reader<'_>, field: &'static str, last: u8) -> Result<u8, ParseError> {

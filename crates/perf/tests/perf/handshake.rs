@@ -5,7 +5,7 @@ use std::time::Duration;
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_perf::control::{CLIENT_LEN, ClientMessage, MAGIC, ServerMessage, Tagged};
 use evenkeel_perf::{
-    ClientError, Direction, Limits, Phase, Refusal, Server, ServerEventKind, Terms,
+    ClientError, Direction, Limits, Phase, Refusal, Server, ServerConfig, ServerEventKind, Terms,
 };
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use proptest::prelude::*;
@@ -238,4 +238,86 @@ fn a_client_that_vanishes_is_sent_nothing_after_ten_seconds() {
             .count(),
         1
     );
+}
+
+#[test]
+fn a_flood_of_bad_messages_makes_a_line_a_second_and_is_counted() {
+    let mut server = Server::new(server_config(Limits::default()));
+    let mut wrong = said(ClientMessage::Hello);
+    wrong[MAGIC.len()] = 99;
+    for millisecond in 0..2_500 {
+        let now = Instant::from_millis(millisecond);
+        let datagram = Datagram {
+            source: client_address(),
+            arrival: now,
+            ecn: Ecn::NotEct,
+            payload: &wrong,
+        };
+        server.handle_datagram(now, datagram);
+    }
+    let told: Vec<u64> = std::iter::from_fn(|| server.poll_event())
+        .map(|event| match event.kind {
+            ServerEventKind::LeftOut(count) => count,
+            ServerEventKind::Malformed(_) => 0,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told, [0, 999, 0, 999, 0]);
+    assert_eq!(server.left_out(), 499);
+}
+
+#[test]
+fn a_server_of_one_test_refuses_a_second_client_while_it_lasts_and_afterwards() {
+    let config = ServerConfig {
+        one_off: true,
+        ..server_config(Limits::default())
+    };
+    let mut world = World::with(terms());
+    world.server = Server::new(config);
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.server.tests().count(), 1);
+    // The second has the first one's address, and a question of its own.
+    let ask = |world: &mut World, nonce| {
+        let mut refusals = Vec::new();
+        let mut token = None;
+        for _ in 0..2 {
+            let message = match token {
+                None => ClientMessage::Hello,
+                Some(token) => ClientMessage::Request {
+                    token,
+                    terms: terms(),
+                },
+            };
+            let mut bytes = [0; CLIENT_LEN];
+            Tagged { nonce, message }.emit(&mut bytes).unwrap();
+            let source = "192.0.2.3:40000".parse().unwrap();
+            let datagram = Datagram {
+                source,
+                arrival: world.now,
+                ecn: Ecn::NotEct,
+                payload: &bytes,
+            };
+            world.server.handle_datagram(world.now, datagram);
+            let mut buf = [0; 9_000];
+            while let Some(transmit) = world.server.poll_transmit(world.now, &mut buf) {
+                if transmit.destination != source {
+                    continue;
+                }
+                match Tagged::<ServerMessage>::parse(&buf[..transmit.len])
+                    .unwrap()
+                    .message
+                {
+                    ServerMessage::Token { token: told } => token = Some(told),
+                    ServerMessage::Refuse(refusal) => refusals.push(refusal),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        refusals
+    };
+    assert_eq!(ask(&mut world, 71), [Refusal::OneOff]);
+    assert_eq!(world.run_to_end(), Phase::Done);
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.server.tests().count(), 0);
+    assert_eq!(ask(&mut world, 72), [Refusal::OneOff]);
 }

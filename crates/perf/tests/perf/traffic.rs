@@ -39,6 +39,9 @@ fn a_flow_of_limited_rate_sends_what_was_asked_for_and_all_of_it_arrives() {
     assert_eq!(theirs.packets_received, ours.packets_sent);
     assert_eq!(theirs.bytes_received, ours.bytes_sent);
     assert_eq!((theirs.packets_lost, theirs.packets_sent), (0, 0));
+    let packets = f64::from(u32::try_from(theirs.packets_received).unwrap());
+    let spacing = theirs.received_over.as_secs_f64() / packets;
+    assert!((0.0111..0.0113).contains(&spacing), "{spacing}");
 }
 
 #[test]
@@ -166,6 +169,58 @@ fn every_mode_makes_traffic() {
         }));
         assert!(theirs.packets_received > 200, "{mode:?}: {theirs:?}");
     }
+}
+
+#[test]
+fn the_rate_is_in_proportion_to_the_segment_size() {
+    let link = LinkConfig {
+        delay: Duration::from_millis(50),
+        loss: Loss::Bernoulli(0.01),
+        ..LinkConfig::default()
+    };
+    for mode in [Mode::Rfc5348, Mode::Rfc3448] {
+        let [half, whole] = [500, 1_000].map(|segment_size| {
+            let terms = Terms {
+                mode,
+                rate: None,
+                duration: Duration::from_secs(200),
+                length: 1_000,
+                segment_size,
+                ..terms()
+            };
+            let (ours, _) = counted(&mut World::new(terms, Limits::default(), link));
+            ours.bytes_sent as f64
+        });
+        assert!(
+            (0.42..0.58).contains(&(half / whole)),
+            "{mode:?}: {half} of {whole}"
+        );
+    }
+}
+
+#[test]
+fn the_rate_that_is_told_is_that_of_the_end_and_not_what_silence_made_of_it() {
+    let link = LinkConfig {
+        delay: Duration::from_millis(10),
+        loss: Loss::Bernoulli(0.01),
+        ..LinkConfig::default()
+    };
+    let terms = Terms {
+        rate: None,
+        ..terms()
+    };
+    let mut world = World::new(terms.clone(), Limits::default(), link);
+    while !matches!(world.client.phase(), Phase::Running(_)) {
+        world.run_for(Duration::from_millis(1));
+    }
+    world.run_for(terms.duration - Duration::from_millis(2));
+    let allowed = |world: &World| {
+        let path = world.client.flows().next().and_then(|flow| flow.path);
+        path.map(|path| path.allowed_rate)
+    };
+    let at_end = allowed(&world);
+    assert_eq!(world.run_to_end(), Phase::Done);
+    assert_eq!(allowed(&world), at_end);
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(crate) fn terms() -> Terms {
 pub(crate) fn server_config(limits: Limits) -> ServerConfig {
     ServerConfig {
         limits,
+        one_off: false,
         key: [1, 2],
         seed: 3,
         wallclock: NtpTime::default(),

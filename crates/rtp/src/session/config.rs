@@ -156,9 +156,12 @@ pub struct SendConfig {
     /// The largest RTP packet, headers included: the UDP payload. What
     /// exceeds [`MAX_DATAGRAM`](super::MAX_DATAGRAM) no session of ours takes.
     pub packet_size: Bytes,
-    /// How TFRC behaves. Its segment size is taken from `packet_size`, whatever stands here, but for
-    /// [`SenderConfig::small_packets`], where it is that of others' packets.
+    /// How TFRC behaves. Its segment size is taken from `segment_size` or `packet_size`, whatever stands here, but
+    /// for [`SenderConfig::small_packets`], where it is that of others' packets.
     pub tfrc: SenderConfig,
+    /// TFRC's s where it is not `packet_size`: X is in proportion to it, so that more of it takes more than the
+    /// share of a flow of such packets. For experiments.
+    pub segment_size: Option<Bytes>,
     /// What receivers report.
     pub feedback: FeedbackMode,
     /// How p and X_recv are computed from what came, where that is ours to do.
@@ -192,6 +195,7 @@ impl SendConfig {
             clock_rate: 90_000,
             packet_size: Bytes::new(1_200),
             tfrc: SenderConfig::default(),
+            segment_size: None,
             feedback: FeedbackMode::default(),
             estimator: patient(),
             verify: true,

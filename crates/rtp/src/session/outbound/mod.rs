@@ -472,9 +472,11 @@ fn plain_pacer(rate: Rate) -> Pacer {
 
 fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {
     let mut tfrc = config.tfrc.clone();
-    // TFRC-SP competes with the packets of others, whatever the size of ours.
-    if !tfrc.small_packets {
-        tfrc.segment_size = config.packet_size;
+    match config.segment_size {
+        Some(size) => tfrc.segment_size = size,
+        // TFRC-SP competes with the packets of others, whatever the size of ours.
+        None if tfrc.small_packets => {}
+        None => tfrc.segment_size = config.packet_size,
     }
     Box::new(Sender::new(now, tfrc))
 }
