@@ -39,7 +39,7 @@ pub(crate) struct PerfOutputArgs {
     #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
     pub(crate) port: u16,
     /// Seconds between two lines; 0 for none
-    #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = units::run_time_or_zero)]
+    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, default_value = "1", value_parser = units::run_time_or_zero)]
     pub(crate) interval: Duration,
     /// Write here instead of standard output
     #[arg(long, value_name = "FILE")]
@@ -86,7 +86,7 @@ pub(crate) struct PerfClientArgs {
     #[command(flatten)]
     pub(crate) output: PerfOutputArgs,
     /// How long to send
-    #[arg(short, long, value_name = "TIME", default_value = "10", value_parser = units::run_time)]
+    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, default_value = "10", value_parser = units::run_time)]
     pub(crate) time: Duration,
     /// The most that a flow sends; 0 for what TFRC allows [default: 0; 1M with -u]
     #[arg(short, long, value_name = "RATE", value_parser = bitrate)]
@@ -119,13 +119,15 @@ pub(crate) struct PerfClientArgs {
     /// transport-wide feedback (twcc), a bit a packet (sack); or p in RTCP APP packets (app)
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, default_value = FeedbackMode::Tfrc.name(), conflicts_with = "udp", help_heading = "TFRC")]
     pub(crate) feedback: FeedbackMode,
-    /// s, the size of packets that TFRC computes the rate for [default: that of -l; 1460 for sp]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_LENGTH)), help_heading = "TFRC")]
+    /// s: X is in proportion to it. With rfc5348 and rfc3448 half of -l takes half a fair share of the path,
+    /// twice -l takes two; with sp it is the size of others' packets, whose share small ones get. Nothing with -u
+    /// [default: that of -l; 1460 for sp]
+    #[arg(long, value_name = "BYTES", conflicts_with = "udp", value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_LENGTH)), help_heading = "TFRC")]
     packet_size: Option<u16>,
     /// Send as ECN-capable: marks count as losses do
     #[arg(long, help_heading = "TFRC")]
     pub(crate) ecn: bool,
-    /// The most that leaves at once, as the time that it takes at the rate; one packet always may
+    /// The most that leaves at once, as the time that it takes at X, or at the rate of -b; one packet always may
     #[arg(long, value_name = "TIME", default_value = "250us", value_parser = burst, help_heading = "TFRC")]
     pub(crate) burst: Duration,
     /// Floor under the nofeedback timer: a host that is late with its reports for longer than four round
@@ -215,7 +217,9 @@ fn nofeedback_floor(text: &str) -> Result<Duration, String> {
 
 fn at_most(text: &str, most: Duration) -> Result<Duration, String> {
     match units::delay(text)? {
-        time if time > most => Err(format!("out of range: at most {most:?}")),
+        time if time > most => Err(format!(
+            "out of range: at most {most:?} (a number without a unit is in seconds)"
+        )),
         time => Ok(time),
     }
 }

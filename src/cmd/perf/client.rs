@@ -34,12 +34,14 @@ pub(super) struct Report {
     pub(super) events_lost: u64,
     /// Processor time of this process over the length of the test.
     pub(super) processor: f64,
+    /// Why the test was not completed; then there is what we counted alone.
+    pub(super) error: Option<ClientError>,
 }
 
-/// One direction at the end.
+/// One direction at the end. What the server counted is missing if it did not tell.
 pub(super) struct End {
-    pub(super) sent: Rows,
-    pub(super) received: Rows,
+    pub(super) sent: Option<Rows>,
+    pub(super) received: Option<Rows>,
     /// True if the client sent.
     pub(super) forward: bool,
 }
@@ -55,7 +57,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let trace = args
         .trace
         .as_deref()
-        .map(|path| TraceFile::create(path, terms.flows));
+        .map(|path| TraceFile::open(path, terms.flows));
     let trace = trace.transpose()?;
     let config = ClientConfig {
         server,
@@ -77,16 +79,25 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         trace,
         intervals: Vec::new(),
     };
-    let start = run.await_start()?;
+    let start = match run.await_start()? {
+        Ok(start) => start,
+        Err(error) => {
+            // A file keeps the last test's results: this one has none.
+            if args.json && args.output.logfile.is_none() {
+                output.say(format_args!("{:#}", json::no_test(server, error)))?;
+            }
+            return Err(failure(error));
+        }
+    };
     if !args.json {
         output.say(format_args!("Connected to {server}"))?;
     }
     if let Some(trace) = &mut run.trace {
-        trace.begin(start);
+        trace.begin(start)?;
     }
     let used = processor_time();
     run.print_intervals(start, &mut output)?;
-    let seconds = run.await_end(start)?;
+    let (seconds, error) = run.await_end(start)?;
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
     let client = spawn::stop(run.handle)?;
@@ -102,10 +113,17 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         events_lost: client.events_lost(),
         driver,
         processor,
+        error,
     };
     if args.json {
-        return output.say(format_args!("{:#}", json::report(&report)));
+        output.say(format_args!("{:#}", json::report(&report)))?;
+    } else {
+        print_ends(&report, &mut output)?;
     }
+    error.map_or(Ok(()), |error| Err(failure(error)))
+}
+
+fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {
     if let Some(refused) = text::refused(&report.driver.sent) {
         output.say(refused)?;
     }
@@ -113,7 +131,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     output.say(text::heading(Half::Received))?;
     for end in &report.ends {
         for (rows, who) in [(&end.sent, "sender"), (&end.received, "receiver")] {
-            for line in text::lines(rows) {
+            for line in rows.iter().flat_map(text::lines) {
                 output.say(format_args!("{line}  {who}"))?;
             }
         }
@@ -154,12 +172,12 @@ struct Run {
 }
 
 impl Run {
-    /// The instant at which the test began.
-    fn await_start(&mut self) -> Result<Instant, Failure> {
+    /// The instant at which the test began, or why it did not.
+    fn await_start(&mut self) -> Result<Result<Instant, ClientError>, Failure> {
         loop {
             match self.phase()? {
-                Phase::Running(start) => return Ok(start),
-                Phase::Failed(error) => return Err(failure(error)),
+                Phase::Running(start) => return Ok(Ok(start)),
+                Phase::Failed(error) => return Ok(Err(error)),
                 _ => self
                     .clock
                     .sleep_until(self.clock.now() + Duration::from_millis(1)),
@@ -209,8 +227,8 @@ impl Run {
         Ok(())
     }
 
-    /// How long the flows sent, once all results are there.
-    fn await_end(&mut self, start: Instant) -> Result<f64, Failure> {
+    /// How long the flows sent, once all results are there, or why they are not.
+    fn await_end(&mut self, start: Instant) -> Result<(f64, Option<ClientError>), Failure> {
         let mut ended = None;
         loop {
             let ran = self
@@ -219,8 +237,10 @@ impl Run {
                 .saturating_since(start)
                 .min(self.terms.duration);
             match self.phase()? {
-                Phase::Done => return Ok(ended.unwrap_or(ran).as_secs_f64()),
-                Phase::Failed(error) => return Err(failure(error)),
+                Phase::Done => return Ok((ended.unwrap_or(ran).as_secs_f64(), None)),
+                Phase::Failed(error) => {
+                    return Ok((ended.unwrap_or(ran).as_secs_f64(), Some(error)));
+                }
                 Phase::Finishing => {
                     ended.get_or_insert(ran);
                 }
@@ -273,31 +293,35 @@ fn halves(direction: Direction) -> &'static [Half] {
     }
 }
 
-/// Joins what the two sides counted.
+/// Joins what the two sides counted; only what the client did if the server did not tell all of it.
 fn ends(client: &Client, seconds: f64) -> Vec<End> {
     let ours: Vec<(Count, Option<Path>)> = client
         .flows()
         .map(|state| (state.count, state.path))
         .collect();
-    let theirs: Vec<_> = client
-        .results()
-        .iter()
-        .map(|&count| (count, None))
-        .collect();
+    let theirs = client.results();
+    let theirs = (theirs.len() == ours.len()).then(|| {
+        let theirs = theirs.iter().map(|&count| (count, None));
+        theirs.collect::<Vec<(Count, Option<Path>)>>()
+    });
+    let (ours, theirs) = (Some(ours.as_slice()), theirs.as_deref());
     let direction = client.terms().direction;
-    let end = |sender: &[(Count, _)], receiver: &[(Count, _)], forward| {
-        let mut received = receiver.to_vec();
-        for ((count, _), (sent, _)) in received.iter_mut().zip(sender) {
-            // Both sides are known now: a loss at the very end shows as well.
-            count.packets_lost = sent.packets_sent.saturating_sub(count.packets_received);
-        }
+    let end = |sender: Option<&[(Count, _)]>, receiver: Option<&[(Count, _)]>, forward| {
+        let received = receiver.map(|receiver| {
+            let mut received = receiver.to_vec();
+            for ((count, _), (sent, _)) in received.iter_mut().zip(sender.unwrap_or_default()) {
+                // Both sides are known now: a loss at the very end shows as well.
+                count.packets_lost = sent.packets_sent.saturating_sub(count.packets_received);
+            }
+            tally::total(Half::Received, seconds, &received)
+        });
         End {
-            sent: tally::total(Half::Sent, seconds, sender),
-            received: tally::total(Half::Received, seconds, &received),
+            sent: sender.map(|sent| tally::total(Half::Sent, seconds, sent)),
+            received,
             forward,
         }
     };
-    let forward = direction.client_sends().then(|| end(&ours, &theirs, true));
-    let reverse = direction.server_sends().then(|| end(&theirs, &ours, false));
+    let forward = direction.client_sends().then(|| end(ours, theirs, true));
+    let reverse = direction.server_sends().then(|| end(theirs, ours, false));
     forward.into_iter().chain(reverse).collect()
 }

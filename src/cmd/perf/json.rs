@@ -1,7 +1,9 @@
 //! The results in iperf3's shape, with what it does not know under `end.tfrc`.
 
+use std::net::SocketAddr;
+
 use evenkeel_net::Lateness;
-use evenkeel_perf::{Direction, Mode};
+use evenkeel_perf::{ClientError, Direction, Mode};
 use serde_json::{Value, json};
 
 use super::client::{End, Report};
@@ -22,25 +24,31 @@ pub(super) fn report(report: &Report) -> Value {
         } else {
             "_bidir_reverse"
         };
-        let (mut sent, received) = (row(&direction.sent.sum), row(&direction.received.sum));
+        let sum = |rows: &Option<Rows>| rows.as_ref().map(|rows| row(&rows.sum));
+        let (mut sent, received) = (sum(&direction.sent), sum(&direction.received));
         // What is known at the end alone: a sender's row has its losses, too.
-        for key in ["jitter_ms", "lost_packets", "lost_percent"] {
-            sent[key] = received[key].clone();
+        if let (Some(sent), Some(received)) = (&mut sent, &received) {
+            for key in ["jitter_ms", "lost_packets", "lost_percent"] {
+                sent[key] = received[key].clone();
+            }
         }
-        end[format!("sum{suffix}")] = received.clone();
-        end[format!("sum_sent{suffix}")] = sent;
-        end[format!("sum_received{suffix}")] = received;
+        let both = [("sum", received.as_ref().or(sent.as_ref()))];
+        let each = [
+            ("sum_sent", sent.as_ref()),
+            ("sum_received", received.as_ref()),
+        ];
+        for (key, row) in both.into_iter().chain(each) {
+            if let Some(row) = row {
+                end[format!("{key}{suffix}")] = row.clone();
+            }
+        }
     }
-    json!({
-        "start": {
-            "timestamp": {
-                "timesecs": report.began.as_secs(),
-                "timemillisecs": report.began.as_millis() as u64,
-            },
-            "connecting_to": { "host": report.server.ip().to_string(), "port": report.server.port() },
-            "version": concat!("evenkeel ", env!("CARGO_PKG_VERSION")),
-            "commit": env!("EVENKEEL_COMMIT"),
-            "test_start": {
+    let mut start = start(report.server);
+    start["timestamp"] = json!({
+        "timesecs": report.began.as_secs(),
+        "timemillisecs": report.began.as_millis() as u64,
+    });
+    start["test_start"] = json!({
                 "protocol": match terms.mode { Mode::Fixed => "UDP", _ => "TFRC" },
                 "num_streams": terms.flows,
                 "blksize": terms.length,
@@ -48,10 +56,33 @@ pub(super) fn report(report: &Report) -> Value {
                 "reverse": u8::from(terms.direction == Direction::Reverse),
                 "bidir": u8::from(terms.direction == Direction::Both),
                 "target_bitrate": terms.rate.map_or(0.0, tfrc::units::Rate::bits_per_sec),
-            },
-        },
+    });
+    let mut value = json!({
+        "start": start,
         "intervals": report.intervals.iter().map(|rows| interval(rows)).collect::<Vec<_>>(),
         "end": end,
+    });
+    if let Some(error) = report.error {
+        value["error"] = json!(error.to_string());
+    }
+    value
+}
+
+/// The object of a test that did not begin.
+pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
+    json!({
+        "start": start(server),
+        "intervals": [],
+        "end": {},
+        "error": error.to_string(),
+    })
+}
+
+fn start(server: SocketAddr) -> Value {
+    json!({
+        "connecting_to": { "host": server.ip().to_string(), "port": server.port() },
+        "version": concat!("evenkeel ", env!("CARGO_PKG_VERSION")),
+        "commit": env!("EVENKEEL_COMMIT"),
     })
 }
 
@@ -99,10 +130,22 @@ fn row(row: &Row) -> Value {
 }
 
 fn end_streams(end: &End) -> Vec<Value> {
-    let pairs = end.sent.flows.iter().zip(&end.received.flows);
-    pairs
-        .map(|(sent, received)| json!({ "sender": row(sent), "udp": row(received) }))
-        .collect()
+    let flows = |rows: &Option<Rows>| {
+        rows.as_ref()
+            .map(|rows| rows.flows.clone())
+            .unwrap_or_default()
+    };
+    let (sent, received) = (flows(&end.sent), flows(&end.received));
+    let both = |flow| {
+        let mut stream = json!({});
+        for (key, rows) in [("sender", &sent), ("udp", &received)] {
+            if let Some(of) = rows.get(flow) {
+                stream[key] = row(of);
+            }
+        }
+        stream
+    };
+    (0..sent.len().max(received.len())).map(both).collect()
 }
 
 fn tfrc(report: &Report) -> Value {

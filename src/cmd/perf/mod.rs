@@ -1,6 +1,7 @@
 //! `evenkeel perf`: traffic between two machines, and what became of it.
 
 mod client;
+mod intervals;
 mod json;
 mod output;
 mod server;

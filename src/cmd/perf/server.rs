@@ -7,6 +7,7 @@ use evenkeel_net::{Clock, processor_time};
 use evenkeel_perf::{Limits, Server, ServerConfig, ServerEvent, ServerEventKind};
 use tfrc::time::{Duration, Instant};
 
+use super::intervals::Intervals;
 use super::output::Output;
 use super::spawn;
 use crate::cli::PerfServerArgs;
@@ -30,6 +31,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
             rate: args.max_rate,
             duration: args.max_time,
         },
+        one_off: args.one_off,
         key: [drawn.hash_one(0), drawn.hash_one(1)],
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
@@ -41,11 +43,27 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     ))?;
     let mut served = false;
     let (mut used, mut began) = (processor_time(), clock.now());
+    let mut intervals = Intervals::new(args.output.interval);
     while !stop.is_asked() && (!served || !args.one_off) {
         clock.sleep_until(clock.now() + POLL);
-        let events: Vec<ServerEvent> = handle
-            .call(|server, _| std::iter::from_fn(|| server.endpoint.poll_event()).collect())
+        let (now, events, tests): (_, Vec<ServerEvent>, Vec<_>) = handle
+            .call(|server, now| {
+                let server = &mut server.endpoint;
+                let tests = server.tests();
+                let tests = tests.map(|(test, terms, count)| (test, terms.direction, count));
+                let tests = tests.collect();
+                let events = std::iter::from_fn(|| server.poll_event()).collect();
+                (now, events, tests)
+            })
             .map_err(Failure::runtime)?;
+        for event in &events {
+            if let ServerEventKind::Began { test, .. } = event.kind {
+                intervals.begin(test, event.at);
+            }
+        }
+        for line in intervals.lines(now, &tests) {
+            output.say(line)?;
+        }
         for event in events {
             output.say(describe(&event))?;
             match event.kind {
@@ -59,17 +77,29 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
                         share * 100.0
                     ))?;
                 }
-                ServerEventKind::Refused(_) | ServerEventKind::Malformed(_) => {}
+                ServerEventKind::Refused(_)
+                | ServerEventKind::Malformed(_)
+                | ServerEventKind::LeftOut(_) => {}
             }
         }
     }
-    spawn::stop(handle)?;
-    Ok(())
+    let server = spawn::stop(handle)?;
+    match server.left_out() {
+        0 => Ok(()),
+        count => output.say(left_out(count)),
+    }
+}
+
+fn left_out(count: u64) -> String {
+    format!("{count} more messages were refused or could not be read")
 }
 
 fn describe(event: &ServerEvent) -> String {
     let ServerEvent { at, client, kind } = event;
     let what = match kind {
+        ServerEventKind::LeftOut(count) => {
+            return format!("          {}", left_out(*count));
+        }
         ServerEventKind::Began { test, terms } => format!(
             "test {test}: {} flows, {:?}, {:?}, {} s",
             terms.flows,

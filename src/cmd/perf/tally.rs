@@ -88,9 +88,16 @@ pub(super) fn interval(half: Half, before: &Sample, after: &Sample) -> Rows {
     rows(half, before.at, after.at, flows)
 }
 
-/// What one side counted in all.
+/// What one side counted in all, in a test of that length. A receiver's time is its own: what waited in a queue comes
+/// after the sender's time is over. It is no shorter than the test, or a path that broke would look fast.
 pub(super) fn total(half: Half, seconds: f64, counts: &[(Count, Option<Path>)]) -> Rows {
-    rows(half, 0.0, seconds, counts.iter().copied())
+    let mut rows = rows(half, 0.0, seconds, counts.iter().copied());
+    if half == Half::Received {
+        for row in rows.flows.iter_mut().chain([&mut rows.sum]) {
+            row.end = seconds.max(row.count.received_over.as_secs_f64());
+        }
+    }
+    rows
 }
 
 fn rows(
@@ -125,4 +132,30 @@ fn rows(
         path,
     };
     Rows { flows, sum }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_rate_of_a_receiver_is_over_its_own_time_and_that_of_a_sender_over_the_test() {
+        let count = |seconds| Count {
+            bytes_sent: 1_250_000,
+            bytes_received: 1_250_000,
+            received_over: Duration::from_secs(seconds),
+            ..Count::default()
+        };
+        let counts = [(count(20), None), (count(5), None)];
+        let rates = |half| {
+            let rows = total(half, 10.0, &counts);
+            let rows = rows.flows.iter().chain([&rows.sum]);
+            rows.map(Row::bits_per_second).collect::<Vec<_>>()
+        };
+        assert_eq!(rates(Half::Sent), [1e6, 1e6, 2e6]);
+        // The second fell silent halfway.
+        assert_eq!(rates(Half::Received), [5e5, 1e6, 1e6]);
+    }
 }

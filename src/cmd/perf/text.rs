@@ -63,6 +63,11 @@ pub(super) fn lines(rows: &Rows) -> Vec<String> {
     shown.iter().chain(sum).map(line).collect()
 }
 
+/// All flows in a line.
+pub(super) fn sum(rows: &Rows) -> String {
+    line(&rows.sum)
+}
+
 fn line(row: &Row) -> String {
     let id = row
         .flow

@@ -13,6 +13,8 @@ use tfrc::trace::Trace;
 use crate::failure::Failure;
 use crate::setup;
 
+use super::output;
+
 /// What the columns are. Throughput is of what this side sends, or receives where it does not send,
 /// since the line before of the same flow.
 const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
@@ -20,6 +22,7 @@ const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bp
 /// The file that `--trace` names.
 pub(super) struct TraceFile {
     out: Records<File>,
+    file: File,
     name: String,
     start: Instant,
     /// Of each flow, the time and the bytes of its last line.
@@ -27,25 +30,33 @@ pub(super) struct TraceFile {
 }
 
 impl TraceFile {
-    pub(super) fn create(path: &Path, flows: u16) -> Result<Self, Failure> {
-        let file = File::create(path).map_err(|error| setup::cannot("write", path, &error))?;
-        let mut trace = Self {
+    /// Opens the file, and leaves in it what it has.
+    pub(super) fn open(path: &Path, flows: u16) -> Result<Self, Failure> {
+        let file = output::reserve(path)?;
+        Ok(Self {
+            file: file
+                .try_clone()
+                .map_err(|error| setup::cannot("write", path, &error))?,
             out: Records::new(file),
             name: path.display().to_string(),
             start: Instant::ZERO,
             last: vec![(0.0, 0); flows.into()],
-        };
-        let written = trace
-            .out
-            .push(Duration::ZERO, HEADING.as_bytes())
-            .and_then(|()| trace.out.flush());
-        trace.check(written)?;
-        Ok(trace)
+        })
     }
 
-    /// Times count from `start`.
-    pub(super) fn begin(&mut self, start: Instant) {
+    /// The test has begun: its lines take the place of those of another. Times count from `start`.
+    pub(super) fn begin(&mut self, start: Instant) -> Result<(), Failure> {
         self.start = start;
+        let is_file = self.file.metadata().is_ok_and(|file| file.is_file());
+        let emptied = if is_file {
+            self.file.set_len(0)
+        } else {
+            Ok(())
+        };
+        let written = emptied
+            .and_then(|()| self.out.push(Duration::ZERO, HEADING.as_bytes()))
+            .and_then(|()| self.out.flush());
+        self.check(written)
     }
 
     pub(super) fn write(&mut self, event: &FlowEvent) -> Result<(), Failure> {
