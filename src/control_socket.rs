@@ -39,7 +39,17 @@ impl ControlSocket {
         if is_socket && UnixStream::connect(path).is_err() {
             fs::remove_file(path).map_err(failed)?;
         }
-        let listener = UnixListener::bind(path).map_err(failed)?;
+        let listener = UnixListener::bind(path).map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse if is_socket => Failure::usage(format!(
+                "--control {}: another process listens there: end it, or name another path",
+                path.display()
+            )),
+            ErrorKind::AddrInUse => Failure::usage(format!(
+                "--control {}: there is a file of this name, which is no socket: name another path",
+                path.display()
+            )),
+            _ => failed(error),
+        })?;
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(Self {
             listener,
@@ -102,6 +112,28 @@ impl Drop for ControlSocket {
 mod tests {
     use super::*;
     use std::io::{BufRead as _, BufReader};
+
+    #[test]
+    fn the_socket_of_a_dead_process_is_taken_over_and_that_of_a_living_one_or_a_file_is_not() {
+        let path = |name: &str| {
+            let name = format!("evenkeel-{name}-{}", std::process::id());
+            std::env::temp_dir().join(name)
+        };
+        let (socket, file) = (path("control"), path("file"));
+        // As a killed process leaves it: its file is there, and nobody listens.
+        drop(UnixListener::bind(&socket).unwrap());
+        let living = ControlSocket::listen(&socket).unwrap();
+        let refused = ControlSocket::listen(&socket).unwrap_err().to_string();
+        assert!(refused.contains("another process listens"), "{refused}");
+        assert!(UnixStream::connect(&socket).is_ok());
+        drop(living);
+        assert!(!socket.exists());
+        fs::write(&file, "text").unwrap();
+        let refused = ControlSocket::listen(&file).unwrap_err().to_string();
+        assert!(refused.contains("no socket"), "{refused}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+        fs::remove_file(&file).unwrap();
+    }
 
     #[test]
     fn a_line_that_does_not_end_is_refused_in_one_line() {

@@ -575,7 +575,17 @@ pub(crate) fn no_knobs(_knobs: Knobs) -> Result<(), String> {
 
 /// "cannot write FILE: why".
 pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("cannot {what} {}: {error}", path.display()))
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if what == "write" && !folder.is_dir() => Failure::usage(format!(
+            "cannot {what} {}: there is no folder {}; make it, or name another",
+            path.display(),
+            folder.display()
+        )),
+        _ => Failure::usage(format!("cannot {what} {}: {error}", path.display())),
+    }
 }
 
 #[cfg(test)]

@@ -54,7 +54,18 @@ fn absurd_numbers_are_named_with_their_option() {
 #[test]
 fn a_test_that_cannot_be_is_named_with_its_option() {
     let client = ["perf", "client", "127.0.0.1"];
-    let cases: [(&[&str], &[&str]); 9] = [
+    let cases: [(&[&str], &[&str]); 14] = [
+        (&["-u", "--packet-size", "500"], &["--udp", "--packet-size"]),
+        (&["-t", "-1"], &["--time", "-1", "0.1"]),
+        (&["--burst", "250"], &["--burst", "seconds"]),
+        (
+            &["--trace", "/no-such-folder/x.csv"],
+            &["/no-such-folder/x.csv", "there is no folder"],
+        ),
+        (
+            &["--pcap", "/no-such-folder/x"],
+            &["/no-such-folder/x", "there is no folder"],
+        ),
         (&["-b", "fast"], &["--bitrate", "3M"]),
         (&["-u", "-b", "0"], &["--udp", "--bitrate"]),
         (&["-l", "9000"], &["--length", "8952"]),
