@@ -8,7 +8,7 @@ run. The paper's receiver spent 14 % of a core.
 A client sends 885 Mb/s in packets of 1,448 bytes over the loopback interface; the server's threads are sampled.
 A sample counts for TFRC if it lies in the `tfrc` crate, code inlined from it included: the arrivals that it
 takes in and the reports that it makes, not the session that carries them. The kernel's part is the rest of the
-same packets' way. Prints JSON; the status is 1 above one per cent of a core.
+same packets' way. Prints JSON; the status is 1 above one per cent of a core, and without samples.
 """
 
 import argparse
@@ -86,6 +86,9 @@ def main():
         samples = addresses(options.bin, data.name)
     ours = [offset for offset in samples if offset is not None]
     counts = crates(options.bin, ours)
+    # No share is known of what was not sampled: one of nothing would look like a target met.
+    if counts["tfrc"] == 0:
+        sys.exit(f"{len(samples)} samples, {len(ours)} in the program, none in tfrc: is perf(1) permitted, and {options.bin} built with line tables?")
     counts["kernel and libraries"] = len(samples) - len(ours)
     share = {name: server_percent * count / len(samples) for name, count in counts.most_common()}
     received = results["sum_received"]

@@ -54,6 +54,8 @@ fn tfrc_shares_an_emulated_link_with_the_kernels_tcp() {
     let code = ended.expect("the program").code();
     assert!(matches!(code, Some(0 | 1)), "{code:?}");
     let metrics = metrics(&out, "sigcomm-fig15-real");
+    // Both bounds are of a run that worked: half the link is used where one of the two never started, and a ratio of five
+    // is beyond any cell beside Reno of the fairness matrix. How well they share is for the minutes of `fairness-*`.
     let used = value(&metrics, "utilisation_transatlantic");
     assert!((0.5..=1.01).contains(&used), "utilisation {used}");
     let ratio = value(&metrics, "tfrc_over_tcp_transatlantic");
@@ -90,7 +92,7 @@ const ATTEMPTS: usize = 3;
 const LATE: f64 = 2_000.0;
 
 /// One run is within reach of chance about once in a hundred; the mean of three is not. A run on a machine
-/// that was too busy to be on time says nothing, and is not counted.
+/// that was too busy to be on time says nothing, and is not counted: where none counts the test fails.
 #[test]
 fn simulator_and_emulator_agree() {
     let scratch = Scratch::new("testbed-agree");
@@ -130,7 +132,9 @@ fn simulator_and_emulator_agree() {
                 let all: f64 = real.iter().map(|run| value(run, &name)).sum();
                 let (s, r) = (value(&simulated, &name), all / real.len() as f64);
                 println!("{name}: {s} simulated, {r} real");
-                if (r / s - 1.0).abs() > most {
+                // What is no number is not close to anything.
+                let is_close = (r / s - 1.0).abs() <= most;
+                if !is_close {
                     apart.push(format!("{name}: {s} simulated, {r} real"));
                 }
             }
@@ -139,7 +143,11 @@ fn simulator_and_emulator_agree() {
             return;
         }
     }
-    assert!(apart.is_empty(), "{apart:#?} in {} runs", real.len());
+    assert!(
+        !real.is_empty(),
+        "nothing was compared: the emulator was late in all of {ATTEMPTS} runs"
+    );
+    panic!("{apart:#?} in {} runs", real.len());
 }
 
 /// Names the processes of one run: their children have it from them.
@@ -197,7 +205,11 @@ fn a_test_bed_that_is_killed_at_any_time_leaves_nothing() {
         let mut running = Running::start(command.stdout(none).stderr(also_none));
         // Spread over 2.6 s, in no order.
         pause(Duration::from_millis(round * 910 % 2_600));
-        let signal = if round % 5 == 4 { "INT" } else { "KILL" };
+        let signal = match round % 5 {
+            4 => "INT",
+            2 => "TERM",
+            _ => "KILL",
+        };
         running.signal(signal);
         running.wait(20);
         for _ in 0..200 {
