@@ -7,6 +7,7 @@ mod decoders;
 mod faults;
 mod foreign;
 mod interop;
+mod link;
 mod namespaces;
 mod perf;
 mod perf_faults;
