@@ -59,7 +59,10 @@ fn an_interface_that_was_down_for_five_seconds_costs_those_alone() {
         .iter()
         .filter_map(|second| second["sum"]["bits_per_second"].as_f64())
         .collect();
-    assert!(rates.iter().any(|rate| *rate < 0.5e6), "{rates:?}");
+    // Of the five seconds four are whole ones, and TFRC needs a part of the first to see that nobody answers.
+    let silent = rates.iter().filter(|rate| **rate < 0.5e6).count();
+    assert!(silent >= 3, "{rates:?}");
+    // A tenth below what is asked for: a flow that has recovered, on a machine that is busy.
     let last = rates[rates.len() - 3..].iter().sum::<f64>() / 3.0;
     assert!(last > 4.5e6, "{rates:?}");
     let unreachable = &results["end"]["tfrc"]["system"]["datagrams_unreachable"];
@@ -95,7 +98,11 @@ fn a_full_send_buffer_is_told_and_does_not_stop_the_flow() {
         let unit = words.iter().position(|word| *word == "Mbits/sec")?;
         words[unit - 1].parse::<f64>().ok()
     });
-    assert!(rate.is_some_and(|rate| rate > 5.0), "{said}");
+    // What 10 Mb/s carry is 9.7 without headers; a tenth less for a busy machine, and no more than all.
+    assert!(
+        rate.is_some_and(|rate| (8.7..=10.0).contains(&rate)),
+        "{said}"
+    );
 }
 
 #[test]
