@@ -139,6 +139,16 @@ def main():
         f"least second {least / 1e6:.2f} Mb/s",
         least >= 9e6,
     )
+    # Where TFRC sets the rate: the mean of the same without stops is what the link and its queue allow.
+    full = ["--rate", "10M", "--delay", "25ms", "--queue", "50ms"]
+    settled = lambda **how: Test(binary, "-t", "30", "--nofeedback-floor", "300ms", relay=full, **how).rates[10:]
+    usual, least = statistics.mean(settled()), min(settled(stop_server=True))
+    row(
+        "the same on a full link of 10 Mb/s, TFRC setting the rate, --nofeedback-floor 300ms",
+        "rate dips less than 10 %",
+        f"least second {least / 1e6:.2f} Mb/s; mean without stops {usual / 1e6:.2f}",
+        least >= 0.9 * usual,
+    )
     for rtt, rate in [("0.1ms", "8M"), ("0.1ms", "1G"), ("3.5ms", "8M"), ("3.5ms", "1G")]:
         half = f"{float(rtt[:-2]) / 2}ms"
         link = ["--rate", rate, "--delay", half, "--queue", "20ms"]
