@@ -46,12 +46,15 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let mut intervals = Intervals::new(args.output.interval);
     while !stop.is_asked() && (!served || !args.one_off) {
         clock.sleep_until(clock.now() + POLL);
-        let (now, events, tests): (_, Vec<ServerEvent>, Vec<_>) = handle
-            .call(|server, now| {
+        let is_due = intervals.is_due(clock.now());
+        let (now, events, tests): (_, Vec<ServerEvent>, Option<Vec<_>>) = handle
+            .call(move |server, now| {
                 let server = &mut server.endpoint;
-                let tests = server.tests();
-                let tests = tests.map(|(test, terms, count)| (test, terms.direction, count));
-                let tests = tests.collect();
+                let tests = is_due.then(|| {
+                    let tests = server.tests();
+                    let tests = tests.map(|(test, terms, count)| (test, terms.direction, count));
+                    tests.collect()
+                });
                 let events = std::iter::from_fn(|| server.poll_event()).collect();
                 (now, events, tests)
             })
@@ -61,7 +64,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
                 intervals.begin(test, event.at);
             }
         }
-        for line in intervals.lines(now, &tests) {
+        for line in tests.iter().flat_map(|tests| intervals.lines(now, tests)) {
             output.say(line)?;
         }
         for event in events {
