@@ -137,13 +137,30 @@ fn a_capture_opens_in_tshark_with_the_feedback_named_and_the_trace_has_its_colum
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }
-    let trace = std::fs::read_to_string(&trace).expect("the trace");
-    let columns = trace.lines().next().expect("a heading").split(',').count();
-    assert!(trace.lines().count() > 10);
-    assert!(
-        trace.lines().all(|line| line.split(',').count() == columns),
-        "{trace}"
+    // Many flows, both ways: their first reports come before anybody looks whether the test has begun.
+    let (_server, port) = server(&[]);
+    results(
+        &port,
+        &[
+            "-t", "1", "-b", "1M", "--bidir", "-P", "20", "--trace", &files[1],
+        ],
     );
+    let trace = std::fs::read_to_string(&trace).expect("the trace");
+    let mut lines = trace.lines();
+    assert_eq!(
+        lines.next(),
+        Some("time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps")
+    );
+    let lines: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert!(lines.len() > 10);
+    assert!(lines.iter().all(|columns| columns.len() == 8), "{trace}");
+    let times: Vec<f64> = lines
+        .iter()
+        .map(|columns| columns[0].parse().expect("a time"))
+        .collect();
+    assert!(times.is_sorted(), "{trace}");
+    // Of the test, which is over within a second of what was agreed.
+    assert!(times.iter().all(|time| *time < 2.0), "{trace}");
 }
 
 #[test]

@@ -92,9 +92,6 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if !args.json {
         output.say(format_args!("Connected to {server}"))?;
     }
-    if let Some(trace) = &mut run.trace {
-        trace.begin(start)?;
-    }
     let used = processor_time();
     run.print_intervals(start, &mut output)?;
     let (seconds, error) = run.await_end(start)?;
@@ -263,6 +260,10 @@ impl Run {
         });
         let (phase, events) = called.map_err(Failure::runtime)?;
         if let Some(trace) = &mut self.trace {
+            // Before the events that came with the news.
+            if let Phase::Running(start) = phase {
+                trace.begin(start)?;
+            }
             events.iter().try_for_each(|event| trace.write(event))?;
         }
         Ok(phase)

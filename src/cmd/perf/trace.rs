@@ -24,7 +24,8 @@ pub(super) struct TraceFile {
     out: Records<File>,
     file: File,
     name: String,
-    start: Instant,
+    /// When the test began; `None` as long as the file has what it had.
+    start: Option<Instant>,
     /// Of each flow, the time and the bytes of its last line.
     last: Vec<(f64, u64)>,
 }
@@ -39,14 +40,16 @@ impl TraceFile {
                 .map_err(|error| setup::cannot("write", path, &error))?,
             out: Records::new(file),
             name: path.display().to_string(),
-            start: Instant::ZERO,
+            start: None,
             last: vec![(0.0, 0); flows.into()],
         })
     }
 
-    /// The test has begun: its lines take the place of those of another. Times count from `start`.
+    /// The test runs since `start`: its lines take the place of those of another. Once is enough, and more do no harm.
     pub(super) fn begin(&mut self, start: Instant) -> Result<(), Failure> {
-        self.start = start;
+        if self.start.replace(start).is_some() {
+            return Ok(());
+        }
         let is_file = self.file.metadata().is_ok_and(|file| file.is_file());
         let emptied = if is_file {
             self.file.set_len(0)
@@ -59,8 +62,12 @@ impl TraceFile {
         self.check(written)
     }
 
+    /// A line of the test; what came before it began has none.
     pub(super) fn write(&mut self, event: &FlowEvent) -> Result<(), Failure> {
-        let made = event.event.at.saturating_since(self.start);
+        let Some(start) = self.start else {
+            return Ok(());
+        };
+        let made = event.event.at.saturating_since(start);
         let time = made.as_secs_f64();
         let count = event.state.count;
         let bytes = match event.state.path {
@@ -137,7 +144,44 @@ fn columns(kind: &EventKind) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_perf::{Count, FlowState};
+    use evenkeel_rtp::session::Event;
     use tfrc::units::{LossEventRate, Rate};
+
+    #[test]
+    fn the_first_line_is_the_heading_and_times_count_from_the_start_of_the_test() {
+        let path = std::env::temp_dir().join(format!("evenkeel-trace-{}", std::process::id()));
+        std::fs::write(&path, "the last run\n").unwrap();
+        let mut trace = TraceFile::open(&path, 1).unwrap();
+        let start = Instant::ZERO + Duration::from_secs(5);
+        let event = |at| FlowEvent {
+            flow: 0,
+            event: Event {
+                at,
+                kind: EventKind::ArrivalsReported { packets: 1 },
+            },
+            state: FlowState {
+                count: Count::default(),
+                path: None,
+            },
+        };
+        // As many as are written at once.
+        for _ in 0..5_000 {
+            trace.write(&event(start)).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "the last run\n");
+        for ms in [250, 500] {
+            trace.begin(start).unwrap();
+            trace.write(&event(start + Duration::from_millis(ms))).unwrap();
+        }
+        trace.finish().unwrap();
+        let lines = "0.250000,1,report,,,,,0\n0.500000,1,report,,,,,0\n";
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            format!("{HEADING}{lines}")
+        );
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn every_line_has_as_many_columns_as_the_heading() {
