@@ -11,7 +11,7 @@ use tfrc::time::{Duration, Instant};
 use super::output::Output;
 use super::tally::{self, Half, Rows, Sample};
 use super::trace::TraceFile;
-use super::{json, spawn, text};
+use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
 use crate::failure::Failure;
 use crate::setup;
@@ -34,6 +34,8 @@ pub(super) struct Report {
     pub(super) events_lost: u64,
     /// Processor time of this process over the length of the test.
     pub(super) processor: f64,
+    /// What the figures alone do not say: that nothing arrived.
+    pub(super) warnings: Vec<String>,
     /// Why the test was not completed; then there is what we counted alone.
     pub(super) error: Option<ClientError>,
 }
@@ -101,10 +103,12 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if let Some(trace) = run.trace {
         trace.finish()?;
     }
+    let ends = ends(&client, seconds);
     let report = Report {
         server,
         began: clock.unix_time(start),
-        ends: ends(&client, seconds),
+        warnings: warnings::none_arrived(&ends, terms.length),
+        ends,
         terms,
         intervals: run.intervals,
         events_lost: client.events_lost(),
@@ -117,7 +121,13 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     } else {
         print_ends(&report, &mut output)?;
     }
-    error.map_or(Ok(()), |error| Err(failure(error)))
+    if let Some(error) = error {
+        return Err(failure(error));
+    }
+    if !report.warnings.is_empty() {
+        return Err(Failure::runtime(report.warnings.join("; ")));
+    }
+    Ok(())
 }
 
 fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {

@@ -171,6 +171,7 @@ fn tfrc(report: &Report) -> Value {
             "late_p99_us": micros(departures, 0.99),
             "late_max_us": micros(departures, 1.0),
         },
+        "warnings": report.warnings,
         "trace_lines_lost": report.events_lost,
         "system": {
             "send_calls": report.driver.sent.calls,

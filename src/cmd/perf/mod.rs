@@ -9,6 +9,7 @@ mod spawn;
 mod tally;
 mod text;
 mod trace;
+mod warnings;
 
 use crate::cli::PerfCommand;
 use crate::failure::Failure;

@@ -1,0 +1,71 @@
+//! What a person should know of a test that ran to its end, beside its figures.
+
+use super::client::End;
+use super::tally::Row;
+
+/// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
+const SAFE_LENGTH: u16 = 1_200;
+
+/// A line for each direction in which packets of `length` bytes were sent and none is known to have come.
+pub(super) fn none_arrived(ends: &[End], length: u16) -> Vec<String> {
+    let rows = ends.iter().filter_map(|end| {
+        let (sent, received) = (end.sent.as_ref()?, end.received.as_ref()?);
+        Some((&sent.sum, &received.sum))
+    });
+    rows.filter_map(|(sent, received)| none_of(sent, received, length))
+        .collect()
+}
+
+fn none_of(sent: &Row, received: &Row, length: u16) -> Option<String> {
+    let count = sent.count.packets_sent;
+    if count == 0 || received.count.packets_received > 0 {
+        return None;
+    }
+    let why = if length > SAFE_LENGTH {
+        format!("a hop may refuse packets of that size; try -l {SAFE_LENGTH}")
+    } else {
+        "a hop loses or refuses them all".to_owned()
+    };
+    Some(format!(
+        "none of {count} packets of {length} bytes arrived: {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tally::{self, Half};
+    use super::*;
+    use evenkeel_perf::Count;
+
+    fn end(packets_sent: u64, received: Option<u64>) -> End {
+        let count = |packets_received| Count {
+            packets_sent,
+            packets_received,
+            ..Count::default()
+        };
+        let total = |half, count| tally::total(half, 1.0, &[(count, None)]);
+        End {
+            sent: Some(total(Half::Sent, count(0))),
+            received: received.map(|received| total(Half::Received, count(received))),
+            forward: true,
+        }
+    }
+
+    #[test]
+    fn packets_of_which_none_arrived_are_told_with_a_size_that_passes() {
+        assert_eq!(
+            none_arrived(&[end(9, Some(9)), end(7, Some(0))], 1_400),
+            [
+                "none of 7 packets of 1400 bytes arrived: a hop may refuse packets of that size; try -l 1200"
+            ]
+        );
+        assert_eq!(
+            none_arrived(&[end(7, Some(0))], 1_200),
+            ["none of 7 packets of 1200 bytes arrived: a hop loses or refuses them all"]
+        );
+        // One of many, nothing sent, and nothing told.
+        for end in [end(7, Some(1)), end(0, Some(0)), end(7, None)] {
+            assert!(none_arrived(&[end], 1_400).is_empty());
+        }
+    }
+}
