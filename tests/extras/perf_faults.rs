@@ -74,11 +74,14 @@ fn packets_longer_than_the_interface_takes_are_named() {
     let cable = Cable::new();
     let _server = server(&cable);
     cable.ip("left", "link set left mtu 1000");
-    let said = text(&end(client(&cable, &["-t", "2", "-b", "1M"])));
+    let output = end(client(&cable, &["-t", "2", "-b", "1M"]));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         said.contains("longer than the interface takes: lower -l"),
         "{said}"
     );
+    // Nothing arrived.
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
 #[test]

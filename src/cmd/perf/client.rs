@@ -107,7 +107,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let report = Report {
         server,
         began: clock.unix_time(start),
-        warnings: warnings::none_arrived(&ends, terms.length),
+        warnings: warnings::none_arrived(&ends, terms.length, driver.sent.failed),
         ends,
         terms,
         intervals: run.intervals,

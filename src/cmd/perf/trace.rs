@@ -172,7 +172,9 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "the last run\n");
         for ms in [250, 500] {
             trace.begin(start).unwrap();
-            trace.write(&event(start + Duration::from_millis(ms))).unwrap();
+            trace
+                .write(&event(start + Duration::from_millis(ms)))
+                .unwrap();
         }
         trace.finish().unwrap();
         let lines = "0.250000,1,report,,,,,0\n0.500000,1,report,,,,,0\n";

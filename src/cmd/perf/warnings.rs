@@ -6,22 +6,25 @@ use super::tally::Row;
 /// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
 const SAFE_LENGTH: u16 = 1_200;
 
-/// A line for each direction in which packets of `length` bytes were sent and none is known to have come.
-pub(super) fn none_arrived(ends: &[End], length: u16) -> Vec<String> {
-    let rows = ends.iter().filter_map(|end| {
+/// A line for each direction in which packets of `length` bytes were sent and the other side had none; of ours the
+/// system `refused` so many, and said why.
+pub(super) fn none_arrived(ends: &[End], length: u16, refused: u64) -> Vec<String> {
+    let lines = ends.iter().filter_map(|end| {
         let (sent, received) = (end.sent.as_ref()?, end.received.as_ref()?);
-        Some((&sent.sum, &received.sum))
+        let refused = if end.forward { refused } else { 0 };
+        none_of(&sent.sum, &received.sum, length, refused)
     });
-    rows.filter_map(|(sent, received)| none_of(sent, received, length))
-        .collect()
+    lines.collect()
 }
 
-fn none_of(sent: &Row, received: &Row, length: u16) -> Option<String> {
+fn none_of(sent: &Row, received: &Row, length: u16, refused: u64) -> Option<String> {
     let count = sent.count.packets_sent;
     if count == 0 || received.count.packets_received > 0 {
         return None;
     }
-    let why = if length > SAFE_LENGTH {
+    let why = if refused > 0 {
+        format!("the system refused {refused}")
+    } else if length > SAFE_LENGTH {
         format!("a hop may refuse packets of that size; try -l {SAFE_LENGTH}")
     } else {
         "a hop loses or refuses them all".to_owned()
@@ -54,18 +57,22 @@ mod tests {
     #[test]
     fn packets_of_which_none_arrived_are_told_with_a_size_that_passes() {
         assert_eq!(
-            none_arrived(&[end(9, Some(9)), end(7, Some(0))], 1_400),
+            none_arrived(&[end(9, Some(9)), end(7, Some(0))], 1_400, 0),
             [
                 "none of 7 packets of 1400 bytes arrived: a hop may refuse packets of that size; try -l 1200"
             ]
         );
         assert_eq!(
-            none_arrived(&[end(7, Some(0))], 1_200),
+            none_arrived(&[end(7, Some(0))], 1_200, 0),
             ["none of 7 packets of 1200 bytes arrived: a hop loses or refuses them all"]
+        );
+        assert_eq!(
+            none_arrived(&[end(7, Some(0))], 1_400, 7),
+            ["none of 7 packets of 1400 bytes arrived: the system refused 7"]
         );
         // One of many, nothing sent, and nothing told.
         for end in [end(7, Some(1)), end(0, Some(0)), end(7, None)] {
-            assert!(none_arrived(&[end], 1_400).is_empty());
+            assert!(none_arrived(&[end], 1_400, 0).is_empty());
         }
     }
 }
