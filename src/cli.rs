@@ -550,10 +550,10 @@ pub(crate) struct EmulationArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
     pub(crate) config: Option<PathBuf>,
     /// Rate, each way; unlimited unless given
-    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate)]
     pub(crate) rate: Option<Rate>,
     /// Propagation delay, each way
-    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::delay)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms", value_parser = units::delay)]
     pub(crate) delay: Duration,
     /// Queue, each way: as that of `evenkeel demo`
     #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue)]

@@ -54,9 +54,23 @@ fn absurd_numbers_are_named_with_their_option() {
 #[test]
 fn a_test_that_cannot_be_is_named_with_its_option() {
     let client = ["perf", "client", "127.0.0.1"];
-    let cases: [(&[&str], &[&str]); 14] = [
+    let cases: [(&[&str], &[&str]); 22] = [
         (&["-u", "--packet-size", "500"], &["--udp", "--packet-size"]),
         (&["-t", "-1"], &["--time", "-1", "0.1"]),
+        (&["-b", "-1M"], &["--bitrate", "-1M", "1k"]),
+        (&["--burst", "-1ms"], &["--burst", "-1ms", "0 and 60 s"]),
+        (
+            &["--nofeedback-floor", "-1s"],
+            &["--nofeedback-floor", "-1s", "0 and 60 s"],
+        ),
+        (&["-p", "abc"], &["--port", "abc", "65535"]),
+        (&["-p", "0"], &["--port", "0", "the server told"]),
+        (&["-l", "8k"], &["--length", "8k", "bytes"]),
+        (&["-l", "-1"], &["--length", "-1", "bytes"]),
+        (
+            &["-i", "0.01"],
+            &["--interval", "0.01", "0.1s", "0 for none"],
+        ),
         (&["--burst", "250"], &["--burst", "seconds"]),
         (
             &["--trace", "/no-such-folder/x.csv"],
@@ -86,6 +100,17 @@ fn a_test_that_cannot_be_is_named_with_its_option() {
         refuses(&[&client, arguments].concat(), words);
     }
     refuses(&["perf", "server", "--max-flows", "0"], &["--max-flows"]);
+    refuses(
+        &[
+            "link",
+            "relay",
+            "127.0.0.1:0",
+            "127.0.0.1:9",
+            "--rate",
+            "-1M",
+        ],
+        &["--rate", "-1M", "1k"],
+    );
     refuses(
         &["perf", "client", "no-such-host.invalid"],
         &["no-such-host.invalid"],

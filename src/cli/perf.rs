@@ -36,10 +36,10 @@ pub(crate) enum PerfCommand {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PerfOutputArgs {
     /// UDP port of the server
-    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    #[arg(short, long, value_name = "PORT", allow_hyphen_values = true, default_value_t = 5201, value_parser = port)]
     pub(crate) port: u16,
     /// Seconds between two lines; 0 for none
-    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, default_value = "1", value_parser = units::run_time_or_zero)]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "1", value_parser = interval)]
     pub(crate) interval: Duration,
     /// Write here instead of standard output
     #[arg(long, value_name = "FILE")]
@@ -69,10 +69,10 @@ pub(crate) struct PerfServerArgs {
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
     pub(crate) max_flows: u16,
     /// Rate of a flow; without it any
-    #[arg(long, value_name = "RATE", value_parser = units::rate, help_heading = "Limits")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, help_heading = "Limits")]
     pub(crate) max_rate: Option<Rate>,
     /// Length of a test
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::run_time, help_heading = "Limits")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1h", value_parser = units::run_time, help_heading = "Limits")]
     pub(crate) max_time: Duration,
 }
 
@@ -86,13 +86,13 @@ pub(crate) struct PerfClientArgs {
     #[command(flatten)]
     pub(crate) output: PerfOutputArgs,
     /// How long to send
-    #[arg(short, long, value_name = "TIME", allow_negative_numbers = true, default_value = "10", value_parser = units::run_time)]
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "10", value_parser = units::run_time)]
     pub(crate) time: Duration,
     /// The most that a flow sends; 0 for what TFRC allows [default: 0; 1M with -u]
-    #[arg(short, long, value_name = "RATE", value_parser = bitrate)]
+    #[arg(short, long, value_name = "RATE", allow_hyphen_values = true, value_parser = bitrate)]
     bitrate: Option<Bitrate>,
     /// Bytes of a packet, its UDP payload
-    #[arg(short, long, value_name = "BYTES", default_value_t = 1_400, value_parser = clap::value_parser!(u16).range(i64::from(Terms::MIN_LENGTH)..=i64::from(Terms::MAX_LENGTH)))]
+    #[arg(short, long, value_name = "BYTES", allow_hyphen_values = true, default_value_t = 1_400, value_parser = length)]
     pub(crate) length: u16,
     /// Number of flows
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)))]
@@ -128,17 +128,17 @@ pub(crate) struct PerfClientArgs {
     #[arg(long, help_heading = "TFRC")]
     pub(crate) ecn: bool,
     /// The most that leaves at once, as the time that it takes at X, or at the rate of -b; one packet always may
-    #[arg(long, value_name = "TIME", default_value = "250us", value_parser = burst, help_heading = "TFRC")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "250us", value_parser = burst, help_heading = "TFRC")]
     pub(crate) burst: Duration,
     /// Floor under the nofeedback timer: a host that is late with its reports for longer than four round
     /// trips halves the rate without it
-    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
     pub(crate) nofeedback_floor: Duration,
     /// Quarters of a round trip from a report to the next
     #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
     report_quarters: u16,
     /// What RTCP's compounds take a twentieth of [default: that of -b, at least a session's]
-    #[arg(long, value_name = "RATE", value_parser = units::rate, conflicts_with = "udp", help_heading = "Reports")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, conflicts_with = "udp", help_heading = "Reports")]
     session_bandwidth: Option<Rate>,
     /// Reports leave with compounds alone: with --feedback app, when RTCP's timer says
     #[arg(long, conflicts_with = "udp", help_heading = "Reports")]
@@ -194,6 +194,33 @@ enum PerfMode {
     Rfc3448,
     /// TFRC-SP for small packets (RFC 4828): a packet every 10 ms at most
     Sp,
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    let number = text.trim().parse::<u16>();
+    number.map_err(|_| "not a port: write a number from 0 to 65535".to_owned())
+}
+
+/// Bytes, without a unit.
+fn length(text: &str) -> Result<u16, String> {
+    let lengths = Terms::MIN_LENGTH..=Terms::MAX_LENGTH;
+    let number = text.trim().parse::<u16>().ok();
+    number
+        .filter(|bytes| lengths.contains(bytes))
+        .ok_or_else(|| {
+            format!(
+                "not a length: write bytes, a number from {} to {}",
+                lengths.start(),
+                lengths.end()
+            )
+        })
+}
+
+/// As long as a run, but for what is said of it.
+fn interval(text: &str) -> Result<Duration, String> {
+    units::run_time_or_zero(text).map_err(|_| {
+        "not an interval: write 0.1s to a year, as 0.5s or 10, or 0 for none".to_owned()
+    })
 }
 
 /// A limit, or none.
