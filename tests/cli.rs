@@ -349,6 +349,42 @@ fn a_disk_that_is_full_ends_the_run() {
 }
 
 #[test]
+fn a_capture_that_cannot_be_written_does_not_cost_the_results() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let free = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let port = free.local_addr().expect("its address").port().to_string();
+    drop(free);
+    let mut server = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(["perf", "server", "-1", "-B", "127.0.0.1", "-p", &port])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("run the server");
+    // It asks again until the server is there.
+    let output = run(&[
+        "perf",
+        "client",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "0.2",
+        "-b",
+        "1M",
+        "--pcap",
+        "/dev/full",
+    ]);
+    let _ = server.kill();
+    let _ = server.wait();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(told.contains("  receiver"), "{told}");
+    assert!(said.contains("capture"), "{said}");
+}
+
+#[test]
 fn a_busy_port_is_named_with_its_remedy() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();

@@ -104,10 +104,8 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let (seconds, error) = run.await_end(start)?;
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
-    let client = spawn::stop(run.handle)?;
-    if let Some(trace) = run.trace {
-        trace.finish()?;
-    }
+    let (client, captured) = spawn::stop(run.handle)?;
+    let traced = run.trace.map_or(Ok(()), TraceFile::finish);
     let ends = ends(&client, seconds);
     let report = Report {
         server,
@@ -132,7 +130,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if !report.warnings.is_empty() {
         return Err(Failure::runtime(report.warnings.join("; ")));
     }
-    Ok(())
+    captured.and(traced)
 }
 
 fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {

@@ -86,11 +86,12 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
             }
         }
     }
-    let server = spawn::stop(handle)?;
+    let (server, captured) = spawn::stop(handle)?;
     match server.left_out() {
-        0 => Ok(()),
-        count => output.say(left_out(count)),
+        0 => {}
+        count => output.say(left_out(count))?,
     }
+    captured
 }
 
 fn left_out(count: u64) -> String {

@@ -49,18 +49,18 @@ pub(super) fn towards(peer: SocketAddr) -> io::Result<SocketAddr> {
     Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
 }
 
-/// Ends the thread, and the capture with it.
-pub(super) fn stop<E>(handle: Handle<Tapped<E>>) -> Result<E, Failure> {
+/// Ends the thread, and the capture with it: how that went is beside the end, for what was measured is worth telling all
+/// the same.
+pub(super) fn stop<E>(handle: Handle<Tapped<E>>) -> Result<(E, Result<(), Failure>), Failure> {
     let Tapped { endpoint, capture } = handle.stop().map_err(Failure::runtime)?;
-    if let Some(capture) = capture {
-        let missed = capture
-            .finish()
-            .map_err(|error| Failure::runtime(format!("cannot write the capture: {error}")))?;
-        if missed > 0 {
-            eprintln!("evenkeel: {missed} packets are not in the capture: the disk was too slow");
-        }
+    let missed = capture.map_or(Ok(0), Capture::finish);
+    if let Ok(missed @ 1..) = missed {
+        eprintln!("evenkeel: {missed} packets are not in the capture: the disk was too slow");
     }
-    Ok(endpoint)
+    let captured = missed
+        .map(|_| ())
+        .map_err(|error| Failure::runtime(format!("cannot write the capture: {error}")));
+    Ok((endpoint, captured))
 }
 
 fn describe(datagram: &[u8]) -> Option<String> {
