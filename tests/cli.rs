@@ -385,6 +385,30 @@ fn a_capture_that_cannot_be_written_does_not_cost_the_results() {
 }
 
 #[test]
+fn a_router_without_its_interfaces_leaves_the_files_of_the_last_run() {
+    let folder = std::env::temp_dir().join(format!("evenkeel-router-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let files = ["log", "pcapng"].map(|name| folder.join(name));
+    for file in &files {
+        std::fs::write(file, "the last run").expect("a file");
+    }
+    let names = files
+        .each_ref()
+        .map(|file| file.to_str().expect("a plain path"));
+    refuses(
+        &[
+            "link", "router", "nosuch0", "nosuch1", "--log", names[0], "--pcap", names[1],
+        ],
+        &[],
+    );
+    for file in &files {
+        let text = std::fs::read_to_string(file).expect("a file");
+        assert_eq!(text, "the last run");
+    }
+    std::fs::remove_dir_all(folder).expect("remove the folder of this test");
+}
+
+#[test]
 fn a_busy_port_is_named_with_its_remedy() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();

@@ -98,18 +98,21 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     let (lines, capture) = (args.log.as_deref(), args.pcap.as_deref());
     let mut writer = None;
     let emulated = emulate(&args.emulation, |clock| {
-        let watch = if lines.is_some() || capture.is_some() {
-            let log = PacketLog::create(lines, capture).map_err(Failure::usage)?;
+        let (watch, receiver) = if lines.is_some() || capture.is_some() {
             let (records, receiver) = mpsc::sync_channel(RECORDS);
+            let captures = capture.is_some();
+            (Some(Watch { records, captures }), Some(receiver))
+        } else {
+            (None, None)
+        };
+        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
+        // Not before there is something to write: a mistyped interface costs no file of the last run.
+        if let Some(receiver) = receiver {
+            let log = PacketLog::create(lines, capture).map_err(Failure::usage)?;
             let thread = thread::Builder::new().name("packet-log".into());
             let written = thread.spawn(move || log.write_all(clock, &receiver));
             writer = Some(written.map_err(Failure::runtime)?);
-            let captures = capture.is_some();
-            Some(Watch { records, captures })
-        } else {
-            None
-        };
-        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
+        }
         Ok(Emulator::Router(router))
     });
     // The router is gone, and with it the other end of the records: the rest is written.
