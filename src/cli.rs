@@ -561,7 +561,8 @@ pub(crate) struct EmulationArgs {
     /// Packets lost at random from A to B: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss)]
     pub(crate) loss: f64,
-    /// Change the link from A to B at given times: lines of `time, rate, delay, loss`; delays hold both ways
+    /// Change the link from A to B at given times: lines of `time, rate, delay, loss`; delays hold both ways.
+    /// A line of `time, MESSAGE` changes whatever a message to --control does
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
     /// Listen here for changes of rate, delay, queue, discipline, loss and schedule while it runs: a line of JSON

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use evenkeel_link::{LinkConfig, Loss, Schedule};
+use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_net::{
     Clock, Direction, Lateness, LinkChange, LinkSnapshot, Relay, RelayConfig, RelayHandle, Router,
     RouterConfig, RouterHandle, Watch,
@@ -14,8 +14,9 @@ use evenkeel_net::{
 use evenkeel_testbed::control::{self, Request};
 use evenkeel_testbed::link_table::LinkFile;
 use evenkeel_testbed::packet_log::PacketLog;
+use evenkeel_testbed::schedule_file::ScheduleFile;
 use serde_json::{Value, json};
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Duration;
 
 use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
 use crate::control_socket::ControlSocket;
@@ -37,11 +38,18 @@ enum Emulator {
 }
 
 impl Emulator {
-    fn change(&self, direction: Direction, change: LinkChange) -> Result<(), String> {
-        match self {
-            Self::Router(router) => router.change(direction, change).map_err(|e| e.to_string()),
-            Self::Relay(relay) => relay.change(direction, change).map_err(|e| e.to_string()),
+    fn change(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), String> {
+        for (direction, change) in changes {
+            match self {
+                Self::Router(router) => {
+                    router
+                        .change(direction, change)
+                        .map_err(|e| e.to_string())?;
+                }
+                Self::Relay(relay) => relay.change(direction, change).map_err(|e| e.to_string())?,
+            }
         }
+        Ok(())
     }
 
     fn snapshot(&self) -> Result<Value, String> {
@@ -69,12 +77,7 @@ impl Emulator {
     fn answer(&self, line: &str) -> String {
         let done = Request::read(line).and_then(|request| match request {
             Request::Snapshot => Ok(self.snapshot()?.to_string()),
-            Request::Change(changes) => {
-                for (direction, change) in changes {
-                    self.change(direction, change)?;
-                }
-                Ok(control::done())
-            }
+            Request::Change(changes) => self.change(changes).map(|()| control::done()),
         });
         done.unwrap_or_else(|why| control::refused(&why))
     }
@@ -176,12 +179,10 @@ fn emulate(
     args: &EmulationArgs,
     start: impl FnOnce(Clock) -> Result<Emulator, Failure>,
 ) -> Result<(), Failure> {
-    let schedule = match &args.schedule {
-        None => None,
-        Some(file) => {
-            let read = Schedule::parse(&text(file)?);
-            Some(read.map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())))?)
-        }
+    let ScheduleFile { schedule, messages } = match &args.schedule {
+        None => ScheduleFile::default(),
+        Some(file) => ScheduleFile::read(&text(file)?)
+            .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())))?,
     };
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
@@ -190,22 +191,29 @@ fn emulate(
         Some(path) => Some(ControlSocket::listen(path)?),
     };
     let emulator = start(clock)?;
-    if let Some(schedule) = schedule {
+    let started = clock.now();
+    if !schedule.changes().is_empty() {
         let back = LinkChange::Schedule(schedule.delays_only());
-        let started = emulator
-            .change(Direction::Forward, LinkChange::Schedule(schedule))
-            .and_then(|()| emulator.change(Direction::Reverse, back));
-        started.map_err(Failure::runtime)?;
+        let both = [
+            (Direction::Forward, LinkChange::Schedule(schedule)),
+            (Direction::Reverse, back),
+        ];
+        emulator.change(both.into()).map_err(Failure::runtime)?;
     }
     // Whoever started it may begin to send.
     eprintln!("evenkeel link: ready");
-    let end = args.seconds.map(|time| clock.now() + time);
+    let mut messages = messages.into_iter().peekable();
+    let end = args.seconds.map(|time| started + time);
     while !stop.is_asked() && end.is_none_or(|end| clock.now() < end) {
+        while let Some(due) = messages.next_if(|message| started + message.at <= clock.now()) {
+            emulator.change(due.changes).map_err(Failure::runtime)?;
+        }
         if let Some(socket) = &mut controls {
             socket.serve(|line| emulator.answer(line));
         }
-        let next = clock.now() + LOOK;
-        clock.sleep_until(end.map_or(next, |end: Instant| end.min(next)));
+        let message = messages.peek().map(|message| started + message.at);
+        let next = [Some(clock.now() + LOOK), end, message];
+        clock.sleep_until(next.into_iter().flatten().min().unwrap_or(started));
     }
     let summary = emulator.snapshot().map_err(Failure::runtime)?;
     if args.json {

@@ -1,6 +1,6 @@
 //! Real kernels over emulated links.
 //!
-//! The emulator is the network's: [`evenkeel_net::Router`]. Here are its controls ([`link_table`], [`control`])
+//! The emulator is the network's: [`evenkeel_net::Router`]. Here are its controls ([`link_table`], [`control`], [`schedule_file`])
 //! and a network around it ([`dumbbell`]), made of hosts that leave nothing behind ([`host`]), on which the
 //! experiments of the lab run a second time ([`bed`]).
 #![forbid(unsafe_code)]
@@ -27,5 +27,6 @@ mod played;
 mod program;
 #[cfg(target_os = "linux")]
 mod results;
+pub mod schedule_file;
 #[cfg(target_os = "linux")]
 mod trace;
