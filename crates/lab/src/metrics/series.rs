@@ -107,9 +107,11 @@ pub fn throughput_ratios(rates: &[f64]) -> Vec<f64> {
     pairs.map(|pair| pair[1] / pair[0]).collect()
 }
 
-/// The value below which this share of the values lies, by nearest rank; not a number for none.
+/// The value below which this share of the values lies, by nearest rank; not a number for none. What is undefined is no
+/// value: of it even the sign differs from build to build.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
+    sorted.retain(|value| !value.is_nan());
     sorted.sort_by(f64::total_cmp);
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
@@ -203,5 +205,10 @@ mod tests {
         assert_eq!(quantile(&values, 0.75), 3.0);
         assert_eq!(quantile(&values, 1.0), 4.0);
         assert!(quantile(&[], 0.5).is_nan());
+        let undefined = [2.0, f64::NAN, 1.0, -f64::NAN, 3.0];
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|share| quantile(&undefined, share)),
+            [1.0, 2.0, 3.0]
+        );
     }
 }
