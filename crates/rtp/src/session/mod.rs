@@ -399,6 +399,7 @@ impl Session {
     /// Makes a source the peer, in place of another if there was one.
     fn latch(&mut self, source: std::net::SocketAddr, ssrc: u32) {
         let is_first = self.peer.ssrc().is_none();
+        let is_same_host = self.peer.is_at_host_of(source);
         self.peer.latch(self.now, source, ssrc);
         let address = source;
         if is_first {
@@ -410,7 +411,7 @@ impl Session {
         self.decoder = None;
         self.keyframes = Keyframes::default();
         if let Some(outbound) = &mut self.outbound {
-            outbound.replace_receiver(self.now);
+            outbound.replace_receiver(self.now, is_same_host);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
     }

@@ -82,6 +82,13 @@ impl Peer {
         self.address().is_some_and(|peer| same(peer, source))
     }
 
+    /// True if the peer is at the host of `source`, whatever its port: one restarted or behind an address
+    /// translator may have another.
+    pub(super) fn is_at_host_of(&self, source: SocketAddr) -> bool {
+        self.address()
+            .is_some_and(|peer| peer.ip().to_canonical() == source.ip().to_canonical())
+    }
+
     /// What to make of a datagram from `source` that names `ssrc`.
     pub(super) fn origin(&self, now: Instant, source: SocketAddr, ssrc: u32) -> Origin {
         if self.configured.is_some_and(|peer| !same(peer, source)) {
@@ -232,6 +239,14 @@ mod tests {
             peer.origin(Instant::ZERO + SSRC_SILENCE, at(A), 1),
             Origin::Successor
         );
+    }
+
+    #[test]
+    fn another_port_is_the_same_host_and_another_address_is_not() {
+        let peer = latched();
+        assert!(peer.is_at_host_of(at("192.0.2.1:6000")));
+        assert!(peer.is_at_host_of(at("[::ffff:192.0.2.1]:5004")));
+        assert!(!peer.is_at_host_of(at(B)));
     }
 
     #[test]

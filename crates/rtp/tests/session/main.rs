@@ -1,6 +1,7 @@
 //! The session over a path, in virtual time.
 
 mod app;
+mod begin_again;
 mod call;
 mod foreign;
 mod hostile;

@@ -178,6 +178,13 @@ impl<const N: usize> Departures<N> {
         self
     }
 
+    /// Goes on counting lies where `before` stopped: the receivers of both are at one place, and may be one.
+    #[must_use]
+    pub const fn with_lies_of(mut self, before: &Self) -> Self {
+        (self.lies, self.erased_marks) = (before.lies, before.erased_marks);
+        self
+    }
+
     /// Notes that the next packet left, of this size, while the sender's round-trip time was `rtt`.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {

@@ -55,6 +55,15 @@ impl Default for Receivable {
 }
 
 impl Receivable {
+    /// Nothing was sent as yet, to a receiver at the place of the present one: lies are counted on.
+    #[must_use]
+    pub fn begin_again(&self) -> Self {
+        Self {
+            clear: self.clear,
+            ..Self::default()
+        }
+    }
+
     /// A packet leaves that tells this R; before R is known nothing can be said.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {

@@ -27,6 +27,9 @@ use crate::rtp::{HEADER_LEN, RtpHeader};
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
 /// 75,000 packets a second, reports and all.
 pub(super) const IN_FLIGHT: usize = 8_192;
+/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
+/// report says of its own delay cannot be checked.
+const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
@@ -78,8 +81,10 @@ pub(super) struct Outbound {
     /// When a packet leaves with a mark of ours.
     test_marks: Gaps,
     uses_ecn: bool,
-    /// It reported what was never sent.
+    /// It, or one before it at the same host, reported what was never sent.
     has_lied: bool,
+    /// The least R that a reception report may tell for the initial rate; without it none counts.
+    least_told: Option<Duration>,
     /// A report of our own kind came since the start, or since the receiver changed.
     has_feedback: bool,
     /// RTCP about us came, of any kind.
@@ -129,6 +134,7 @@ impl Outbound {
             test_marks: Gaps::new(random.fork("marks"), MARKED),
             uses_ecn: ecn && reads_marks,
             has_lied: false,
+            least_told: Some(LEAST_TOLD_ROUND_TRIP),
             has_feedback: false,
             has_rtcp: false,
             reception: Reception::default(),
@@ -372,8 +378,7 @@ impl Outbound {
         self.gave_up
     }
 
-    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. One that lied has
-    /// lied.
+    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. Lies are counted on.
     pub(super) fn restart(&mut self, now: Instant) {
         self.started = Some(now);
         if self.config.fixed_rate.is_none() {
@@ -381,9 +386,13 @@ impl Outbound {
             (self.has_feedback, self.reception) = (false, Reception::default());
             let first = u64::from(self.transport);
             let estimator = &self.config.estimator;
-            self.receivable = Receivable::default();
+            self.receivable = self.receivable.begin_again();
+            let before = self.departures.take();
             self.departures = self.config.feedback.tells_arrivals().then(|| {
-                let departures = Departures::new(first, estimator.clone());
+                let mut departures = Departures::new(first, estimator.clone());
+                if let Some(before) = &before {
+                    departures = departures.with_lies_of(before);
+                }
                 Box::new(if self.config.verify {
                     departures
                 } else {
@@ -408,10 +417,21 @@ impl Outbound {
         self.receivable.capped()
     }
 
-    /// Another receiver takes over.
-    pub(super) fn replace_receiver(&mut self, now: Instant) {
-        self.has_lied = false;
-        self.restart(now);
+    /// Another receiver takes over. One at the same host may be the same under another name: it answers for
+    /// the lies before it, and one that was caught stays at the nofeedback rate.
+    pub(super) fn replace_receiver(&mut self, now: Instant, is_same_host: bool) {
+        if is_same_host {
+            // What cannot be checked gives no second flight above what was checked: a receiver may go and come
+            // back as often as it likes.
+            self.least_told = self.rtt().filter(|_| self.has_feedback);
+        } else {
+            self.least_told = Some(LEAST_TOLD_ROUND_TRIP);
+            self.has_lied = false;
+            (self.departures, self.receivable) = (None, Receivable::default());
+        }
+        if !self.has_lied {
+            self.restart(now);
+        }
     }
 
     /// The peer was heard after we had given up.

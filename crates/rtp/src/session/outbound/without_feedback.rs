@@ -7,10 +7,6 @@ use super::super::reception::Reception;
 use super::{Control, FIXED_RATE_CREDIT, Outbound, new_sender, plain_pacer};
 use crate::rtcp::ReportBlock;
 
-/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
-/// report says of its own delay cannot be checked.
-const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
-
 impl Outbound {
     /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
     /// TFRC (RFC 5348 §4.2) for receivers that report what came, as theirs may be late; and the rate where no
@@ -31,8 +27,10 @@ impl Outbound {
         match &mut self.control {
             Control::Tfrc(sender) => {
                 // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
-                if let Some(sample) = round_trip.filter(|_| self.departures.is_some()) {
-                    sender.handle_round_trip(now, sample.max(LEAST_TOLD_ROUND_TRIP));
+                let counts = self.departures.is_some() && !self.has_lied;
+                let sample = round_trip.filter(|_| counts).zip(self.least_told);
+                if let Some((sample, least)) = sample {
+                    sender.handle_round_trip(now, sample.max(least));
                 }
                 return;
             }

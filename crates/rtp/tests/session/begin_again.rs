@@ -1,0 +1,217 @@
+//! Receivers that say BYE and begin again under another name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::pair::{End, PACKET, PAYLOAD_TYPE};
+use evenkeel_rtp::endpoint::Datagram;
+use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, ccfb};
+use evenkeel_rtp::session::{
+    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, SendConfig, Session,
+};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+
+const TICK: Duration = Duration::from_millis(10);
+const ONE_WAY: Duration = Duration::from_millis(50);
+/// Between two reports.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Packets that a report tells of.
+const TOLD: u64 = 400;
+
+/// A sender of ours and a path without loss to receivers that come after each other.
+struct World {
+    now: Instant,
+    session: Session,
+    /// When each packet left, by its number.
+    sent: BTreeMap<u64, Instant>,
+    accusations: usize,
+    /// The last sender report, as reception reports name it, and when it left.
+    sender_report: Option<(u32, Instant)>,
+}
+
+impl World {
+    fn new() -> Self {
+        let mut send = SendConfig::new(PAYLOAD_TYPE);
+        send.feedback = FeedbackMode::Ccfb;
+        let now = Instant::from_secs(1);
+        let config = Config {
+            send: Some(send),
+            ..End::A.sender(1)
+        };
+        Self {
+            now,
+            session: Session::new(now, config),
+            sent: BTreeMap::new(),
+            accusations: 0,
+            sender_report: None,
+        }
+    }
+
+    /// Lets time pass with this receiver's honest reports, and gives the packets that left.
+    fn run(&mut self, ssrc: u32, time: Duration) -> usize {
+        let (before, until) = (self.sent.len(), self.now + time);
+        while self.now < until {
+            let next = self.now + INTERVAL;
+            while self.now < next {
+                self.now += TICK;
+                self.send();
+            }
+            self.report(ssrc, 0);
+        }
+        self.sent.len() - before
+    }
+
+    fn send(&mut self) {
+        let now = self.now;
+        self.session.handle_timeout(now);
+        let mut control = [0; CONTROL_BUFFER];
+        while let Some(transmit) = self.session.poll_transmit(now, &mut control) {
+            for packet in Packets::parse(&control[..transmit.len])
+                .into_iter()
+                .flatten()
+            {
+                if let Ok(Packet::SenderReport(report, _)) = packet {
+                    self.sender_report = Some((report.ntp.middle(), now));
+                }
+            }
+        }
+        let mut buf = [0; PACKET];
+        let payload = [0; PACKET];
+        let len = self.session.payload_capacity();
+        let info = MediaInfo {
+            timestamp: 0,
+            marker: true,
+        };
+        while self.session.next_departure(now).is_some_and(|at| at <= now) {
+            self.sent
+                .insert(u64::from(self.session.next_sequence()), now);
+            let sent = self
+                .session
+                .write_media(now, &info, &payload[..len], &mut buf);
+            assert!(sent.is_some(), "a packet may leave");
+        }
+    }
+
+    /// Reports what has come, and so many packets that never left.
+    fn report(&mut self, ssrc: u32, unsent: u64) {
+        let zero = NtpTime::from_bits(0);
+        let made_at = self.now - ONE_WAY;
+        let arrivals = self.sent.iter().map(|(seq, at)| (*seq, *at + ONE_WAY));
+        let came: BTreeMap<u64, Instant> = arrivals.filter(|(_, at)| *at <= made_at).collect();
+        let Some((&last, &at)) = came.last_key_value() else {
+            return;
+        };
+        let first = came.keys().next().copied().unwrap_or(last);
+        let first = first.max(last.saturating_sub(TOLD));
+        let told: Vec<_> = (first..=last)
+            .map(|seq| came.get(&seq).map(|at| (zero.at(*at), Ecn::NotEct)))
+            .chain((0..unsent).map(|_| Some((zero.at(at), Ecn::NotEct))))
+            .collect();
+        let mut buf = [0; CONTROL_BUFFER];
+        let ssrcs = (ssrc, self.session.ssrc());
+        let made_at = zero.at(made_at);
+        let len = ccfb::emit(ssrcs, first as u16, told.into_iter(), made_at, &mut buf);
+        self.hear(&buf[..len.expect("a report fits")]);
+    }
+
+    /// Lets time pass with reception reports that tell of no time on the way, and gives the packets that left.
+    fn claim_no_way(&mut self, ssrc: u32, time: Duration) -> usize {
+        let (before, until) = (self.sent.len(), self.now + time);
+        while self.now < until {
+            self.now += TICK;
+            self.send();
+            let (report, at) = self.sender_report.unwrap_or_default();
+            // A sixteenth of a millisecond less than the whole.
+            let waited = self.now.saturating_since(at).as_nanos() * 65_536 / 1_000_000_000;
+            let block = ReportBlock {
+                ssrc: self.session.ssrc(),
+                fraction_lost: 0,
+                cumulative_lost: 0,
+                highest_sequence: 0,
+                jitter: 0,
+                last_sender_report: report,
+                delay_since: (waited as u32).saturating_sub(4),
+            };
+            let mut buf = [0; 64];
+            let len = ReceiverReport { ssrc }.emit(&[block], &mut buf);
+            self.hear(&buf[..len.expect("a report fits")]);
+        }
+        self.sent.len() - before
+    }
+
+    fn leave(&mut self, ssrc: u32) {
+        let mut buf = [0; 8];
+        let len = Bye::emit(ssrc, &mut buf).expect("a BYE fits");
+        assert!(self.hear(&buf[..len]));
+    }
+
+    fn hear(&mut self, payload: &[u8]) -> bool {
+        let datagram = Datagram {
+            source: End::B.address(),
+            arrival: self.now,
+            ecn: Ecn::NotEct,
+            payload,
+        };
+        let incoming = self.session.handle_datagram(self.now, datagram);
+        let is_control = incoming == Incoming::Control;
+        while let Some(event) = self.session.poll_event() {
+            self.accusations += usize::from(event.kind == EventKind::ReceiverLied);
+        }
+        is_control
+    }
+}
+
+const FIRST: Duration = Duration::from_secs(1);
+const LATER: Duration = Duration::from_secs(3);
+/// More than any receiver's report can speak of that has come.
+const UNSENT: u64 = 50;
+
+#[test]
+fn an_honest_receiver_that_begins_again_is_served_as_before() {
+    let mut world = World::new();
+    let before = world.run(7, FIRST);
+    world.leave(7);
+    let packets = world.run(8, FIRST);
+    assert!(2 * packets > before, "{packets} packets after {before}");
+    assert_eq!(world.accusations, 0);
+}
+
+#[test]
+fn a_receiver_that_was_caught_stays_at_the_nofeedback_rate_under_any_name() {
+    let mut world = World::new();
+    world.run(7, FIRST);
+    world.report(7, UNSENT);
+    world.report(7, UNSENT);
+    assert_eq!(world.accusations, 1);
+    world.run(7, LATER);
+    for ssrc in 8..12 {
+        world.leave(ssrc - 1);
+        let packets = world.run(ssrc, LATER);
+        assert!(packets < 10, "{packets} packets to receiver {ssrc}");
+    }
+}
+
+#[test]
+fn lies_are_counted_over_all_names() {
+    let mut world = World::new();
+    world.run(7, FIRST);
+    world.report(7, UNSENT);
+    assert_eq!(world.accusations, 0);
+    world.leave(7);
+    world.run(8, FIRST);
+    world.report(8, UNSENT);
+    assert_eq!(world.accusations, 1);
+}
+
+#[test]
+fn a_round_trip_that_cannot_be_checked_begins_no_second_flight() {
+    let mut world = World::new();
+    let first = world.claim_no_way(7, FIRST);
+    assert!(first > 20, "{first} packets");
+    world.leave(7);
+    // RFC 5348 begins with one in a second.
+    let second = world.claim_no_way(8, FIRST);
+    assert!(second <= 2, "{second} packets after {first}");
+}
