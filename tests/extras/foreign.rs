@@ -123,15 +123,15 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
     let each_second = sent_each_second(&trace);
     let mean = each_second.iter().sum::<f64>() / each_second.len() as f64;
     println!(
-        "GStreamer, transport-wide feedback: {:.0} % of the link, {:.2} % lost, {decoded} of {frames} frames",
+        "GStreamer, transport-wide feedback: {:.0} % of the link, {:.0} % settled, {:.2} % lost, {decoded} of {frames} frames",
         utilisation * 100.0,
+        mean / RATE_BPS * 100.0,
         loss * 100.0
     );
-    // 84 % with eight programs a core beside it, 92 % to 98 % on idle machines.
-    assert!(
-        (0.8..=1.0).contains(&utilisation),
-        "{utilisation} of the link"
-    );
+    // From the first second on: 80 % beside three builds, 92 % to 98 % on idle machines. Slow start is no measure of what
+    // the rate settles at.
+    assert!(utilisation <= 1.0, "{utilisation} of the link");
+    assert!(mean >= 0.8 * RATE_BPS, "settled at {mean} b/s");
     let near = |bits: &f64| (bits / mean - 1.0).abs() <= 0.25;
     assert!(each_second.iter().all(near), "not settled: {each_second:?}");
     assert!(loss <= 0.02, "{loss} of the packets lost");

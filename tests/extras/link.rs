@@ -48,9 +48,9 @@ fn answer(socket: &Path, line: &str) -> String {
 fn a_router_that_is_killed_leaves_its_host_as_it_was_and_a_socket_that_the_next_one_takes_over() {
     let scratch = Scratch::new("link-kill");
     let cable = Cable::new();
-    cable.ip("left", "link add a type veth peer name b");
+    cable.ip("left", "link add name a type veth peer name b");
     for interface in ["a", "b"] {
-        cable.ip("left", &format!("link set {interface} up"));
+        cable.ip("left", &format!("link set dev {interface} up"));
     }
     let network = || {
         let told = ["ip -o -d link", "ip route", "ip -6 route"].map(|line| {
