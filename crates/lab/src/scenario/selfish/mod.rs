@@ -22,7 +22,7 @@ use tfrc::units::{Bytes, Rate};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::gain_pct;
-use crate::network::Tfrc;
+use crate::network::{Tfrc, advance};
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;
@@ -161,8 +161,7 @@ impl Scenario for Selfish {
         );
         let mut sent = [0; 2];
         for (sent, until) in sent.iter_mut().zip(self.measured) {
-            sim.run_until(Instant::ZERO + until.0);
-            job.go_on()?;
+            advance(&mut sim, Instant::ZERO + until.0, job, &mut ())?;
             if let Party::Sender(end) = sim.agent(flow, End::Sender) {
                 *sent = end.session().statistics().bytes_sent;
             }
