@@ -1,7 +1,7 @@
 //! One simulation of a bottleneck with flows: built, let run, and measured.
 
 use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Random};
-use evenkeel_sim::{Access, Agent, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
+use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
@@ -178,11 +178,11 @@ pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
 }
 
 /// Lets time pass, as long as the run is wanted.
-pub(crate) fn advance<A: Agent>(
-    sim: &mut Simulation<A>,
+pub(crate) fn advance(
+    sim: &mut Simulation<Traffic>,
     to: Instant,
     job: Job<'_>,
-    observer: &mut impl Observer<A>,
+    observer: &mut impl Observer<Traffic>,
 ) -> Result<(), RunError> {
     while sim.now() < to {
         job.go_on()?;

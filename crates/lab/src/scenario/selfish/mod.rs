@@ -22,7 +22,7 @@ use tfrc::units::{Bytes, Rate};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::gain_pct;
-use crate::network::{Tfrc, advance};
+use crate::network::Tfrc;
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;
@@ -161,7 +161,8 @@ impl Scenario for Selfish {
         );
         let mut sent = [0; 2];
         for (sent, until) in sent.iter_mut().zip(self.measured) {
-            advance(&mut sim, Instant::ZERO + until.0, job, &mut ())?;
+            sim.run_until(Instant::ZERO + until.0);
+            job.go_on()?;
             if let Party::Sender(end) = sim.agent(flow, End::Sender) {
                 *sent = end.session().statistics().bytes_sent;
             }
