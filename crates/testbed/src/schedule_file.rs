@@ -7,7 +7,7 @@
 //! 60s, {"forward": {"loss": {"every": 100}}}
 //! ```
 
-use evenkeel_link::{Schedule, ScheduleError};
+use evenkeel_link::Schedule;
 use evenkeel_net::{Direction, LinkChange};
 use tfrc::time::Duration;
 
@@ -40,7 +40,7 @@ impl ScheduleFile {
             match line.split_once(',') {
                 Some((time, message)) if message.trim_start().starts_with('{') => {
                     let wrong = |why: String| format!("line {}: {why}", index + 1);
-                    let at = time_of(time).map_err(|_| {
+                    let at = time_of(time).ok_or_else(|| {
                         wrong("time is not seconds, as in 12.5 or 500ms".to_owned())
                     })?;
                     if messages.last().is_some_and(|last| at < last.at) {
@@ -65,16 +65,9 @@ impl ScheduleFile {
 }
 
 /// As the other lines have it.
-fn time_of(field: &str) -> Result<Duration, ScheduleError> {
-    let line = Schedule::parse(field)?;
-    let invalid = ScheduleError::Invalid {
-        line: 1,
-        field: evenkeel_link::Field::Time,
-    };
-    line.changes()
-        .first()
-        .map(|change| change.at)
-        .ok_or(invalid)
+fn time_of(field: &str) -> Option<Duration> {
+    let line = Schedule::parse(field).ok()?;
+    line.changes().first().map(|change| change.at)
 }
 
 #[cfg(test)]

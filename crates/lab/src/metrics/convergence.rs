@@ -1,6 +1,6 @@
 //! How soon and how steadily a rate follows a change (RFC 8868 §3, metrics 7 to 9).
 
-use super::mean;
+use super::{least, mean, most};
 
 /// When a rate counts as stable.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,9 +107,7 @@ pub fn swings(rates: &[f64], low: f64, high: f64) -> u32 {
 /// The least mean throughput of several flows over the largest: RFC 8868 asks for a third at least
 /// among flows of one priority.
 pub fn least_over_most(throughputs: &[f64]) -> f64 {
-    let least = throughputs.iter().copied().fold(f64::NAN, f64::min);
-    let most = throughputs.iter().copied().fold(f64::NAN, f64::max);
-    least / most
+    least(throughputs.iter().copied()) / most(throughputs.iter().copied())
 }
 
 #[cfg(test)]

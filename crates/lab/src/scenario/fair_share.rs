@@ -92,8 +92,8 @@ impl Scenario for FairShare {
             let [of_first, of_second] =
                 [first, second].map(|key| values(&format!("drop_rate_{key}_")));
             let ratios = of_second.iter().zip(&of_first).map(|(a, b)| a / b);
-            let least = ratios.fold(f64::NAN, f64::min);
-            derived.push((format!("drop_rate_{second}_over_{first}_min"), least));
+            let name = format!("drop_rate_{second}_over_{first}_min");
+            derived.push((name, least(ratios)));
         }
         for (name, value) in derived {
             findings.derive(name, value);

@@ -80,9 +80,8 @@ impl Scenario for OnOff {
                 (name, at("cov_tfrc", t) / at("cov_tcp", t))
             });
             let ratios: Vec<(String, f64)> = ratios.collect();
-            let most = ratios.iter().map(|(_, ratio)| *ratio);
-            let most = most.fold(f64::NAN, f64::max);
-            findings.derive(format!("cov_tfrc_over_cov_tcp_max_{sources}"), most);
+            let largest = most(ratios.iter().map(|(_, ratio)| *ratio));
+            findings.derive(format!("cov_tfrc_over_cov_tcp_max_{sources}"), largest);
             for (name, value) in extremes {
                 findings.derive(format!("{name}_{sources}"), value);
             }

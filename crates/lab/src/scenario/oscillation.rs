@@ -8,7 +8,7 @@ use super::{
     Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
 };
 use crate::findings::{Findings, Sample};
-use crate::metrics::{cov, utilisation};
+use crate::metrics::{cov, least, utilisation};
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
@@ -96,7 +96,7 @@ impl Scenario for Oscillation {
         let covs = covs.map(|packets| findings.value(&format!("cov_without_{packets}")));
         let covs: Vec<f64> = covs.collect();
         let steps = covs.windows(2).map(|pair| pair[1] / pair[0]);
-        findings.derive("cov_without_least_step", steps.fold(f64::NAN, f64::min));
+        findings.derive("cov_without_least_step", least(steps));
     }
 }
 
