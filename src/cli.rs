@@ -464,6 +464,9 @@ pub(crate) struct TestbedRunArgs {
     /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
+    /// Runs at once. Several disturb each other: metrics late_p99_us_* tell by how much the emulator was late
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) threads: NonZeroUsize,
     /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "all")]
     pub(crate) set: Vec<String>,

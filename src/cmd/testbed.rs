@@ -1,7 +1,5 @@
 //! `evenkeel testbed`: experiments over real kernels.
 
-use std::num::NonZeroUsize;
-
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::result;
 use evenkeel_lab::runner::Plan;
@@ -43,8 +41,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
         out: args.out.clone(),
         commit: env!("EVENKEEL_COMMIT").to_owned(),
         command: lab::typed(),
-        // Two runs at once would disturb each other.
-        threads: NonZeroUsize::MIN,
+        threads: args.threads,
         resume: args.all,
         bed: Some(&bed),
     };

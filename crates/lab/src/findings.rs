@@ -2,28 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::metrics::{Estimate, over_seeds};
 
 /// What one run gave: one cell of the scenario with one seed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
     metrics: Vec<Metric>,
     curves: Vec<Run>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Metric {
     name: String,
-    value: f64,
+    value: Estimate,
     /// Runs that do not have it are left out of its mean.
     is_of_some: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
     group: String,
     name: String,
-    points: Vec<(f64, f64)>,
+    points: Vec<(f64, Estimate)>,
 }
 
 impl Run {
@@ -33,18 +35,18 @@ impl Run {
 }
 
 impl Sample {
-    /// Adds a metric.
-    pub fn metric(&mut self, name: impl Into<String>, value: f64) {
-        self.push(name.into(), value, false);
+    /// Adds a metric. How sure one run is of it counts if there is no other run.
+    pub fn metric(&mut self, name: impl Into<String>, value: impl Into<Estimate>) {
+        self.push(name.into(), value.into(), false);
     }
 
     /// Adds when something happened: not a number if it never did, and then left out of the mean over seeds. In how
     /// many of them it did has to be told beside it.
     pub fn time(&mut self, name: impl Into<String>, value: f64) {
-        self.push(name.into(), value, true);
+        self.push(name.into(), value.into(), true);
     }
 
-    fn push(&mut self, name: String, value: f64, is_of_some: bool) {
+    fn push(&mut self, name: String, value: Estimate, is_of_some: bool) {
         self.metrics.push(Metric {
             name,
             value,
@@ -57,12 +59,13 @@ impl Sample {
         &mut self,
         group: impl Into<String>,
         name: impl Into<String>,
-        points: impl IntoIterator<Item = (f64, f64)>,
+        points: impl IntoIterator<Item = (f64, impl Into<Estimate>)>,
     ) {
+        let points = points.into_iter().map(|(x, y)| (x, y.into()));
         self.curves.push(Run {
             group: group.into(),
             name: name.into(),
-            points: points.into_iter().collect(),
+            points: points.collect(),
         });
     }
 }
@@ -108,12 +111,12 @@ impl Findings {
             let Some(first) = seeds.first() else { continue };
             for (index, metric) in first.metrics.iter().enumerate() {
                 let values = seeds.iter().map(|s| s.metrics[index].value);
-                let counts = |value: &f64| !(metric.is_of_some && value.is_nan());
-                let values: Vec<f64> = values.filter(counts).collect();
-                let estimate = over_seeds(&values);
+                let counts = |value: &Estimate| !(metric.is_of_some && value.mean.is_nan());
+                let values: Vec<Estimate> = values.filter(counts).collect();
+                let estimate = over_runs(&values);
                 findings.metrics.push((metric.name.clone(), estimate));
                 let known = findings.extremes.entry(metric.name.clone());
-                known.or_insert_with(|| extremes(&values));
+                known.or_insert_with(|| extremes(&means(&values)));
             }
             for (index, run) in first.curves.iter().enumerate() {
                 let others = seeds.iter().filter_map(|sample| sample.curves.get(index));
@@ -166,6 +169,18 @@ impl Findings {
     }
 }
 
+/// What several runs say together, and what the only one says itself.
+fn over_runs(values: &[Estimate]) -> Estimate {
+    match values {
+        [only] => *only,
+        several => over_seeds(&means(several)),
+    }
+}
+
+fn means(values: &[Estimate]) -> Vec<f64> {
+    values.iter().map(|value| value.mean).collect()
+}
+
 /// Not numbers, if any of the values is none: nothing can then be said of all of them.
 fn extremes(values: &[f64]) -> [f64; 2] {
     if values.iter().any(|value| value.is_nan()) {
@@ -187,20 +202,16 @@ fn average(runs: &[&Run]) -> Vec<Point> {
     if runs.iter().all(same_x) {
         let xs = runs[0].points.iter().enumerate();
         xs.map(|(i, (x, _))| {
-            let values: Vec<f64> = runs.iter().map(|run| run.points[i].1).collect();
+            let values: Vec<Estimate> = runs.iter().map(|run| run.points[i].1).collect();
             Point {
                 x: *x,
-                y: over_seeds(&values),
+                y: over_runs(&values),
             }
         })
         .collect()
     } else {
         let all = runs.iter().flat_map(|run| &run.points);
-        all.map(|(x, y)| Point {
-            x: *x,
-            y: over_seeds(&[*y]),
-        })
-        .collect()
+        all.map(|(x, y)| Point { x: *x, y: *y }).collect()
     }
 }
 
@@ -253,6 +264,23 @@ mod tests {
         assert_eq!(findings.value("t"), 4.0);
         assert!(findings.value("m").is_nan());
         assert!(Findings::join(&[vec![of(f64::NAN)]]).value("t").is_nan());
+    }
+
+    #[test]
+    fn one_run_is_as_sure_as_it_says_and_several_are_as_sure_as_they_agree() {
+        let of = |mean: f64| {
+            let half_width = Some(0.5);
+            let mut sample = Sample::default();
+            let estimate = Estimate { mean, half_width };
+            sample.metric("m", estimate);
+            sample.curve("c", "a", [(1.0, estimate)]);
+            sample
+        };
+        let one = Findings::join(&[vec![of(3.0)]]);
+        assert_eq!(one.estimate("m").half_width, Some(0.5));
+        assert_eq!(one.curves[0].points[0].y.half_width, Some(0.5));
+        let two = Findings::join(&[vec![of(3.0), of(3.0)]]);
+        assert_eq!(two.estimate("m").half_width, Some(0.0));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod figure;
 pub mod findings;
 mod flow;
 pub mod golden;
+mod kept;
 mod machine;
 pub mod metrics;
 pub mod nearest;

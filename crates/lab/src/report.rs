@@ -258,7 +258,11 @@ fn breakable(name: &str) -> String {
 fn provenance(page: &mut String, entry: &Entry) {
     let result = &entry.result;
     let seeds = if result.seeds == 1 {
-        format!("seed {}", result.seed)
+        let parts = match result.intervals.is_empty() {
+            true => "",
+            false => "; ± is the 90 % confidence interval, from parts of the run",
+        };
+        format!("seed {}{parts}", result.seed)
     } else {
         let last = result.seed + u64::from(result.seeds) - 1;
         format!(

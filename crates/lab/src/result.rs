@@ -41,7 +41,7 @@ pub struct RunResult {
     pub wall_s: f64,
     /// Means over seeds; `null` where a metric is not defined.
     pub metrics: BTreeMap<String, Option<f64>>,
-    /// 90 % confidence intervals of those means, where there is more than one seed.
+    /// 90 % confidence intervals of those means, where there is more than one seed or one run tells its own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<String, [f64; 2]>,
     /// Metrics held to bounds.

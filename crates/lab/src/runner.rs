@@ -13,6 +13,7 @@ use tfrc::time::{Duration, Instant};
 
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
+use crate::kept::Kept;
 use crate::machine;
 use crate::real::Bed;
 use crate::result::{self, RunResult};
@@ -174,19 +175,14 @@ fn work(
     sender: &mpsc::Sender<Done>,
 ) {
     while let Some(task) = next() {
-        let began = clock.now();
         let job = Job {
             cell: task.cell,
             seed: FIRST_SEED + task.seed_index as u64,
             stop,
         };
         let experiment = &plan.experiments[task.experiment];
-        let sample = job.go_on().and_then(|()| plan.run(experiment, job));
-        let done = Done {
-            task,
-            sample,
-            took: clock.now() - began,
-        };
+        let (sample, took) = plan.run(experiment, job, clock);
+        let done = Done { task, sample, took };
         if sender.send(done).is_err() {
             return;
         }
@@ -230,7 +226,46 @@ fn gather(
 }
 
 impl Plan<'_> {
-    fn run(&self, experiment: &Experiment, job: Job<'_>) -> Result<Sample, RunError> {
+    /// One run, and how long it took; of a test bed it is kept, for whoever goes on after an interruption.
+    fn run(
+        &self,
+        experiment: &Experiment,
+        job: Job<'_>,
+        clock: Clock,
+    ) -> (Result<Sample, RunError>, Duration) {
+        let kept = self.kept(experiment);
+        let known = kept.as_ref().and_then(|kept| kept.load(job.cell, job.seed));
+        if let Some((sample, took)) = known {
+            return (Ok(sample), took);
+        }
+        let began = clock.now();
+        let mut sample = job.go_on().and_then(|()| self.try_run(experiment, job));
+        let took = clock.now() - began;
+        if let (Some(kept), Ok(run)) = (&kept, &sample) {
+            let stored = kept.store(job.cell, job.seed, run, took);
+            if let Err(error) = stored {
+                let folder = kept.folder.display();
+                sample = Err(RunError::Failed(format!("{folder}: {error}")));
+            }
+        }
+        (sample, took)
+    }
+
+    /// Where runs are kept: a test bed's, and only if its source can be told from another.
+    fn kept(&self, experiment: &Experiment) -> Option<Kept> {
+        (self.bed.is_some() && self.has_source()).then(|| Kept {
+            folder: result::folder(&self.out, &experiment.id).join("runs"),
+            commit: self.commit.clone(),
+            fingerprint: self.fingerprint(experiment),
+        })
+    }
+
+    /// What was built from a changed tree cannot be told from another such build.
+    fn has_source(&self) -> bool {
+        !(self.commit.ends_with("-dirty") || self.commit == "unknown")
+    }
+
+    fn try_run(&self, experiment: &Experiment, job: Job<'_>) -> Result<Sample, RunError> {
         let scenario = experiment.definition.scenario.scenario();
         let Some(bed) = self.bed else {
             return scenario.run(job);
@@ -254,8 +289,7 @@ impl Plan<'_> {
 
     /// The result on disk, if it is that of the same commit, parameters and seeds.
     fn complete(&self, experiment: &Experiment) -> Option<RunResult> {
-        // What was built from a changed tree cannot be told from another such build.
-        if !self.resume || self.commit.ends_with("-dirty") || self.commit == "unknown" {
+        if !self.resume || !self.has_source() {
             return None;
         }
         let result = result::load(&self.out, &experiment.id)?;
@@ -338,9 +372,12 @@ impl Plan<'_> {
             checks: Vec::new(),
         };
         result.measure(experiment, &findings);
-        result::write(&self.out, experiment, &findings, &result).map_err(|error| {
-            RunnerError::Unwritable(result::folder(&self.out, &experiment.id), error)
-        })?;
+        let unwritable =
+            |error| RunnerError::Unwritable(result::folder(&self.out, &experiment.id), error);
+        result::write(&self.out, experiment, &findings, &result).map_err(unwritable)?;
+        let kept = self.kept(experiment).filter(|_| result.failed.is_none());
+        kept.map_or(Ok(()), |kept| kept.clear())
+            .map_err(unwritable)?;
         Ok(result)
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
 use evenkeel_lab::scenario::RunError;
@@ -22,14 +22,24 @@ use crate::{played, results, trace};
 /// The test bed.
 #[derive(Debug)]
 pub struct TestBed {
-    /// The program, which launches others and generates TFRC traffic.
-    pub program: PathBuf,
-    /// Where the programs of a run leave what they print.
-    pub logs: PathBuf,
-    /// Time.
-    pub clock: Clock,
+    program: PathBuf,
+    logs: PathBuf,
+    clock: Clock,
     /// What was run and seen so far.
     runs: Mutex<Vec<(Setup, Seen)>>,
+    /// Folders of logs that no run uses now, and how many there are.
+    folders: Mutex<(Vec<PathBuf>, usize)>,
+}
+
+/// What one run has of it.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// The program, which launches others and generates TFRC traffic.
+    pub(crate) program: PathBuf,
+    /// Where the programs of the run leave what they print.
+    pub(crate) logs: PathBuf,
+    /// Time.
+    pub(crate) clock: Clock,
 }
 
 /// Flow i listens at this port + i.
@@ -55,15 +65,23 @@ enum Step<'a> {
 impl Bed for TestBed {
     /// What several figures show is run once.
     fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError> {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, seen)) = runs.iter().find(|(known, _)| known == setup) {
-            return Ok(seen.clone());
+        let runs = || self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = runs().iter().find(|(known, _)| known == setup).cloned();
+        if let Some((_, seen)) = known {
+            return Ok(seen);
         }
-        let seen = self.try_run(setup, stop).map_err(|error| match error {
+        let site = Site {
+            program: self.program.clone(),
+            logs: self.folder(),
+            clock: self.clock,
+        };
+        let seen = site.run(setup, stop);
+        self.folders().0.push(site.logs);
+        let seen = seen.map_err(|error| match error {
             None => RunError::Interrupted,
             Some(error) => RunError::Failed(error.to_string()),
         })?;
-        runs.push((setup.clone(), seen.clone()));
+        runs().push((setup.clone(), seen.clone()));
         Ok(seen)
     }
 }
@@ -72,17 +90,35 @@ impl Bed for TestBed {
 type Ended = Option<HostError>;
 
 impl TestBed {
-    /// Nothing was run yet.
+    /// Nothing was run yet. `program` is what launches others and generates TFRC traffic; `logs` is where runs leave
+    /// what their programs print, each in a folder that the next one takes over.
     pub fn new(program: PathBuf, logs: PathBuf, clock: Clock) -> Self {
         Self {
             program,
             logs,
             clock,
             runs: Mutex::default(),
+            folders: Mutex::default(),
         }
     }
 
-    fn try_run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, Ended> {
+    fn folders(&self) -> MutexGuard<'_, (Vec<PathBuf>, usize)> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that no run uses now.
+    fn folder(&self) -> PathBuf {
+        let mut folders = self.folders();
+        let (free, count) = &mut *folders;
+        free.pop().unwrap_or_else(|| {
+            *count += 1;
+            self.logs.join(count.to_string())
+        })
+    }
+}
+
+impl Site {
+    fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, Ended> {
         let (records, watched) = mpsc::sync_channel(RECORDS);
         let watch = Watch {
             records,

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
-use crate::bed::{FIRST_PORT, TestBed};
+use crate::bed::{FIRST_PORT, Site};
 use crate::datagrams::Datagrams;
 use crate::dumbbell::Dumbbell;
 use crate::host::{Host, HostError};
@@ -31,7 +31,7 @@ pub(crate) enum Part {
     Kept(#[expect(dead_code, reason = "keeping it is its use")] Box<dyn Any>),
 }
 
-impl TestBed {
+impl Site {
     /// Where the sender of this flow writes what it is told.
     pub(crate) fn trace(&self, index: usize) -> PathBuf {
         self.logs.join(format!("{index}-trace.csv"))

@@ -123,6 +123,9 @@ pub struct PanelDefinition {
     pub style: Style,
     /// The quantity that a map shows, with its unit.
     pub shows: Option<String>,
+    /// A map tells below each value how sure it is: half the width of its interval.
+    #[serde(default)]
+    pub intervals: bool,
     /// The values that the ends of a map's colours stand for; those of the data unless given.
     pub colour_range: Option<[f64; 2]>,
 }
@@ -310,6 +313,9 @@ impl PanelDefinition {
         }
         if !is_map && self.colour_range.is_some() {
             return Err(("colour_range", "only a map has colours that tell a value"));
+        }
+        if !is_map && self.intervals {
+            return Err(("intervals", "only a map has values to tell them below"));
         }
         for (range, log, key) in [
             (self.x_range, self.log.x(), "x_range"),

@@ -62,14 +62,15 @@ pub(super) fn draw_map(
             rectangle(out, [x, y], [width, height], &colour);
             let attributes =
                 format!("text-anchor=\"middle\" font-size=\"{SMALL}\" fill=\"{letters}\"");
-            let value = short(point.y.mean);
-            text(
-                out,
-                x + width / 2.0,
-                y + height / 2.0 + SMALL / 3.0,
-                &attributes,
-                &value,
-            );
+            let half = point.y.half_width.filter(|_| panel.intervals);
+            let half = half.map(|half| format!("± {}", short(half)));
+            let lines = [Some(short(point.y.mean)), half].into_iter().flatten();
+            let above = lines.clone().count() as f64 / 2.0 - 0.5;
+            for (line, value) in lines.enumerate() {
+                let middle = y + height / 2.0 + (line as f64 - above) * (SMALL + 2.0);
+                let baseline = middle + SMALL / 3.0;
+                text(out, x + width / 2.0, baseline, &attributes, &value);
+            }
         }
     }
 }
@@ -210,6 +211,29 @@ mod tests {
             rest.split_once('"').unwrap().0.parse().unwrap()
         };
         assert!(height(">200<") > height(">400<"));
+    }
+
+    #[test]
+    fn a_map_that_tells_intervals_has_them_below_the_values() {
+        let row = [("200", &[(1.0, 2.0), (2.0, 5.0)][..])];
+        assert!(
+            !map("intervals = true", &row).contains('±'),
+            "one seed has none"
+        );
+        let seeds = [1.5, 2.5].map(|y| {
+            let mut sample = Sample::default();
+            sample.curve("c", "200", [(1.0, y)]);
+            sample
+        });
+        let findings = Findings::join(&[seeds.to_vec()]);
+        let panel = "curves = \"c\"\nx = \"\"\ny = \"\"\nstyle = \"map\"\nshows = \"\"";
+        let drawn = |more: &str| {
+            let panel = toml::from_str(&format!("{panel}\n{more}")).unwrap();
+            draw("e", "t", &[panel], &findings)
+        };
+        // 6.314 times a half.
+        assert!(drawn("intervals = true").contains(">± 3.16<"));
+        assert!(!drawn("").contains('±'));
     }
 
     #[test]

@@ -21,10 +21,12 @@
 //! | [`dip_pct`], [`dip_after_peak_pct`] | – | ours, of `thesis` §5.3 |
 //! | [`spread`], [`growth`], [`off_one`], [`gain_pct`], [`share`] | – | ours |
 //! | [`over_seeds`] | mean and 90 % interval | `sigcomm` §4.1.2 |
+//! | [`ratio_by_batches`] | ratio of means and 90 % interval, of one run | ours |
 //!
 //! A value that is not defined (the mean of nothing, a ratio to zero) is not a number, is written as
 //! `null`, and passes no check.
 
+mod batches;
 mod convergence;
 mod delay;
 mod fairness;
@@ -32,12 +34,14 @@ mod seeds;
 mod series;
 mod throughput;
 
+pub use batches::ratio_by_batches;
 pub use convergence::{
     Halving, Stable, convergence_time, halving, least_over_most, reaching_time, settling_time,
     swings,
 };
 pub use delay::{PacketLog, lost_share};
 pub use fairness::{efficiency, friendliness, gain_pct, jain, stability};
+use seeds::student_95;
 pub use seeds::{Estimate, over_seeds};
 pub use series::{
     cov, deviation, dip_after_peak_pct, dip_pct, equivalence, equivalence_ratio, growth,

@@ -1,13 +1,16 @@
 //! One quantity over several seeds.
 
+use serde::{Deserialize, Deserializer, Serialize};
+
 use super::mean;
 
-/// The mean over seeds and the 90 % confidence interval of that mean.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A mean and its 90 % confidence interval: over seeds, or over the batches of one run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
+    #[serde(deserialize_with = "or_undefined")]
     pub mean: f64,
-    /// Half the width of the interval; `None` with fewer than two seeds.
+    /// Half the width of the interval; `None` with fewer than two seeds or batches.
     pub half_width: Option<f64>,
 }
 
@@ -46,6 +49,11 @@ impl Estimate {
     }
 }
 
+/// In JSON what is not a number is `null`.
+fn or_undefined<'de, D: Deserializer<'de>>(value: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(value)?.unwrap_or(f64::NAN))
+}
+
 impl From<f64> for Estimate {
     fn from(mean: f64) -> Self {
         Self {
@@ -69,7 +77,7 @@ pub fn over_seeds(values: &[f64]) -> Estimate {
 
 /// The 95th percentile of Student's t, which leaves 5 % on either side. Between the rows of the
 /// table the next smaller number of degrees holds, which errs to the wide side.
-fn student_95(freedom: usize) -> f64 {
+pub(super) fn student_95(freedom: usize) -> f64 {
     const TABLE: [(usize, f64); 23] = [
         (1, 6.314),
         (2, 2.920),

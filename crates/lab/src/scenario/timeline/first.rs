@@ -16,7 +16,7 @@ impl Timeline {
     pub(super) fn settling(&self, sample: &mut Sample, case: &Case, flow: &Throughput, fair: f64) {
         let Some(settle) = self.settle else { return };
         let fair = settle.to.map_or(fair, |rate| rate.0.bytes_per_sec());
-        let rest = [settle.after, self.shown[1]].map(|time| Instant::ZERO + time.0);
+        let rest = [settle.after, self.times_of(case).shown[1]].map(|time| Instant::ZERO + time.0);
         let rates = flow.within(settle.over.0, rest);
         let bounds = [settle.low * fair, settle.high * fair];
         let name = &case.name;
@@ -34,7 +34,7 @@ impl Timeline {
     pub(super) fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.peak_over else { return };
         let packets = over.secs() / self.packet(&self.group[0]).0.as_f64();
-        let peak = most(self.within(sent, over.0)) * packets;
+        let peak = most(self.within(case, sent, over.0)) * packets;
         sample.metric(format!("peak_pkts_{}", case.name), peak);
     }
 
@@ -42,7 +42,7 @@ impl Timeline {
     /// been highest, below the mean from then on.
     pub(super) fn floor(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.floor_over else { return };
-        let rates = self.within(sent, over.0);
+        let rates = self.within(case, sent, over.0);
         let dip = dip_after_peak_pct(&rates);
         sample.metric(format!("rate_dip_pct_{}", case.name), dip);
         let kilobits = least(rates) * 8.0 / 1e3;
@@ -52,8 +52,9 @@ impl Timeline {
     /// p while it is measured, and in the second half of the time that is shown before.
     pub(super) fn loss_event_rate(&self, sample: &mut Sample, case: &Case, rates: &[(f64, f64)]) {
         let name = &case.name;
-        let [from, to] = self.measured.map(Time::secs);
-        let half = from.midpoint(self.shown[0].secs());
+        let times = self.times_of(case);
+        let [from, to] = times.measured.map(Time::secs);
+        let half = from.midpoint(times.shown[0].secs());
         for (when, from, to) in [("", from, to), ("before_", half, from)] {
             let inside = rates.iter().filter(|(t, _)| (from..to).contains(t));
             let values: Vec<f64> = inside.map(|(_, p)| *p).collect();

@@ -4,6 +4,7 @@
 mod first;
 mod real;
 mod sample;
+mod window;
 
 use std::path::Path;
 
@@ -12,10 +13,7 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_bins, require_jitter, require_recordable,
-    require_window,
-};
+use super::{Impossible, Job, RunError, Scenario, require, require_bins, require_jitter};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{off_one, quantile};
 use crate::network::{
@@ -24,6 +22,7 @@ use crate::network::{
 };
 use crate::real::Real;
 use crate::units::{BitRate, Size, Time};
+use window::Window;
 
 /// Parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -49,6 +48,11 @@ pub struct Timeline {
     shown: [Time; 2],
     /// From and to when shares and smoothness are measured.
     measured: [Time; 2],
+    /// What is measured falls into parts of this length, which tell how sure a ratio of throughputs is.
+    batch: Option<Time>,
+    /// Other times for cases with longer round trips.
+    #[serde(default)]
+    window: Vec<Window>,
     /// The timescale of the rates that are drawn.
     drawn: Time,
     /// Timescales of the throughput ratio.
@@ -157,26 +161,22 @@ impl Scenario for Timeline {
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
         let flows = self.case.iter().map(|case| self.counts(case).iter().sum());
-        require_recordable("shown", self.shown, flows.max().unwrap_or_default())?;
+        let flows = flows.max().unwrap_or_default();
+        require_bins("drawn", [&self.drawn])?;
+        self.times().verify(flows, self.drawn)?;
+        for (index, window) in self.window.iter().enumerate() {
+            let sound = window.verify(flows, self.drawn);
+            sound.map_err(|wrong| wrong.inside("window", index))?;
+        }
         let is_group = |name: &String| self.group.iter().any(|group| group.name == *name);
         let known = self
             .compare
             .as_ref()
             .is_none_or(|names| names.iter().all(is_group));
         require(known, "compare", "the names of two groups")?;
-        require_window("shown", self.shown)?;
-        require_window("measured", self.measured)?;
-        let inside = self.shown[0] <= self.measured[0] && self.measured[1] <= self.shown[1];
-        require(inside, "measured", "[from, to] within shown")?;
-        require_bins("drawn", [&self.drawn])?;
-        let points = (self.shown[1].secs() - self.shown[0].secs()) / self.drawn.secs();
-        require(
-            points <= MOST_POINTS,
-            "drawn",
-            "longer: at most 50000 points are drawn",
-        )?;
         require_bins("ratio_timescales", &self.ratio_timescales)?;
-        let before = |change: RateChange| change.at <= self.measured[0];
+        let windows = || self.window.iter().copied().chain([self.times()]);
+        let before = |change: RateChange| windows().all(|window| change.at <= window.measured[0]);
         let before = self.rate_change.is_none_or(before);
         require(before, "rate_change", "not later than what is measured")?;
         let traced = self.case.iter().any(|case| case.rate.trace().is_some());
@@ -250,8 +250,9 @@ impl Timeline {
             jitter: self.jitter,
         };
         let change = self.rate_change;
+        let times = self.times_of(case);
         let [shown, measured] =
-            [self.shown, self.measured].map(|window| window.map(|time| Instant::ZERO + time.0));
+            [times.shown, times.measured].map(|window| window.map(|time| Instant::ZERO + time.0));
         Stage {
             change: change.map(|change| (Instant::ZERO + change.at.0, change.rate.0)),
             shown,

@@ -11,8 +11,8 @@ use crate::real::{Real, RealFlow, RealProtocol, RealTcp, Seen, Setup};
 use crate::scenario::{Job, RunError};
 
 impl Real for Timeline {
-    fn takes(&self, _: usize) -> Duration {
-        self.shown[1].0
+    fn takes(&self, cell: usize) -> Duration {
+        self.times_of(&self.case[cell]).shown[1].0
     }
 
     fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
@@ -47,13 +47,14 @@ impl Real for Timeline {
             away: Vec::new(),
         });
         let change = self.rate_change;
+        let times = self.times_of(case);
         Ok(Setup {
             links: [forward, each_way],
             packet: self.packet.0,
             flows: flows.collect(),
             rate_change: change.map(|change| (change.at.0, change.rate.0)),
-            shown: self.shown.map(|time| time.0),
-            measured: self.measured.map(|time| time.0),
+            shown: times.shown.map(|time| time.0),
+            measured: times.measured.map(|time| time.0),
             bin: BIN,
             seed: job.seed,
         })

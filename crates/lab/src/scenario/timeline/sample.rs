@@ -1,14 +1,15 @@
 //! What is told of a case: how full the link is, and what each group has of it.
 
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Duration;
 
 use super::{Also, Case, Group, Timeline, first};
 use crate::findings::Sample;
 use crate::metrics::{
-    BIN, TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, lost_share, mean, quantile,
-    share, spread, throughput_ratios, utilisation,
+    BIN, Estimate, TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, lost_share, mean,
+    quantile, ratio_by_batches, share, spread, throughput_ratios, utilisation,
 };
 use crate::network::Measured;
+use crate::units::Time;
 
 /// Steps of the distribution of throughput ratios, and where it ends.
 const RATIO_STEP: f64 = 0.02;
@@ -20,7 +21,8 @@ impl Timeline {
         let name = &case.name;
         let changed = self.rate_change.map(|change| change.rate.0);
         let rate = changed.unwrap_or_else(|| case.rate.mean());
-        let window = self.measured[1].0 - self.measured[0].0;
+        let measured_for = self.times_of(case).measured;
+        let window = measured_for[1].0 - measured_for[0].0;
         sample.metric(
             format!("utilisation_{name}"),
             utilisation(measured.carried, rate, window),
@@ -88,12 +90,11 @@ impl Timeline {
         flows: &[&Throughput],
         (fair, members): (f64, usize),
     ) {
+        let within = |flow: &Throughput, timescale| self.within(case, flow, timescale);
         let (case, group) = (&case.name, &group.name);
         let key = format!("{}_{case}", group.to_lowercase());
         let curve = |more: &str| format!("{case}: {group}{more}");
-        let shares = flows
-            .iter()
-            .map(|flow| mean(&self.within(flow, BIN)) / fair);
+        let shares = flows.iter().map(|flow| mean(&within(flow, BIN)) / fair);
         let of_fair = mean(&shares.collect::<Vec<f64>>());
         let lower = group.to_lowercase();
         sample.metric(format!("share_{lower}_over_fair_{case}"), of_fair);
@@ -102,14 +103,14 @@ impl Timeline {
         let of_link = of_fair * flows.len() as f64 / members as f64;
         sample.metric(format!("share_{key}"), of_link);
         for timescale in TIMESCALES {
-            let covs = flows.iter().map(|flow| cov(&self.within(flow, timescale)));
+            let covs = flows.iter().map(|flow| cov(&within(flow, timescale)));
             let value = mean(&covs.collect::<Vec<f64>>());
             let delta = timescale.as_secs_f64();
             sample.metric(format!("cov_{delta}s_{key}"), value);
             sample.curve("cov", curve(""), [(delta, value)]);
         }
         for timescale in &self.ratio_timescales {
-            let ratios = throughput_ratios(&self.within(flows[0], timescale.0));
+            let ratios = throughput_ratios(&within(flows[0], timescale.0));
             let delta = timescale.secs();
             sample.metric(
                 format!("ratio_median_{delta}s_{key}"),
@@ -138,7 +139,7 @@ impl Timeline {
         let mut flows = flows[0].iter().zip(flows[1]);
         for (group, count) in self.group.iter().zip(self.counts(case)) {
             let [sent, received] = flows.by_ref().take(count).fold([0.0; 2], |sums, flow| {
-                let rates = [flow.0, flow.1].map(|flow| mean(&self.within(flow, BIN)));
+                let rates = [flow.0, flow.1].map(|flow| mean(&self.within(case, flow, BIN)));
                 [sums[0] + rates[0], sums[1] + rates[1]]
             });
             let (group, case) = (group.name.to_lowercase(), &case.name);
@@ -160,8 +161,14 @@ impl Timeline {
         let [more, less] = names.each_ref().map(|name| name.to_lowercase());
         let key = format!("{more}_over_{less}");
         let case_name = &case.name;
-        let throughput = ratio(&|flow| mean(&self.within(flow, BIN)));
-        let variation = |flow: &Throughput| cov(&self.within(flow, Duration::from_secs(1)));
+        let throughput = Estimate {
+            mean: ratio(&|flow| mean(&self.within(case, flow, BIN))),
+            half_width: self.times_of(case).batch.and_then(|batch| {
+                let [of, over] = [a, b].map(|flows| self.by_batches(case, flows, batch));
+                ratio_by_batches(&of, &over).half_width
+            }),
+        };
+        let variation = |flow: &Throughput| cov(&self.within(case, flow, Duration::from_secs(1)));
         sample.metric(format!("{key}_{case_name}"), throughput);
         sample.metric(format!("cov_{key}_{case_name}"), ratio(&variation));
         for (group, flows) in [(&more, a), (&less, b)] {
@@ -174,7 +181,7 @@ impl Timeline {
         sample.curve("compared", format!("{pairs} of each"), [(rtt, throughput)]);
         let Some((x, y)) = flows else { return };
         for timescale in TIMESCALES {
-            let rates = [x, y].map(|flow| self.within(flow, timescale));
+            let rates = [x, y].map(|flow| self.within(case, flow, timescale));
             let alike = equivalence_ratio(&rates[0], &rates[1]);
             let delta = timescale.as_secs_f64();
             sample.metric(format!("equivalence_{delta}s_{case_name}"), alike);
@@ -182,9 +189,13 @@ impl Timeline {
         }
     }
 
-    /// Rates on a timescale, of the time that is measured.
-    pub(super) fn within(&self, flow: &Throughput, timescale: Duration) -> Vec<f64> {
-        flow.within(timescale, self.measured.map(|time| Instant::ZERO + time.0))
+    /// The mean over flows in each part of the time that is measured.
+    fn by_batches(&self, case: &Case, flows: &[&Throughput], batch: Time) -> Vec<f64> {
+        let rates = flows.iter().map(|flow| self.within(case, flow, batch.0));
+        let rates: Vec<Vec<f64>> = rates.collect();
+        let batches = rates.first().map_or(0, Vec::len);
+        let of = |batch| mean(&rates.iter().map(|flow| flow[batch]).collect::<Vec<f64>>());
+        (0..batches).map(of).collect()
     }
 }
 
@@ -235,5 +246,28 @@ mod tests {
             assert!((value - 4.0 / 3.0).abs() < 1e-12, "{name}: {value}");
         }
         assert_eq!(findings.value("cov_tfrc_over_tcp_a"), 0.0);
+    }
+
+    #[test]
+    fn a_ratio_is_as_sure_as_its_parts_agree_where_the_time_is_told_in_parts() {
+        let mut scenario = scenario();
+        scenario.compare = Some(["TFRC", "TCP"].map(str::to_owned));
+        let estimate = |scenario: &Timeline| {
+            let (steady, halved) = (halved_at(20), halved_at(15));
+            let groups = [&steady, &halved].map(|flow| vec![flow]);
+            let named: Vec<_> = scenario.group.iter().zip(groups).collect();
+            let mut sample = Sample::default();
+            scenario.compared(&mut sample, &scenario.case[0], &named);
+            let findings = Findings::join(&[vec![sample]]);
+            findings.estimate("tfrc_over_tcp_a")
+        };
+        assert_eq!(estimate(&scenario).half_width, None);
+        scenario.batch = Some(Time(Duration::from_secs(5)));
+        let estimate = estimate(&scenario);
+        assert!((estimate.mean - 4.0 / 3.0).abs() < 1e-12);
+        // 2000 beside 2000 and beside 1000: distances -2000/3 and 2000/3, whose standard error is 2000/3; over 1500,
+        // and 6.314 times that.
+        let half = estimate.half_width.unwrap();
+        assert!((half - 6.314 * 4.0 / 9.0).abs() < 1e-9, "{half}");
     }
 }

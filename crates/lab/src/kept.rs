@@ -1,0 +1,113 @@
+//! Runs of a test bed, kept one by one: each takes minutes, and whatever ends the command must not take along the runs before.
+
+use std::path::PathBuf;
+use std::{fs, io};
+
+use serde::{Deserialize, Serialize};
+use tfrc::time::Duration;
+
+use crate::findings::Sample;
+
+/// Where the runs of one experiment are until its result is written, and what they must be of.
+pub(crate) struct Kept {
+    pub(crate) folder: PathBuf,
+    /// The source that the program was built from.
+    pub(crate) commit: String,
+    /// Stands for the experiment's file, its settings and its seeds.
+    pub(crate) fingerprint: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Run {
+    commit: String,
+    fingerprint: String,
+    took_s: f64,
+    sample: Sample,
+}
+
+impl Kept {
+    /// What a run gave and how long it took, if it was kept and is of the same source and experiment.
+    pub(crate) fn load(&self, cell: usize, seed: u64) -> Option<(Sample, Duration)> {
+        let text = fs::read_to_string(self.file(cell, seed)).ok()?;
+        let run: Run = serde_json::from_str(&text).ok()?;
+        let same = run.commit == self.commit && run.fingerprint == self.fingerprint;
+        let took = Duration::try_from_secs_f64(run.took_s).ok()?;
+        same.then_some((run.sample, took))
+    }
+
+    /// Keeps a run; its file is whole or not there.
+    pub(crate) fn store(
+        &self,
+        cell: usize,
+        seed: u64,
+        sample: &Sample,
+        took: Duration,
+    ) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let run = Run {
+            commit: self.commit.clone(),
+            fingerprint: self.fingerprint.clone(),
+            took_s: took.as_secs_f64(),
+            sample: sample.clone(),
+        };
+        let file = self.file(cell, seed);
+        let partial = file.with_extension("partial");
+        fs::write(&partial, serde_json::to_string(&run)?)?;
+        fs::rename(&partial, &file)
+    }
+
+    /// The result is written: nobody needs them any more.
+    pub(crate) fn clear(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    fn file(&self, cell: usize, seed: u64) -> PathBuf {
+        self.folder.join(format!("{cell}-{seed}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Findings;
+    use crate::metrics::Estimate;
+
+    #[test]
+    fn a_run_is_what_it_was_and_one_of_another_source_is_none() {
+        let name = format!("evenkeel-kept-{}", std::process::id());
+        let kept = |commit: &str| Kept {
+            folder: std::env::temp_dir().join(&name),
+            commit: commit.to_owned(),
+            fingerprint: "f".to_owned(),
+        };
+        let mut sample = Sample::default();
+        let half_width = Some(0.25);
+        sample.metric(
+            "ratio",
+            Estimate {
+                mean: 1.5,
+                half_width,
+            },
+        );
+        sample.metric("undefined", f64::NAN);
+        sample.curve("c", "a", [(1.0, f64::NAN), (2.0, 3.0)]);
+        let (ours, took) = (kept("ours"), Duration::from_millis(1_500));
+        ours.store(3, 1, &sample, took).unwrap();
+        let (loaded, again) = ours.load(3, 1).unwrap();
+        let [other, elsewhere] = [kept("theirs").load(3, 1), ours.load(4, 1)];
+        ours.clear().unwrap();
+        assert!(other.is_none() && elsewhere.is_none() && ours.load(3, 1).is_none());
+        ours.clear().unwrap();
+
+        assert_eq!(again, took);
+        let findings = Findings::join(&[vec![loaded]]);
+        let ratio = findings.estimate("ratio");
+        assert_eq!((ratio.mean, ratio.half_width), (1.5, Some(0.25)));
+        assert!(findings.value("undefined").is_nan());
+        let points = &findings.curves[0].points;
+        assert!(points[0].y.mean.is_nan() && points[1].y.mean == 3.0);
+    }
+}
