@@ -222,6 +222,12 @@ impl LossEventRate {
         self.0
     }
 
+    /// The larger of the two.
+    #[must_use]
+    pub const fn max(self, other: Self) -> Self {
+        if self.0 < other.0 { other } else { self }
+    }
+
     /// True before the first loss event.
     pub fn is_zero(self) -> bool {
         self.0 == 0.0

@@ -74,8 +74,14 @@ const UNKNOWN_ROUND_TRIP: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(64);
 
 /// The next rate after `rate`, for packets of this size: no more than the equation gives for the worse of
-/// the last loss and the average, reached slowly, and raised no further than twice what came.
-pub(super) fn next_rate(rate: Rate, packet: Bytes, reception: &Reception) -> Rate {
+/// the last loss, the average and what is left of what feedback told before at this host, reached slowly, and raised no further
+/// than twice what came.
+pub(super) fn next_rate(
+    rate: Rate,
+    packet: Bytes,
+    reception: &Reception,
+    inherited: LossEventRate,
+) -> Rate {
     let step = reception.newest().min(LONGEST_STEP).as_secs_f64();
     let most = reception.receive_rate(packet) * 2.0;
     let growth = if reception.has_lost() {
@@ -84,7 +90,8 @@ pub(super) fn next_rate(rate: Rate, packet: Bytes, reception: &Reception) -> Rat
         GROWTH
     };
     let grown = (rate * (1.0 + growth * step)).min(most.max(rate));
-    let loss = reception.loss(1).max(reception.loss(REMEMBERED));
+    let told = reception.loss(1).max(reception.loss(REMEMBERED));
+    let loss = told.max(inherited.get());
     let allowed = match reception.rtt() {
         None if loss <= 0.0 => BLIND_RATE,
         rtt => equation::rate(
@@ -149,23 +156,51 @@ mod tests {
 
     #[test]
     fn without_loss_the_rate_grows_by_a_quarter_in_five_seconds() {
-        let rate = next_rate(BLIND_RATE, PACKET, &reported(&[0], Some(ROUND_TRIP)));
+        let rate = next_rate(
+            BLIND_RATE,
+            PACKET,
+            &reported(&[0], Some(ROUND_TRIP)),
+            LossEventRate::ZERO,
+        );
         assert!((rate / BLIND_RATE - 1.25).abs() < 1e-9);
-        let unknown = next_rate(BLIND_RATE, PACKET, &reported(&[0], None));
+        let unknown = next_rate(
+            BLIND_RATE,
+            PACKET,
+            &reported(&[0], None),
+            LossEventRate::ZERO,
+        );
         assert_eq!(unknown, BLIND_RATE);
     }
 
     #[test]
     fn a_loss_gives_the_rate_of_the_equation_and_is_remembered() {
         let wide = Rate::from_bits_per_sec(2e7);
-        let at_once = next_rate(wide, PACKET, &reported(&[26], Some(ROUND_TRIP)));
+        let at_once = next_rate(
+            wide,
+            PACKET,
+            &reported(&[26], Some(ROUND_TRIP)),
+            LossEventRate::ZERO,
+        );
         let p = LossEventRate::new(26.0 / 256.0);
         assert_eq!(at_once, equation::rate(PACKET, ROUND_TRIP, p));
         // What eight reports averaged holds it back after the loss is over.
-        let after = next_rate(wide, PACKET, &reported(&[26, 0], Some(ROUND_TRIP)));
+        let after = next_rate(
+            wide,
+            PACKET,
+            &reported(&[26, 0], Some(ROUND_TRIP)),
+            LossEventRate::ZERO,
+        );
         assert!(at_once < after && after < at_once * 4.0, "{after:?}");
-        let unknown = next_rate(wide, PACKET, &reported(&[26], None));
+        let unknown = next_rate(wide, PACKET, &reported(&[26], None), LossEventRate::ZERO);
         assert!(unknown < at_once / 9.0);
+    }
+
+    #[test]
+    fn what_the_host_bore_with_feedback_bounds_it_as_a_loss_does() {
+        let wide = Rate::from_bits_per_sec(2e7);
+        let bore = LossEventRate::new(0.01);
+        let rate = next_rate(wide, PACKET, &reported(&[0], Some(ROUND_TRIP)), bore);
+        assert_eq!(rate, equation::rate(PACKET, ROUND_TRIP, bore));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod event;
 mod fallback;
 mod feedback_mode;
 mod gaps;
+mod hosts;
 mod inbound;
 mod keyframes;
 mod media;
@@ -399,7 +400,7 @@ impl Session {
     /// Makes a source the peer, in place of another if there was one.
     fn latch(&mut self, source: std::net::SocketAddr, ssrc: u32) {
         let is_first = self.peer.ssrc().is_none();
-        let is_same_host = self.peer.is_at_host_of(source);
+        let before = self.peer.host();
         self.peer.latch(self.now, source, ssrc);
         let address = source;
         if is_first {
@@ -410,8 +411,10 @@ impl Session {
         self.inbound = None;
         self.decoder = None;
         self.keyframes = Keyframes::default();
-        if let Some(outbound) = &mut self.outbound {
-            outbound.replace_receiver(self.now, is_same_host);
+        if let (Some(outbound), Some(from), Some(to)) =
+            (&mut self.outbound, before, self.peer.host())
+        {
+            outbound.replace_receiver(self.now, from, to);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
     }

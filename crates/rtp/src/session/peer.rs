@@ -1,6 +1,6 @@
 //! Whom a session listens to: one address, one synchronisation source, and who may replace them.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tfrc::time::Instant;
@@ -82,11 +82,9 @@ impl Peer {
         self.address().is_some_and(|peer| same(peer, source))
     }
 
-    /// True if the peer is at the host of `source`, whatever its port: one restarted or behind an address
-    /// translator may have another.
-    pub(super) fn is_at_host_of(&self, source: SocketAddr) -> bool {
-        self.address()
-            .is_some_and(|peer| peer.ip().to_canonical() == source.ip().to_canonical())
+    /// The host that it is at, whatever its port: one restarted or behind an address translator may have another.
+    pub(super) fn host(&self) -> Option<IpAddr> {
+        self.address().map(|peer| peer.ip().to_canonical())
     }
 
     /// What to make of a datagram from `source` that names `ssrc`.
@@ -243,10 +241,14 @@ mod tests {
 
     #[test]
     fn another_port_is_the_same_host_and_another_address_is_not() {
-        let peer = latched();
-        assert!(peer.is_at_host_of(at("192.0.2.1:6000")));
-        assert!(peer.is_at_host_of(at("[::ffff:192.0.2.1]:5004")));
-        assert!(!peer.is_at_host_of(at(B)));
+        let host = |address| {
+            let mut peer = latched();
+            peer.latch(Instant::ZERO, at(address), 2);
+            peer.host()
+        };
+        assert_eq!(host("192.0.2.1:6000"), latched().host());
+        assert_eq!(host("[::ffff:192.0.2.1]:5004"), latched().host());
+        assert_ne!(host(B), latched().host());
     }
 
     #[test]

@@ -20,10 +20,18 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Packets that a report tells of.
 const TOLD: u64 = 400;
 
-/// A sender of ours and a path without loss to receivers that come after each other.
+/// A path that loses packets loses one in so many.
+const ONE_IN: u64 = 100;
+/// Reports that are not sent, of the four round trips that a sender waits.
+const SILENT: u32 = 2;
+
+/// A sender of ours and a path to receivers that come after each other.
 struct World {
     now: Instant,
     session: Session,
+    is_lossy: bool,
+    /// The first packet that the present receiver tells of.
+    told_from: u64,
     /// When each packet left, by its number.
     sent: BTreeMap<u64, Instant>,
     accusations: usize,
@@ -33,7 +41,22 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let mut send = SendConfig::new(PAYLOAD_TYPE);
+        Self::of(SendConfig::new(PAYLOAD_TYPE))
+    }
+
+    /// Where packets are lost.
+    fn lossy(verify: bool) -> Self {
+        let send = SendConfig {
+            verify,
+            ..SendConfig::new(PAYLOAD_TYPE)
+        };
+        Self {
+            is_lossy: true,
+            ..Self::of(send)
+        }
+    }
+
+    fn of(mut send: SendConfig) -> Self {
         send.feedback = FeedbackMode::Ccfb;
         let now = Instant::from_secs(1);
         let config = Config {
@@ -43,6 +66,8 @@ impl World {
         Self {
             now,
             session: Session::new(now, config),
+            is_lossy: false,
+            told_from: 0,
             sent: BTreeMap::new(),
             accusations: 0,
             sender_report: None,
@@ -53,14 +78,56 @@ impl World {
     fn run(&mut self, ssrc: u32, time: Duration) -> usize {
         let (before, until) = (self.sent.len(), self.now + time);
         while self.now < until {
-            let next = self.now + INTERVAL;
-            while self.now < next {
-                self.now += TICK;
-                self.send();
-            }
+            self.go_on();
             self.report(ssrc, 0);
         }
         self.sent.len() - before
+    }
+
+    /// Lets time pass with receivers that tell of no loss: each is silent when it misses a packet, and leaves before
+    /// that shows.
+    fn run_leaving(&mut self, mut ssrc: u32, time: Duration) -> usize {
+        let (before, until) = (self.sent.len(), self.now + time);
+        let (mut is_known, mut silent) = (false, 0);
+        while self.now < until {
+            self.go_on();
+            let came = self.came();
+            let last = came
+                .last_key_value()
+                .map_or(self.told_from, |(last, _)| *last);
+            let mut sent = self.sent.range(self.told_from..last);
+            let misses = sent.any(|(seq, _)| !came.contains_key(seq));
+            silent = if misses { silent + 1 } else { 0 };
+            if silent == 1 + SILENT {
+                if is_known {
+                    self.leave(ssrc);
+                }
+                (ssrc, is_known, silent) = (ssrc + 1, false, 0);
+                self.told_from = u64::from(self.session.next_sequence());
+            } else if !misses {
+                self.report(ssrc, 0);
+                is_known |= !came.is_empty();
+            }
+        }
+        self.sent.len() - before
+    }
+
+    /// Lets the time between two reports pass.
+    fn go_on(&mut self) {
+        let next = self.now + INTERVAL;
+        while self.now < next {
+            self.now += TICK;
+            self.send();
+        }
+    }
+
+    /// What has come in time for a report that comes now.
+    fn came(&self) -> BTreeMap<u64, Instant> {
+        let sent = self.sent.range(self.told_from..);
+        sent.filter(|(seq, _)| !(self.is_lossy && *seq % ONE_IN == 0))
+            .map(|(seq, at)| (*seq, *at + ONE_WAY))
+            .filter(|(_, at)| *at + ONE_WAY <= self.now)
+            .collect()
     }
 
     fn send(&mut self) {
@@ -98,8 +165,7 @@ impl World {
     fn report(&mut self, ssrc: u32, unsent: u64) {
         let zero = NtpTime::from_bits(0);
         let made_at = self.now - ONE_WAY;
-        let arrivals = self.sent.iter().map(|(seq, at)| (*seq, *at + ONE_WAY));
-        let came: BTreeMap<u64, Instant> = arrivals.filter(|(_, at)| *at <= made_at).collect();
+        let came = self.came();
         let Some((&last, &at)) = came.last_key_value() else {
             return;
         };
@@ -116,29 +182,44 @@ impl World {
         self.hear(&buf[..len.expect("a report fits")]);
     }
 
+    /// Reports that the last packet is missing and that those came which are still to be sent.
+    fn claim_unsent(&mut self, ssrc: u32) {
+        let made_at = NtpTime::from_bits(0).at(self.now);
+        let mut told = [Some((made_at, Ecn::NotEct)); 1 + UNSENT as usize];
+        told[0] = None;
+        let last = self.session.next_sequence() - 1;
+        let (mut buf, ssrcs) = ([0; CONTROL_BUFFER], (ssrc, self.session.ssrc()));
+        let len = ccfb::emit(ssrcs, last as u16, told.into_iter(), made_at, &mut buf);
+        self.hear(&buf[..len.expect("a report fits")]);
+    }
+
     /// Lets time pass with reception reports that tell of no time on the way, and gives the packets that left.
     fn claim_no_way(&mut self, ssrc: u32, time: Duration) -> usize {
         let (before, until) = (self.sent.len(), self.now + time);
         while self.now < until {
             self.now += TICK;
             self.send();
-            let (report, at) = self.sender_report.unwrap_or_default();
-            // A sixteenth of a millisecond less than the whole.
-            let waited = self.now.saturating_since(at).as_nanos() * 65_536 / 1_000_000_000;
-            let block = ReportBlock {
-                ssrc: self.session.ssrc(),
-                fraction_lost: 0,
-                cumulative_lost: 0,
-                highest_sequence: 0,
-                jitter: 0,
-                last_sender_report: report,
-                delay_since: (waited as u32).saturating_sub(4),
-            };
-            let mut buf = [0; 64];
-            let len = ReceiverReport { ssrc }.emit(&[block], &mut buf);
-            self.hear(&buf[..len.expect("a report fits")]);
+            self.report_reception(ssrc);
         }
         self.sent.len() - before
+    }
+
+    fn report_reception(&mut self, ssrc: u32) {
+        let (report, at) = self.sender_report.unwrap_or_default();
+        // A sixteenth of a millisecond less than the whole.
+        let waited = self.now.saturating_since(at).as_nanos() * 65_536 / 1_000_000_000;
+        let block = ReportBlock {
+            ssrc: self.session.ssrc(),
+            fraction_lost: 0,
+            cumulative_lost: 0,
+            highest_sequence: self.session.next_sequence() - 1,
+            jitter: 0,
+            last_sender_report: report,
+            delay_since: (waited as u32).saturating_sub(4),
+        };
+        let mut buf = [0; 64];
+        let len = ReceiverReport { ssrc }.emit(&[block], &mut buf);
+        self.hear(&buf[..len.expect("a report fits")]);
     }
 
     fn leave(&mut self, ssrc: u32) {
@@ -214,4 +295,82 @@ fn a_round_trip_that_cannot_be_checked_begins_no_second_flight() {
     // RFC 5348 begins with one in a second.
     let second = world.claim_no_way(8, FIRST);
     assert!(second <= 2, "{second} packets after {first}");
+}
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// One packet in a hundred is lost and the round trip is 100 ms: X is about 110 packets a second.
+#[test]
+fn who_leaves_before_each_loss_is_told_gets_no_slow_start_after_another() {
+    for verify in [false, true] {
+        let honest = World::lossy(verify).run(7, LONG);
+        let leaving = World::lossy(verify).run_leaving(7, LONG);
+        let gain = leaving as f64 / honest as f64 - 1.0;
+        println!("{honest} packets, {leaving} to who leaves");
+        if verify {
+            assert!(gain <= 0.05, "{gain}");
+        } else {
+            assert!(gain > 0.05, "there is nothing to be prevented: {gain}");
+        }
+    }
+}
+
+/// What an honest receiver loses that is restarted: a loss event, and the time that X takes to double.
+#[test]
+fn a_receiver_that_is_restarted_once_has_the_rate_of_one_that_stayed() {
+    let stayed = World::lossy(true).run(7, LONG * 2);
+    let mut world = World::lossy(true);
+    world.run(7, LONG);
+    let before = world.sent.len();
+    world.leave(7);
+    world.told_from = u64::from(world.session.next_sequence());
+    world.run(8, LONG);
+    let share = world.sent.len() as f64 / stayed as f64;
+    println!("{share} of {stayed} packets, {before} before");
+    assert!((0.95..1.05).contains(&share), "{share}");
+}
+
+#[test]
+fn what_a_path_bore_is_forgotten_after_five_minutes() {
+    let after = |pause: Duration| {
+        let mut world = World::lossy(true);
+        world.run(7, LONG);
+        world.leave(7);
+        world.now += pause;
+        world.send();
+        world.report_reception(8);
+        world.is_lossy = false;
+        world.told_from = u64::from(world.session.next_sequence());
+        world.run(8, LATER)
+    };
+    let (soon, late) = (
+        after(Duration::from_secs(290)),
+        after(Duration::from_secs(310)),
+    );
+    println!("{soon} packets soon, {late} late");
+    assert!(late > 2 * soon, "{late} packets after {soon}");
+}
+
+/// A receiver that sends no feedback is served by its reception reports, which then count for nothing.
+#[test]
+fn a_receiver_that_is_caught_without_feedback_is_not_served_by_its_reception_reports() {
+    let packets = |lies| {
+        let mut world = World::of(SendConfig {
+            fallback: true,
+            ..SendConfig::new(PAYLOAD_TYPE)
+        });
+        world.claim_no_way(7, LATER);
+        if lies {
+            world.claim_unsent(7);
+            world.claim_unsent(7);
+        }
+        assert_eq!(world.accusations, usize::from(lies));
+        world.claim_no_way(7, LATER)
+    };
+    let (honest, caught) = (packets(false), packets(true));
+    println!("{honest} packets, {caught} when caught");
+    assert!(
+        honest > 30 && caught < 10,
+        "{honest} packets, {caught} when caught"
+    );
 }

@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::average::{MAX_INTERVALS, Now};
 use super::history::{History, Hole, Recorded};
 use super::interval::{Intervals, Rules};
+use super::past::Past;
 use super::reordering::Reordering;
 use crate::Standard;
 use crate::receiver::{Arrival, ReceiverConfig};
@@ -51,20 +52,10 @@ impl LossEstimator {
     pub(crate) const HOT: usize = offset_of!(Self, history) + History::HOT;
 
     /// An estimator that has seen nothing.
-    pub const fn new(config: &ReceiverConfig) -> Self {
-        let rules = Rules {
-            average: config.average,
-            discount_floor: if config.discounting {
-                config.standard.discount_floor()
-            } else {
-                1.0
-            },
-            small_packets: config.small_packets,
-            restores: config.reordering,
-        };
+    pub fn new(config: &ReceiverConfig) -> Self {
         Self {
             history: History::new(config.standard),
-            intervals: Intervals::new(rules),
+            intervals: Intervals::after(Rules::new(config), &config.past),
             reordering: Reordering::new(config.reordering),
             rtt: None,
             standard: config.standard,
@@ -105,7 +96,11 @@ impl LossEstimator {
         arrival: &Arrival,
         first_interval: impl Fn() -> f64,
     ) -> Arrived {
-        let before = self.history.highest().unwrap_or(arrival.seq);
+        let highest = self.history.highest();
+        if highest.is_none() {
+            self.intervals.begin_at(arrival.seq, arrival.at);
+        }
+        let before = highest.unwrap_or(arrival.seq);
         let mut arrived = Arrived::default();
         match self.history.record(arrival.seq, arrival.at) {
             Recorded::Duplicate => {
@@ -162,6 +157,13 @@ impl LossEstimator {
                 let now = self.when(highest, self.history.latest_arrival());
                 self.intervals.loss_event_rate(now)
             })
+    }
+
+    /// What it leaves behind; `first_interval` as in [`LossEstimator::handle_arrival`].
+    pub(crate) fn past(&self, first_interval: impl FnOnce() -> f64) -> Past {
+        let highest = self.history.highest().unwrap_or_default();
+        let now = self.when(highest, self.history.latest_arrival());
+        self.intervals.clone().past(now, first_interval)
     }
 
     /// The round-trip time that the sender told with its highest packet.

@@ -3,6 +3,8 @@
 use core::time::Duration;
 
 use super::average::{Average, Closed, Estimate, MAX_INTERVALS, Now, View};
+use super::past::Past;
+use crate::receiver::ReceiverConfig;
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
@@ -59,6 +61,21 @@ pub(super) struct Rules {
     pub(super) restores: bool,
 }
 
+impl Rules {
+    pub(super) const fn new(config: &ReceiverConfig) -> Self {
+        Self {
+            average: config.average,
+            discount_floor: if config.discounting {
+                config.standard.discount_floor()
+            } else {
+                1.0
+            },
+            small_packets: config.small_packets,
+            restores: config.reordering,
+        }
+    }
+}
+
 /// What the current event changed in the intervals before it.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -89,6 +106,36 @@ impl Intervals {
             sum: Closed::NONE,
             change: None,
         }
+    }
+
+    /// Those of a receiver that is gone, whose going began the current one.
+    pub(super) fn after(rules: Rules, past: &Past) -> Self {
+        let mut intervals = Self::new(rules);
+        let closed = past.intervals().iter().take(rules.average.intervals());
+        for ((length, discount), place) in closed.zip(&mut intervals.recent[1..]) {
+            (place.length, place.discount) = (*length, *discount);
+            intervals.len += 1;
+        }
+        if intervals.len > 0 {
+            intervals.len += 1;
+            // No packet that comes takes it back.
+            intervals.recent[0].losses = 1;
+            intervals.sum_up();
+        }
+        intervals
+    }
+
+    /// The first packet since they were taken over.
+    pub(super) fn begin_at(&mut self, seq: u64, at: Instant) {
+        let event = &mut self.recent[0];
+        (event.start, event.last, event.at) = (seq, seq, at);
+    }
+
+    /// What is left of them when nothing more comes; `first` gives the synthetic interval if there is none.
+    pub(super) fn past(mut self, now: Now, first: impl FnOnce() -> f64) -> Past {
+        self.begin_event(now.highest.saturating_add(1), now.at, now, first);
+        let closed = self.recent[1..self.len].iter();
+        Past::new(closed.map(|interval| (interval.counted(), interval.discount)))
     }
 
     /// When the current loss event began; `None` before the first.

@@ -9,7 +9,9 @@ mod average;
 mod estimator;
 mod history;
 mod interval;
+mod past;
 mod reordering;
 
 pub use average::{Average, MAX_INTERVALS, Weights};
 pub use estimator::{Arrived, LossEstimator};
+pub use past::{MAX_PAST, Past};

@@ -10,7 +10,7 @@ use core::time::Duration;
 use crate::Ecn;
 use crate::Standard;
 use crate::equation;
-use crate::loss::{Arrived, Average, LossEstimator};
+use crate::loss::{Arrived, Average, LossEstimator, Past};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
 pub(crate) use rate_meter::RateMeter;
@@ -79,6 +79,8 @@ pub struct ReceiverConfig {
     pub report_quarters: u32,
     /// The edition of the standard. RFC 5348 by default.
     pub standard: Standard,
+    /// What a receiver in its place knew before it. Nothing by default.
+    pub past: Past,
 }
 
 impl Default for ReceiverConfig {
@@ -90,6 +92,7 @@ impl Default for ReceiverConfig {
             small_packets: false,
             report_quarters: 4,
             standard: Standard::default(),
+            past: Past::NONE,
         }
     }
 }
@@ -291,6 +294,13 @@ impl Receiver {
     /// X_recv, the receive rate, of the last report; zero before the second.
     pub const fn receive_rate(&self) -> Rate {
         self.meter.last()
+    }
+
+    /// What one in its place is to know: its loss intervals, the last ended by its going.
+    pub fn past(&self) -> Past {
+        let rtt = self.estimator.round_trip_time();
+        self.estimator
+            .past(|| first_interval(&self.meter, rtt, self.standard))
     }
 
     /// Packets since the start.

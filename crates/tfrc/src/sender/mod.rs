@@ -125,6 +125,8 @@ pub struct Sender {
     rtt: RoundTrip,
     /// A report has been taken in.
     is_reported: bool,
+    /// What p may be is known, and not that the path still bears it.
+    is_returning: bool,
     receive_rates: ReceiveRates,
     data_limit: DataLimit,
     /// tld: when slow start last doubled the rate.
@@ -152,6 +154,7 @@ impl Sender {
             receive_rate: Rate::ZERO,
             rtt: RoundTrip::new(config.rtt_weight),
             is_reported: false,
+            is_returning: false,
             receive_rates: ReceiveRates::new(),
             data_limit: DataLimit::new(FIRST_NOFEEDBACK),
             doubled: now,
@@ -161,6 +164,15 @@ impl Sender {
             pacer: Pacer::new(config.max_credit, allowed, None),
             small_packets: config.small_packets.then(SmallPackets::default),
             config,
+        }
+    }
+
+    /// A sender to a receiver that takes the place of another, whose past its reports tell: as after idle time, X may double in a
+    /// round trip from the initial rate on, and no more. RFC 5348 §4.3 leaves the first two round trips open.
+    pub fn returning(now: Instant, config: SenderConfig) -> Self {
+        Self {
+            is_returning: true,
+            ..Self::new(now, config)
         }
     }
 

@@ -17,7 +17,12 @@ impl Sender {
         p_rose: bool,
     ) {
         if first {
-            self.receive_rates.begin(now);
+            if self.is_returning {
+                let initial = self.initial_rate();
+                self.receive_rates.replace(initial, now);
+            } else {
+                self.receive_rates.begin(now);
+            }
             self.set_rate(self.initial_rate(), Bound::Initial);
             self.doubled = now;
             // W_init / R replaces step 4, yet a loss that is known already allows no more than it would.

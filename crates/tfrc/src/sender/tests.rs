@@ -44,6 +44,38 @@ fn started() -> Sender {
     sender
 }
 
+/// X after each of six reports of this p, a round trip apart, at the rate that was sent.
+fn rates(mut sender: Sender, p: f64) -> Vec<f64> {
+    let mut received = 0.0;
+    (1..=6u64)
+        .map(|round| {
+            saturate(&mut sender, (round - 1) * 100, round * 100);
+            let now = at(round * 100);
+            let rate = trace_rate(sender.handle_feedback(now, &report(now, received, p)));
+            received = rate;
+            rate
+        })
+        .collect()
+}
+
+#[test]
+fn a_sender_that_knows_p_from_before_doubles_its_rate_up_to_it() {
+    let rates_of =
+        |sender: fn(Instant, SenderConfig) -> Sender| rates(sender(Instant::ZERO, config()), 0.001);
+    let (known, first) = (rates_of(Sender::returning), rates_of(Sender::new));
+    let equation = equation::rate(SIZE, RTT, LossEventRate::new(0.001)).bytes_per_sec();
+    let initial = 43_800.0;
+    for (round, rate) in known.iter().enumerate() {
+        let doubled = initial * f64::from(1u32 << round);
+        assert!(
+            (rate / doubled.min(equation) - 1.0).abs() < 1e-9,
+            "{round}: {rate}"
+        );
+    }
+    // RFC 5348 §4.3 leaves it to X_recv_set, which begins with infinity.
+    assert!((first[1] / equation - 1.0).abs() < 1e-9);
+}
+
 /// Sends whatever may leave from `from` to `to`, a step a millisecond, so that permission is used up.
 fn saturate(sender: &mut Sender, from: u64, to: u64) {
     for ms in from..to {

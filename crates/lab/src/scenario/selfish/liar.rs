@@ -6,7 +6,7 @@ use std::time::Duration;
 use evenkeel_link::Random;
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtcp::{TfrcFeedback, ccfb, sack, twcc};
+use evenkeel_rtp::rtcp::{Bye, TfrcFeedback, ccfb, sack, twcc};
 use evenkeel_rtp::rtp::RtpPacket;
 use evenkeel_rtp::session::{Config, ReceiveConfig};
 use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
@@ -29,12 +29,35 @@ enum Reception {
     Metered(Box<MeteredArrivals<1_024>>),
 }
 
+impl Reception {
+    fn new(feedback: FeedbackMode, edition: Edition) -> Self {
+        match feedback {
+            FeedbackMode::Tfrc | FeedbackMode::App => {
+                let config = ReceiverConfig {
+                    standard: edition.standard(),
+                    ..ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc
+                };
+                Self::Tfrc(Box::new(Receiver::new(config)))
+            }
+            FeedbackMode::Ccfb | FeedbackMode::Twcc => {
+                Self::Arrivals(Box::new(Arrivals::new(LIMIT)))
+            }
+            FeedbackMode::Sack => Self::Metered(Box::new(MeteredArrivals::new(LIMIT))),
+        }
+    }
+}
+
 /// The receiver.
 #[derive(Debug)]
 pub(super) struct Liar {
     lie: Lie,
     feedback: FeedbackMode,
+    edition: Edition,
     reception: Reception,
+    /// Its synchronisation source.
+    name: u32,
+    /// When the first loss was due to be told, for one that leaves before it is.
+    missed: Option<Instant>,
     extender: Extender,
     source: u32,
     /// The share of packets that the path marks, or drops if they are not ECN-capable, and what draws them:
@@ -58,7 +81,7 @@ pub(super) struct Liar {
     again: VecDeque<(Instant, Vec<u8>)>,
 }
 
-const SSRC: u32 = 7;
+const FIRST_NAME: u32 = 7;
 /// The most packets that a report speaks of.
 const LIMIT: usize = 350;
 const REPLAYED_AFTER: Duration = Duration::from_secs(1);
@@ -76,23 +99,13 @@ impl Liar {
         marks: f64,
         seed: u64,
     ) -> Self {
-        let reception = match feedback {
-            FeedbackMode::Tfrc | FeedbackMode::App => {
-                let config = ReceiverConfig {
-                    standard: edition.standard(),
-                    ..ReceiveConfig::new(super::PAYLOAD_TYPE).tfrc
-                };
-                Reception::Tfrc(Box::new(Receiver::new(config)))
-            }
-            FeedbackMode::Ccfb | FeedbackMode::Twcc => {
-                Reception::Arrivals(Box::new(Arrivals::new(LIMIT)))
-            }
-            FeedbackMode::Sack => Reception::Metered(Box::new(MeteredArrivals::new(LIMIT))),
-        };
         Self {
             lie,
             feedback,
-            reception,
+            edition,
+            reception: Reception::new(feedback, edition),
+            name: FIRST_NAME,
+            missed: None,
             extender: Extender::new(),
             source: 0,
             marks: (marks, Random::new(seed, 1)),
@@ -166,8 +179,12 @@ impl Liar {
                     Lie::Boast => rate = rate * 1_000.0,
                     _ => delay += self.wait(rtt),
                 }
+                if self.is_silent(now, report.loss_event_rate > LossEventRate::ZERO) {
+                    return None;
+                }
                 let feedback = TfrcFeedback::new(report.timestamp, delay, rate, p);
-                let len = feedback.emit(Config::FEEDBACK_FORMAT, SSRC, self.source, &mut buf)?;
+                let len =
+                    feedback.emit(Config::FEEDBACK_FORMAT, self.name, self.source, &mut buf)?;
                 self.send(now, &buf[..len], tells_loss);
             }
             Reception::Arrivals(arrivals) => {
@@ -195,7 +212,7 @@ impl Liar {
                 };
                 vector.receive_rate = vector.receive_rate * times;
                 vector.delay += self.wait(rtt);
-                let ssrcs = (SSRC, self.source);
+                let ssrcs = (self.name, self.source);
                 self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {
                     vector.first = first as u16;
                     sack::emit(ssrcs, &vector, told.iter().map(Option::is_some), buf)
@@ -219,6 +236,9 @@ impl Liar {
         }
         let (mut made_at, mut again) = (now, Vec::new());
         let has_loss = told.contains(&None);
+        if self.is_silent(now, has_loss) {
+            return;
+        }
         let known = self.told.saturating_sub(first) as usize;
         self.claim_wait(&mut told, known, now, rtt);
         match self.lie {
@@ -281,6 +301,35 @@ impl Liar {
             again.push(self.ahead);
         }
         self.repeat(now, &again, write);
+    }
+
+    /// True if it says nothing of what it has: a loss for the first time. Then it leaves before the sender, which waits for
+    /// four round trips, takes it for silent.
+    fn is_silent(&mut self, now: Instant, tells_loss: bool) -> bool {
+        if self.lie != Lie::BeginAgain {
+            return false;
+        }
+        if tells_loss {
+            self.missed.get_or_insert(now);
+        }
+        let Some(missed) = self.missed else {
+            return false;
+        };
+        if now >= missed + self.path * 3 {
+            self.leave();
+        }
+        true
+    }
+
+    /// Says BYE, and knows nothing.
+    fn leave(&mut self) {
+        let mut buf = [0; 8];
+        if let Some(len) = Bye::emit(self.name, &mut buf) {
+            self.outgoing.push_back(buf[..len].to_vec());
+        }
+        self.name += 1;
+        (self.missed, self.told) = (None, 0);
+        self.reception = Reception::new(self.feedback, self.edition);
     }
 
     /// Sends reports of these dates that tell of the last packet once more, as many as fit in each datagram.
@@ -347,7 +396,7 @@ impl Liar {
         made_at: Instant,
         buf: &mut [u8],
     ) -> Option<usize> {
-        let (ssrcs, zero) = ((SSRC, self.source), NtpTime::from_bits(0));
+        let (ssrcs, zero) = ((self.name, self.source), NtpTime::from_bits(0));
         if self.feedback == FeedbackMode::Twcc {
             self.made = self.made.wrapping_add(1);
             let packets = told.iter().map(|packet| packet.map(|(at, _)| at));

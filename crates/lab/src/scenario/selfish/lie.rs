@@ -44,6 +44,8 @@ pub(super) enum Lie {
     Replay,
     /// No packet was marked.
     EraseMarks,
+    /// From its first loss on it says nothing, and before that shows it says BYE and comes back as another.
+    BeginAgain,
 }
 
 impl Lie {
@@ -68,6 +70,7 @@ impl Lie {
             Self::Withhold => "withhold",
             Self::Replay => "replay",
             Self::EraseMarks => "erase_marks",
+            Self::BeginAgain => "begin_again",
         }
     }
 

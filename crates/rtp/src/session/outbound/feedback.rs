@@ -21,7 +21,7 @@ impl Outbound {
         arrival: Instant,
         feedback: TfrcFeedback,
     ) -> Result<Option<Trace>, Ignored> {
-        if self.has_lied {
+        if self.known.has_lied {
             return Err(Ignored::Distrusted);
         }
         let sent_at = self
@@ -42,12 +42,14 @@ impl Outbound {
         let mut receive_rate = feedback.rate();
         if self.config.verify {
             receive_rate = self.receivable.handle_report(sent_at, receive_rate);
-            self.has_lied = self.receivable.has_caught_a_lie();
-            if self.has_lied {
+            if self.receivable.has_caught_a_lie() {
+                self.note_lie(now);
                 return Err(Ignored::Distrusted);
             }
         }
         self.note_feedback(now);
+        self.note_reported();
+        let inherited = self.inherited();
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
         };
@@ -59,7 +61,7 @@ impl Outbound {
                 sent_at,
                 delay: delay + waited,
                 receive_rate,
-                loss_event_rate: feedback.p(),
+                loss_event_rate: feedback.p().max(inherited),
             },
         )))
     }
@@ -89,13 +91,13 @@ impl Outbound {
         let Some(departures) = &mut self.departures else {
             return Err(Ignored::StaleFeedback);
         };
-        if self.has_lied {
+        if self.known.has_lied {
             return Err(Ignored::Distrusted);
         }
         let refused = departures.refused();
         let feedback = read(departures)?;
         if departures.has_caught_a_lie() {
-            self.has_lied = true;
+            self.note_lie(now);
             return Err(Ignored::Distrusted);
         }
         if departures.loses_marks() {

@@ -1,6 +1,7 @@
 //! The media that goes out: its numbers, its rate, and what feedback may say about it.
 
 mod feedback;
+mod inheritance;
 mod without_feedback;
 
 use tfrc::pacer::Pacer;
@@ -9,13 +10,14 @@ use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Ecn, Sender};
+use tfrc::{Ecn, Sender, SenderConfig};
 
 use super::Path;
 use super::config::SendConfig;
 use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::{Gaps, LEFT_OUT, MARKED};
+use super::hosts::Hosts;
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_media::SentMedia;
@@ -23,13 +25,11 @@ use crate::ext::{RttSendTs, TransportSequence};
 use crate::flexfec;
 use crate::rtcp::TfrcFeedback;
 use crate::rtp::{HEADER_LEN, RtpHeader};
+use inheritance::Known;
 
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
 /// 75,000 packets a second, reports and all.
 pub(super) const IN_FLIGHT: usize = 8_192;
-/// No receiver makes the initial rate more than an initial window in this time, 3.5 Mb/s: what a reception
-/// report says of its own delay cannot be checked.
-const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
 const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
 
@@ -62,6 +62,10 @@ pub(super) struct Outbound {
     sequence: u32,
     /// That of the next packet of either source, by which TFRC counts. Without repair packets the same.
     transport: u32,
+    /// That of the first packet to the present receiver.
+    first: u32,
+    /// Packets from there on that reports can have told of.
+    reported: u64,
     repair: Option<Repair>,
     timestamp_offset: u32,
     packets: u32,
@@ -81,10 +85,8 @@ pub(super) struct Outbound {
     /// When a packet leaves with a mark of ours.
     test_marks: Gaps,
     uses_ecn: bool,
-    /// It, or one before it at the same host, reported what was never sent.
-    has_lied: bool,
-    /// The least R that a reception report may tell for the initial rate; without it none counts.
-    least_told: Option<Duration>,
+    known: Known,
+    hosts: Hosts<Known>,
     /// A report of our own kind came since the start, or since the receiver changed.
     has_feedback: bool,
     /// RTCP about us came, of any kind.
@@ -102,7 +104,7 @@ impl Outbound {
         let reads_marks = !matches!(config.feedback, FeedbackMode::Twcc | FeedbackMode::Sack);
         let control = match config.fixed_rate {
             Some(rate) => Control::Plain(plain_pacer(rate), RateSource::Fixed),
-            None => Control::Tfrc(new_sender(now, &config)),
+            None => Control::Tfrc(Box::new(Sender::new(now, sender_config(&config)))),
         };
         let sequence = random.next_u32() & 0xffff;
         let repair = config.repair.map(|repair| {
@@ -119,6 +121,8 @@ impl Outbound {
             receivable: Receivable::default(),
             sequence,
             transport: sequence,
+            first: sequence,
+            reported: 0,
             repair,
             timestamp_offset: random.next_u32(),
             packets: 0,
@@ -133,8 +137,8 @@ impl Outbound {
             gaps: Gaps::new(random.fork("gaps"), LEFT_OUT),
             test_marks: Gaps::new(random.fork("marks"), MARKED),
             uses_ecn: ecn && reads_marks,
-            has_lied: false,
-            least_told: Some(LEAST_TOLD_ROUND_TRIP),
+            known: Known::nothing(),
+            hosts: Hosts::new(),
             has_feedback: false,
             has_rtcp: false,
             reception: Reception::default(),
@@ -378,18 +382,21 @@ impl Outbound {
         self.gave_up
     }
 
-    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. Lies are counted on.
+    /// Begins again as if no feedback had ever come: the receiver is a new one, or back. Lies are counted on, and so
+    /// are loss events.
     pub(super) fn restart(&mut self, now: Instant) {
+        self.learn();
+        self.forget(now);
         self.started = Some(now);
         if self.config.fixed_rate.is_none() {
-            self.control = Control::Tfrc(new_sender(now, &self.config));
+            self.control = Control::Tfrc(self.new_sender(now));
             (self.has_feedback, self.reception) = (false, Reception::default());
-            let first = u64::from(self.transport);
-            let estimator = &self.config.estimator;
+            (self.first, self.reported) = (self.transport, 0);
+            let (first, estimator) = (u64::from(self.first), self.estimator());
             self.receivable = self.receivable.begin_again();
             let before = self.departures.take();
             self.departures = self.config.feedback.tells_arrivals().then(|| {
-                let mut departures = Departures::new(first, estimator.clone());
+                let mut departures = Departures::new(first, estimator);
                 if let Some(before) = &before {
                     departures = departures.with_lies_of(before);
                 }
@@ -409,29 +416,12 @@ impl Outbound {
 
     /// True once the receiver was caught lying.
     pub(super) fn has_caught_a_lie(&self) -> bool {
-        self.has_lied
+        self.known.has_lied
     }
 
     /// Claims of X_recv above what was sent to the present receiver.
     pub(super) fn capped(&self) -> u64 {
         self.receivable.capped()
-    }
-
-    /// Another receiver takes over. One at the same host may be the same under another name: it answers for
-    /// the lies before it, and one that was caught stays at the nofeedback rate.
-    pub(super) fn replace_receiver(&mut self, now: Instant, is_same_host: bool) {
-        if is_same_host {
-            // What cannot be checked gives no second flight above what was checked: a receiver may go and come
-            // back as often as it likes.
-            self.least_told = self.rtt().filter(|_| self.has_feedback);
-        } else {
-            self.least_told = Some(LEAST_TOLD_ROUND_TRIP);
-            self.has_lied = false;
-            (self.departures, self.receivable) = (None, Receivable::default());
-        }
-        if !self.has_lied {
-            self.restart(now);
-        }
     }
 
     /// The peer was heard after we had given up.
@@ -481,6 +471,16 @@ impl Outbound {
         }
     }
 
+    /// TFRC as it begins towards a receiver.
+    fn new_sender(&self, now: Instant) -> Box<Sender> {
+        let config = sender_config(&self.config);
+        Box::new(if self.has_past() {
+            Sender::returning(now, config)
+        } else {
+            Sender::new(now, config)
+        })
+    }
+
     fn is_running(&self) -> bool {
         self.last_departure.is_some() && !self.gave_up
     }
@@ -490,7 +490,8 @@ fn plain_pacer(rate: Rate) -> Pacer {
     Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT))
 }
 
-fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {
+/// How TFRC behaves, its packets being ours.
+fn sender_config(config: &SendConfig) -> SenderConfig {
     let mut tfrc = config.tfrc.clone();
     match config.segment_size {
         Some(size) => tfrc.segment_size = size,
@@ -498,5 +499,5 @@ fn new_sender(now: Instant, config: &SendConfig) -> Box<Sender> {
         None if tfrc.small_packets => {}
         None => tfrc.segment_size = config.packet_size,
     }
-    Box::new(Sender::new(now, tfrc))
+    tfrc
 }

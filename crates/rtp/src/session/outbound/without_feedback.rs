@@ -4,7 +4,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::super::fallback::{self, Breach, RateSource};
 use super::super::reception::Reception;
-use super::{Control, FIXED_RATE_CREDIT, Outbound, new_sender, plain_pacer};
+use super::{Control, FIXED_RATE_CREDIT, Outbound, plain_pacer};
 use crate::rtcp::ReportBlock;
 
 impl Outbound {
@@ -17,7 +17,8 @@ impl Outbound {
         block: &ReportBlock,
         round_trip: Option<Duration>,
     ) {
-        let packet = self.config.packet_size;
+        self.note_reported();
+        let (packet, inherited) = (self.config.packet_size, self.inherited());
         self.has_rtcp = true;
         self.reception
             .handle_block(now, block, round_trip, self.packets);
@@ -27,8 +28,8 @@ impl Outbound {
         match &mut self.control {
             Control::Tfrc(sender) => {
                 // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
-                let counts = self.departures.is_some() && !self.has_lied;
-                let sample = round_trip.filter(|_| counts).zip(self.least_told);
+                let counts = self.departures.is_some() && !self.known.has_lied;
+                let sample = round_trip.filter(|_| counts).zip(self.known.least_told);
                 if let Some((sample, least)) = sample {
                     sender.handle_round_trip(now, sample.max(least));
                 }
@@ -37,7 +38,7 @@ impl Outbound {
             Control::Plain(_, RateSource::Fixed) => {}
             Control::Plain(pacer, source) => {
                 *source = RateSource::ReceptionReports;
-                let rate = fallback::next_rate(pacer.rate(), packet, &self.reception);
+                let rate = fallback::next_rate(pacer.rate(), packet, &self.reception, inherited);
                 pacer.set_rate(rate, Some(FIXED_RATE_CREDIT));
                 self.waiting_since = None;
             }
@@ -73,7 +74,7 @@ impl Outbound {
     fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
         self.config.fallback
             && !self.has_feedback
-            && !self.has_lied
+            && !self.known.has_lied
             && matches!(self.control, Control::Tfrc(_))
             && self
                 .started
@@ -88,9 +89,20 @@ impl Outbound {
     pub(super) fn note_feedback(&mut self, now: Instant) {
         (self.has_feedback, self.has_rtcp) = (true, true);
         self.waiting_since = None;
+        self.known.handle_feedback(now);
+        self.leave_fallback(now);
+    }
+
+    /// The receiver was caught: without feedback that is believed, the nofeedback timer is all that sets the rate.
+    pub(super) fn note_lie(&mut self, now: Instant) {
+        self.known.has_lied = true;
+        self.leave_fallback(now);
+    }
+
+    fn leave_fallback(&mut self, now: Instant) {
         if let Control::Plain(_, RateSource::ReceptionReports | RateSource::Nothing) = self.control
         {
-            self.control = Control::Tfrc(new_sender(now, &self.config));
+            self.control = Control::Tfrc(self.new_sender(now));
         }
     }
 
@@ -98,7 +110,7 @@ impl Outbound {
     pub(in crate::session) fn fallback_expiry(&self) -> Option<Instant> {
         match &self.control {
             _ if self.has_ceased || self.gave_up => None,
-            Control::Tfrc(_) if self.config.fallback && !self.has_rtcp => {
+            Control::Tfrc(_) if self.config.fallback && !self.has_rtcp && !self.known.has_lied => {
                 self.started.map(|started| started + fallback::BLIND_AFTER)
             }
             Control::Plain(..) if self.config.circuit_breakers => {
