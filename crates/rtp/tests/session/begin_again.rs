@@ -264,7 +264,7 @@ fn a_receiver_that_was_caught_stays_at_the_nofeedback_rate_under_any_name() {
     let mut world = World::new();
     world.run(7, FIRST);
     world.report(7, UNSENT);
-    world.report(7, UNSENT);
+    world.report(7, UNSENT + 1);
     assert_eq!(world.accusations, 1);
     world.run(7, LATER);
     for ssrc in 8..12 {

@@ -62,11 +62,12 @@ impl Sent {
 /// What reports claimed and cannot be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// Arrivals of packets that were never sent, or so long ago that they are forgotten.
+    /// Arrivals of packets that left so long ago that they are forgotten, and again of those that never left.
     pub unknown: u64,
     /// Arrivals before the packet can have arrived, for the report came too soon after it left.
     pub too_early: u64,
-    /// Arrivals of what never left: numbers that were left out, and numbers to come.
+    /// Arrivals of what never left, each number once: numbers that were left out, and numbers to come beyond those of
+    /// which it was said before.
     pub never_sent: u64,
 }
 
@@ -118,6 +119,8 @@ pub struct Departures<const N: usize> {
     ways: Option<Ways>,
     batch: Batch,
     refused: Refused,
+    /// One past the highest number of which an arrival was reported before it was sent.
+    claimed: u64,
     /// The unit in which the last report told time.
     pub(super) resolution: Duration,
     /// What the last report said of X_recv and its own delay, if it told no arrival times.
@@ -160,6 +163,7 @@ impl<const N: usize> Departures<N> {
             ways: None,
             batch: Batch::new(),
             refused: Refused::default(),
+            claimed: 0,
             resolution: Duration::ZERO,
             vector: None,
             checked_rtt: None,
@@ -274,7 +278,7 @@ impl<const N: usize> Departures<N> {
     }
 
     /// True once two reports told of what never left, which no honest receiver does. A single one may be a
-    /// datagram that was damaged on its way.
+    /// datagram that was damaged on its way, and what says the same a copy of it.
     pub const fn has_caught_a_lie(&self) -> bool {
         self.lies >= 2 && !self.is_trusting
     }

@@ -422,22 +422,29 @@ fn a_mark_of_our_own_is_no_loss_event_and_three_that_are_not_told_end_ecn() {
 }
 
 #[test]
-fn one_report_alone_catches_nobody() {
+fn one_report_alone_catches_nobody_nor_do_copies_of_it() {
     let mut departures = sender(10);
     let header = Header {
         first: (FIRST + 9) as u16,
         made_at: Instant::from_secs(50),
         resolution: Duration::ZERO,
     };
-    let arrived = [Fate::Arrived {
+    let arrived = Fate::Arrived {
         at: None,
         ecn: Ecn::NotEct,
-    }; 30];
-    departures.handle_report(Instant::from_secs(2), &header, arrived);
-    assert_eq!(departures.refused().never_sent, 29);
-    assert!(!departures.has_caught_a_lie());
-    departures.handle_report(Instant::from_secs(3), &header, arrived);
-    assert!(departures.has_caught_a_lie());
+    };
+    let mut report = |secs, count| {
+        let told = core::iter::repeat_n(arrived, count);
+        departures.handle_report(Instant::from_secs(secs), &header, told);
+        (
+            departures.refused().never_sent,
+            departures.has_caught_a_lie(),
+        )
+    };
+    assert_eq!(report(2, 30), (29, false));
+    assert_eq!(report(3, 30), (29, false));
+    assert_eq!(report(3, 25), (29, false));
+    assert_eq!(report(4, 31), (30, true));
 }
 
 /// Reports that pass over what was lost, once in five packets: each hole is a loss.

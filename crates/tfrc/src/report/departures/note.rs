@@ -148,9 +148,11 @@ impl<const N: usize> Departures<N> {
     }
 
     /// Notes that an arrival was reported of a packet that is not remembered.
-    pub(in super::super) const fn refuse_unknown(&mut self, seq: u64) {
-        if seq >= self.next {
+    pub(in super::super) fn refuse_unknown(&mut self, seq: u64) {
+        // Said again it may be a copy of a report that was damaged on its way.
+        if seq >= self.next.max(self.claimed) {
             self.refused.never_sent += 1;
+            self.claimed = seq + 1;
         } else {
             self.refused.unknown += 1;
         }
