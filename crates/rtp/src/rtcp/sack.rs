@@ -60,10 +60,11 @@ impl<'a> Sack<'a> {
     }
 
     /// True for each packet that arrived.
-    pub fn received(&self) -> impl Iterator<Item = bool> + Clone + use<'a> {
-        let bits = self.bits.iter();
-        bits.flat_map(|byte| (0..8).map(move |bit| byte << bit & 0x80 != 0))
-            .take(self.count.into())
+    pub fn received(
+        &self,
+    ) -> impl ExactSizeIterator<Item = bool> + DoubleEndedIterator + Clone + use<'a> {
+        let bits = self.bits;
+        (0..self.count).map(move |index| bits[usize::from(index / 8)] << (index % 8) & 0x80 != 0)
     }
 }
 
@@ -77,7 +78,7 @@ pub const fn packet_len(count: usize) -> usize {
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     vector: &Vector,
-    received: impl ExactSizeIterator<Item = bool>,
+    mut received: impl ExactSizeIterator<Item = bool>,
     buf: &mut [u8],
 ) -> Option<usize> {
     let count = received.len();
@@ -90,13 +91,11 @@ pub fn emit(
     writer.u16(u16::try_from(count).ok()?)?;
     writer.u32(to_wire_rate(vector.receive_rate))?;
     writer.u32(u32::try_from(vector.delay.as_micros()).unwrap_or(u32::MAX))?;
-    let mut byte = 0;
-    for (index, received) in received.enumerate() {
-        byte |= u8::from(received) << (7 - index % 8);
-        if index % 8 == 7 || index + 1 == count {
-            writer.u8(byte)?;
-            byte = 0;
-        }
+    for _ in 0..count.div_ceil(8) {
+        let byte = (0..8).fold(0, |byte, _| {
+            byte << 1 | u8::from(received.next() == Some(true))
+        });
+        writer.u8(byte)?;
     }
     writer.pad_to_word()?;
     Some(writer.len())

@@ -1,10 +1,11 @@
 //! Transport-wide congestion control feedback (draft-holmer-rmcat-transport-wide-cc-extensions-01): which
 //! packets came and when, as WebRTC endpoints report it. It knows no ECN.
 
+use std::iter;
 use std::time::Duration;
 
 use tfrc::Ecn;
-use tfrc::report::{Fate, Header};
+use tfrc::report::{Fate, Header, Told};
 use tfrc::time::Instant;
 
 use super::{TRANSPORT_FEEDBACK, emit_header};
@@ -23,7 +24,7 @@ const DELTA_NANOS: u64 = 250_000;
 /// The reference time wraps after so many of its units, some twelve days.
 const REFERENCE_WRAP: u64 = 1 << 24;
 /// The longest run that a chunk holds.
-const MAX_RUN: usize = 8_191;
+const MAX_RUN: u32 = 8_191;
 
 /// What is said of a packet (§3.1.1): missing, or come with a delta of so many bytes.
 const MISSING: u8 = 0;
@@ -60,26 +61,21 @@ impl<'a> Twcc<'a> {
         let reference = reader.u24("reference time")?;
         let feedback_count = reader.u8("feedback packet count")?;
         let rest = reader.rest();
-        let mut symbols = Symbols::new(rest, count.into());
-        let (mut told, mut bytes) = (0, 0);
-        for symbol in symbols.by_ref() {
-            let offset = 8 + symbol.chunk;
-            bytes += match symbol.kind {
-                MISSING | SMALL | LARGE => usize::from(symbol.kind),
-                _ => {
-                    return Err(ParseError::Invalid {
-                        field: "packet status symbol",
-                        offset,
-                    });
-                }
-            };
-            told += 1;
-        }
-        let (chunks, deltas) = rest.split_at(symbols.next.min(rest.len()));
         let truncated = |field, offset| ParseError::Truncated { field, offset };
-        if told < usize::from(count) {
-            return Err(truncated("packet chunk", 8 + chunks.len()));
+        let (mut left, mut next, mut bytes) = (count, 0, 0);
+        while left > 0 {
+            let chunk = rest[next..].first_chunk();
+            let chunk = u16::from_be_bytes(*chunk.ok_or(truncated("packet chunk", 8 + next))?);
+            let told = Chunk::new(chunk, left);
+            let [small, large] = told.arrivals().ok_or(ParseError::Invalid {
+                field: "packet status symbol",
+                offset: 8 + next,
+            })?;
+            bytes += usize::from(small) + 2 * usize::from(large);
+            left -= told.count;
+            next += 2;
         }
+        let (chunks, deltas) = rest.split_at(next);
         let deltas = deltas
             .get(..bytes)
             .ok_or(truncated("receive delta", 8 + chunks.len()))?;
@@ -96,9 +92,9 @@ impl<'a> Twcc<'a> {
     /// What the report says of itself. It does not tell when it was made: at the last arrival, then. Its
     /// clock counts from some multiple of twelve days.
     pub fn header(&self) -> Header {
-        let latest = self.fates().filter_map(|fate| match fate {
-            Fate::Arrived { at, .. } => at,
-            Fate::Missing => None,
+        let latest = self.told().filter_map(|told| match told {
+            Told::Arrived { at, .. } => at,
+            Told::Missing { .. } => None,
         });
         Header {
             first: self.first,
@@ -107,25 +103,39 @@ impl<'a> Twcc<'a> {
         }
     }
 
-    /// What it says of each packet.
-    pub fn fates(&self) -> impl Iterator<Item = Fate> + Clone + use<'a> {
-        let mut deltas = Reader::new(self.deltas);
+    /// What it says of the packets, in no more steps than it has bits.
+    pub fn told(&self) -> impl Iterator<Item = Told> + Clone + use<'a> {
+        let (mut chunks, _) = self.chunks.as_chunks::<2>();
+        let mut packets = self.count;
+        let mut chunk = Chunk::new(0, 0);
+        let mut deltas = self.deltas.iter().copied();
         let mut at = self.reference.as_nanos();
-        Symbols::new(self.chunks, self.count.into()).map(move |symbol| {
-            let delta = match symbol.kind {
-                SMALL => deltas.u8("receive delta").map(i64::from),
-                LARGE => deltas
-                    .u16("receive delta")
-                    .map(|delta| delta.cast_signed().into()),
-                _ => return Fate::Missing,
+        iter::from_fn(move || {
+            while chunk.count == 0 {
+                let (next, others) = chunks.split_first()?;
+                chunk = Chunk::new(u16::from_be_bytes(*next), packets);
+                packets -= chunk.count;
+                chunks = others;
+            }
+            let (kind, count) = chunk.next_run();
+            // The number of deltas was checked.
+            let mut byte = || deltas.next().unwrap_or(0);
+            let delta = match kind {
+                SMALL => byte().into(),
+                LARGE => i64::from(i16::from_be_bytes([byte(), byte()])),
+                _ => return Some(Told::Missing { count }),
             };
-            // Their number was checked.
-            at = at.wrapping_add_signed(delta.unwrap_or(0) * DELTA_NANOS as i64);
-            Fate::Arrived {
+            at = at.wrapping_add_signed(delta * DELTA_NANOS as i64);
+            Some(Told::Arrived {
                 at: Some(Instant::from_nanos(at)),
                 ecn: Ecn::NotEct,
-            }
+            })
         })
+    }
+
+    /// What it says of each packet.
+    pub fn fates(&self) -> impl Iterator<Item = Fate> + Clone + use<'a> {
+        self.told().flat_map(Told::fates)
     }
 }
 
@@ -134,75 +144,73 @@ const fn reference_time(units: u64) -> Instant {
     Instant::from_nanos((REFERENCE_WRAP + units) * REFERENCE_NANOS)
 }
 
-/// What chunks say of one packet.
-struct Symbol {
-    kind: u8,
-    /// Where its chunk begins.
-    chunk: usize,
-}
-
-/// The symbols of chunks, one a packet, as long as there are chunks and packets.
-#[derive(Clone)]
-struct Symbols<'a> {
-    chunks: &'a [u8],
-    /// Where the next chunk begins.
-    next: usize,
-    packets: usize,
-    /// What is left of the present chunk: how many symbols, each of so many of the lower bits, or one for
-    /// all.
-    left: usize,
-    width: u32,
+/// What is left of a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// Packets that it speaks of.
+    count: u16,
+    /// Their symbols of so many bits, the last in the lowest; or one for all, of none.
     bits: u16,
+    width: u16,
 }
 
-impl<'a> Symbols<'a> {
-    const fn new(chunks: &'a [u8], packets: usize) -> Self {
-        Self {
-            chunks,
-            next: 0,
-            packets,
-            left: 0,
-            width: 0,
-            bits: 0,
+impl Chunk {
+    /// A chunk of which so many packets are spoken of at most.
+    const fn new(chunk: u16, packets: u16) -> Self {
+        let (symbols, width) = match chunk >> 14 {
+            0b10 => (14, 1),
+            0b11 => (7, 2),
+            _ => (chunk & 0x1fff, 0),
+        };
+        let count = if symbols < packets { symbols } else { packets };
+        let bits = if width == 0 {
+            chunk >> 13
+        } else {
+            (chunk & 0x3fff) >> (width * (symbols - count))
+        };
+        Self { count, bits, width }
+    }
+
+    /// How many arrivals it tells with a delta of one byte, and of two; `None` if it tells anything that has no meaning.
+    const fn arrivals(self) -> Option<[u16; 2]> {
+        let Self { count, bits, width } = self;
+        let (low, high) = (bits & 0x5555, bits >> 1 & 0x5555);
+        match (width, bits) {
+            (1, _) => Some([bits.count_ones() as u16, 0]),
+            (2, _) if low & high == 0 => Some([low.count_ones() as u16, high.count_ones() as u16]),
+            (0, 0) => Some([0, 0]),
+            (0, 1) => Some([count, 0]),
+            (0, 2) => Some([0, count]),
+            (0, _) if count == 0 => Some([0, 0]),
+            _ => None,
         }
     }
-}
 
-impl Iterator for Symbols<'_> {
-    type Item = Symbol;
-
-    fn next(&mut self) -> Option<Symbol> {
-        if self.packets == 0 {
-            return None;
+    /// What it says next, and of how many packets: of more than one where they are missing. There is one at least.
+    const fn next_run(&mut self) -> (u8, u16) {
+        if self.width == 0 && self.bits as u8 == MISSING {
+            let count = self.count;
+            self.count = 0;
+            return (MISSING, count);
         }
-        while self.left == 0 {
-            let chunk = self.chunks.get(self.next..)?.first_chunk()?;
-            let chunk = u16::from_be_bytes(*chunk);
-            self.next += 2;
-            (self.left, self.width, self.bits) = match chunk >> 14 {
-                0b10 => (14, 1, chunk),
-                0b11 => (7, 2, chunk),
-                _ => (usize::from(chunk & 0x1fff), 0, chunk >> 13),
-            };
-        }
-        self.left -= 1;
-        self.packets -= 1;
-        let shift = self.width * self.left as u32;
+        self.count -= 1;
         let mask = if self.width == 1 { 1 } else { 3 };
-        Some(Symbol {
-            kind: (self.bits >> shift & mask) as u8,
-            chunk: self.next - 2,
-        })
+        ((self.bits >> (self.width * self.count) & mask) as u8, 1)
     }
 }
 
 /// Bytes that a report of so many packets may take.
 pub const fn max_packet_len(count: usize) -> usize {
-    (20 + count.div_ceil(7) * 2 + count * 2).next_multiple_of(4)
+    (20 + most_chunks(count) + count * 2).next_multiple_of(4)
 }
 
-/// Writes a report of the packets from `first` on: when each came, if it did. `None` if it does not fit.
-/// Arrivals more than eight seconds apart are told as eight.
+/// Bytes that chunks may take: each speaks of seven packets at least.
+const fn most_chunks(count: usize) -> usize {
+    count.div_ceil(7) * 2
+}
+
+/// Writes a report of the packets from `first` on: when each came, if it did. `None` if it does not fit, which no
+/// report does not that has [`max_packet_len`]. Arrivals more than eight seconds apart are told as eight.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     first: u16,
@@ -217,24 +225,37 @@ pub fn emit(
     let earliest = packets.clone().flatten().next();
     let reference = earliest.map_or(0, |at| at.as_nanos() / REFERENCE_NANOS);
     let (head, rest) = buf.split_at_mut_checked(12)?;
-    let mut writer = Writer::new(rest);
+    // Deltas are written behind the room that chunks may take, to look at each packet once.
+    let (fields, deltas) = rest.split_at_mut_checked(8 + most_chunks(count))?;
+    let mut writer = Writer::new(fields);
     writer.u16(first)?;
     writer.u16(count as u16)?;
     writer.u24((reference % REFERENCE_WRAP) as u32)?;
     writer.u8(feedback_count)?;
-    let deltas = Deltas {
-        packets,
-        last: reference * (REFERENCE_NANOS / DELTA_NANOS),
-    };
-    write_chunks(&mut writer, deltas.clone().map(kind))?;
-    for delta in deltas.flatten() {
-        match u8::try_from(delta) {
-            Ok(small) => writer.u8(small)?,
-            Err(_) => writer.u16(delta.cast_unsigned())?,
-        }
+    let mut last = reference * (REFERENCE_NANOS / DELTA_NANOS);
+    let mut deltas = Writer::new(deltas);
+    let mut fits = true;
+    let kinds = packets.map(|packet| {
+        let Some(at) = packet else {
+            return MISSING;
+        };
+        let delta = delta(&mut last, at);
+        let (kind, written) = match u8::try_from(delta) {
+            Ok(small) => (SMALL, deltas.u8(small)),
+            Err(_) => (LARGE, deltas.u16(delta.cast_unsigned())),
+        };
+        fits &= written.is_some();
+        kind
+    });
+    write_chunks(&mut writer, kinds)?;
+    if !fits {
+        return None;
     }
-    writer.pad_to_word()?;
-    let body = writer.len();
+    let (told, chunks) = (deltas.len(), writer.len());
+    let behind = 8 + most_chunks(count);
+    rest.copy_within(behind..behind + told, chunks);
+    let body = (chunks + told).next_multiple_of(4);
+    rest.get_mut(chunks + told..body)?.fill(0);
     let mut writer = Writer::new(head);
     emit_header(&mut writer, FORMAT, TRANSPORT_FEEDBACK, 8 + body)?;
     writer.u32(sender_ssrc)?;
@@ -242,65 +263,55 @@ pub fn emit(
     Some(12 + body)
 }
 
-const fn kind(delta: Option<i16>) -> u8 {
-    match delta {
-        None => MISSING,
-        Some(0..=255) => SMALL,
-        Some(_) => LARGE,
-    }
-}
-
-/// From each arrival to the one told before it.
-#[derive(Clone)]
-struct Deltas<I> {
-    packets: I,
-    last: u64,
-}
-
-impl<I: Iterator<Item = Option<Instant>>> Iterator for Deltas<I> {
-    type Item = Option<i16>;
-
-    fn next(&mut self) -> Option<Option<i16>> {
-        let Some(at) = self.packets.next()? else {
-            return Some(None);
-        };
-        let units = at.as_nanos() / DELTA_NANOS;
-        let delta = units.wrapping_sub(self.last).cast_signed();
-        let delta = delta.clamp(i16::MIN.into(), i16::MAX.into());
-        self.last = self.last.wrapping_add_signed(delta);
-        Some(Some(delta as i16))
-    }
+/// From the arrival that was told last, in units, to the one at `at`, which is then the last.
+fn delta(last: &mut u64, at: Instant) -> i16 {
+    let units = at.as_nanos() / DELTA_NANOS;
+    let delta = units.wrapping_sub(*last).cast_signed();
+    let delta = delta.clamp(i16::MIN.into(), i16::MAX.into());
+    *last = last.wrapping_add_signed(delta);
+    delta as i16
 }
 
 /// Runs where they are long, else one bit a packet, or two where a delta is large (§3.1.3, §3.1.4).
-fn write_chunks(writer: &mut Writer<'_>, kinds: impl Iterator<Item = u8> + Clone) -> Option<()> {
-    let mut rest = kinds;
-    while let Some(kind) = rest.clone().next() {
-        let run = rest
-            .clone()
-            .take(MAX_RUN)
-            .take_while(|k| *k == kind)
-            .count();
-        let has_large = rest.clone().take(14).any(|kind| kind == LARGE);
-        let (chunk, told) = if run >= 14 {
-            (u16::from(kind) << 13 | run as u16, run)
-        } else if has_large {
-            (0b11 << 14 | pack(rest.clone(), 7, 2), 7)
+fn write_chunks(writer: &mut Writer<'_>, kinds: impl Iterator<Item = u8>) -> Option<()> {
+    /// 14 symbols of two bits each: the lower bits of all, and the upper.
+    const LOWER: u32 = 0x555_5555;
+    const UPPER: u32 = LOWER << 1;
+    let mut kinds = kinds.map(u32::from).peekable();
+    // What is not written yet, the last in the lowest two bits.
+    let (mut symbols, mut held) = (0, 0);
+    loop {
+        while held < 14
+            && let Some(kind) = kinds.next()
+        {
+            symbols = symbols << 2 | kind;
+            held += 1;
+        }
+        if held == 0 {
+            return Some(());
+        }
+        let last = symbols & 3;
+        if held == 14 && symbols == last * LOWER {
+            let mut run = 14;
+            while run < MAX_RUN && kinds.next_if_eq(&last).is_some() {
+                run += 1;
+            }
+            writer.u16((last << 13 | run) as u16)?;
+            (symbols, held) = (0, 0);
+            continue;
+        }
+        // Those beyond the last packet are missing.
+        let all = symbols << (2 * (14 - held));
+        let told = if symbols & UPPER == 0 { 14 } else { 7 };
+        let chunk = if told == 7 {
+            0b11 << 14 | all >> 14
         } else {
-            (0b10 << 14 | pack(rest.clone(), 14, 1), 14)
+            0b10 << 14 | (0..14).fold(0, |bits, n| bits | all >> n & 1 << n)
         };
-        writer.u16(chunk)?;
-        rest.by_ref().take(told).for_each(drop);
+        writer.u16(chunk as u16)?;
+        held -= told.min(held);
+        symbols &= (1 << (2 * held)) - 1;
     }
-    Some(())
-}
-
-/// The next symbols, those beyond the last packet missing.
-fn pack(kinds: impl Iterator<Item = u8>, count: usize, width: u32) -> u16 {
-    kinds
-        .chain(std::iter::repeat(MISSING))
-        .take(count)
-        .fold(0, |bits, kind| bits << width | u16::from(kind))
 }
 
 #[cfg(test)]
@@ -364,6 +375,19 @@ mod tests {
         assert_eq!(Twcc::parse(&reserved), Err(error));
     }
 
+    /// Three chunks speak of a quarter of all numbers.
+    #[test]
+    fn what_is_said_of_many_packets_at_once_is_read_at_once() {
+        let fci = [0, 0, 0x40, 0, 0, 0, 0, 1, 0x1f, 0xff, 0x1f, 0xff, 0, 2];
+        let twcc = Twcc::parse(&fci).unwrap();
+        let missing = [8_191, 8_191, 2].map(|count| Told::Missing { count });
+        assert_eq!(twcc.told().collect::<Vec<_>>(), missing);
+        assert_eq!(twcc.fates().count(), 16_384);
+        // As many that came, whose times are not there.
+        let fci = fci.map(|byte| if byte == 0x1f { 0x3f } else { byte });
+        assert!(Twcc::parse(&fci).is_err());
+    }
+
     #[test]
     fn a_steady_stream_takes_little_more_than_a_byte_a_packet() {
         let packets = (0..200u32).map(|n| (n % 50 != 7).then(|| Instant::from_millis(n.into())));
@@ -406,6 +430,8 @@ mod tests {
             if let Ok(twcc) = Twcc::parse(&fci) {
                 prop_assert_eq!(twcc.fates().count(), usize::from(twcc.count));
                 let _ = twcc.header();
+                // A bit a symbol is the least that a chunk which is no run takes.
+                prop_assert!(twcc.told().count() <= 8 * fci.len());
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span, Vector};
+use tfrc::report::{Arrivals, MeteredArrivals, Span, Vector};
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
-use tfrc::{Arrival, Ecn, Receiver};
+use tfrc::{Arrival, Receiver};
 
 use super::config::ReceiveConfig;
 use super::event::EventKind;
@@ -198,17 +198,18 @@ impl Reporter {
         match (report, self) {
             (Report::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
             (Report::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
-                let packets = told(arrivals, span)
+                let packets = arrivals
+                    .told(span)
                     .map(|packet| packet.map(|(at, ecn)| (to.wallclock.at(at), ecn)));
                 let made_at = to.wallclock.at(made_at);
                 ccfb::emit(to.ssrcs, span.first as u16, packets, made_at, buf)
             }
             (Report::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
-                let packets = told(arrivals, span).map(|packet| packet.map(|(at, _)| at));
+                let packets = arrivals.told(span).map(|packet| packet.map(|(at, _)| at));
                 twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
             }
             (Report::Vector(span, vector), Self::Sack(metered)) => {
-                let received = told(metered.arrivals(), span).map(|packet| packet.is_some());
+                let received = metered.arrivals().told(span).map(|packet| packet.is_some());
                 sack::emit(to.ssrcs, &vector, received, buf)
             }
             (Report::Told(Told(delay, rate, p)), _) => {
@@ -231,17 +232,4 @@ fn report_sent(report: &tfrc::Report) -> EventKind {
 fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
     let told = Told(report.delay, report.receive_rate, report.loss_event_rate);
     (Report::Told(told), report_sent(report))
-}
-
-/// When each packet of a span came, and with which mark.
-fn told<const N: usize>(
-    arrivals: &Arrivals<N>,
-    span: Span,
-) -> impl ExactSizeIterator<Item = Option<(Instant, Ecn)>> + Clone {
-    (0..span.count).map(
-        move |index| match arrivals.fate(span.first + index as u64) {
-            Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
-            Fate::Missing => None,
-        },
-    )
 }

@@ -189,7 +189,7 @@ fn note_arrivals(
         Packet::Feedback(feedback) => {
             check_feedback(author, ssrc, feedback)?;
             let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-            departures.note_report(at, &twcc.header(), twcc.fates());
+            departures.note_report(at, &twcc.header(), twcc.told());
         }
         Packet::Application(app) => {
             let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;

@@ -5,13 +5,16 @@ use core::time::Duration;
 use super::Fate;
 use crate::Ecn;
 use crate::receiver::Arrival;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 
 /// Reports are this far apart where the sender tells no round-trip time: what RTCP feedback of real-time
 /// media commonly uses, so at least one report a round trip on most paths.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Packets above a hole that make it a loss (RFC 5348 §5.1).
 const NDUPACK: u64 = 3;
+
+/// Of no packets, when the first and the last came.
+const NONE: [Instant; 2] = [Instant::MAX, Instant::ZERO];
 
 /// Consecutive packets that a report speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,16 +65,21 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub struct Arrivals<const N: usize> {
     slots: [Slot; N],
-    /// The most packets that a report may speak of.
+    /// The most packets that a report may speak of, and that may wait for one: seven eighths of that. The others are
+    /// for what comes until it leaves.
     limit: u64,
+    most_new: u64,
     /// The lowest number that came: nothing is known of those below.
     first: u64,
     /// One past the highest number that came.
     end: u64,
     /// One past what the last report spoke of; a packet that came late moves it back.
     unreported: u64,
-    /// How many packets the last report was the first to speak of.
+    /// How many packets the last report was the first to speak of, and one past them.
     told_first: u64,
+    told_end: u64,
+    /// When the first and the last came since then of those that were not noted as the next in order.
+    others: [Instant; 2],
     /// This packet and higher ones are more than the next in order.
     news: u64,
     /// The arrival of this packet or a higher one makes a hole a loss.
@@ -83,6 +91,8 @@ pub struct Arrivals<const N: usize> {
     /// When a report is due, if there is news by then.
     due: Instant,
     rtt: Option<Duration>,
+    /// Reports are so far apart.
+    interval: Nanos,
 }
 
 impl<const N: usize> Arrivals<N> {
@@ -91,19 +101,24 @@ impl<const N: usize> Arrivals<N> {
     /// A ring that nothing has come into, for reports of `limit` packets, four at least and N at most.
     pub fn new(limit: usize) -> Self {
         let () = Self::IS_POWER_OF_TWO;
+        let limit = limit.clamp(4, N.max(4)) as u64;
         Self {
             slots: [Slot::EMPTY; N],
-            limit: limit.clamp(4, N.max(4)) as u64,
+            limit,
+            most_new: limit - limit.div_ceil(8),
             first: u64::MAX,
             end: 0,
             unreported: 0,
             told_first: 0,
+            told_end: 0,
+            others: NONE,
             news: 0,
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
             timer: Instant::ZERO,
             due: Instant::MAX,
             rtt: None,
+            interval: INTERVAL.into(),
         }
     }
 
@@ -138,9 +153,11 @@ impl<const N: usize> Arrivals<N> {
             return false;
         }
         *slot = Slot::new(seq, at, ecn);
+        let [first, last] = self.others;
+        self.others = [first.min(at), last.max(at)];
         let is_first = self.first == u64::MAX;
         if is_first {
-            self.unreported = seq;
+            (self.unreported, self.told_end) = (seq, seq);
         } else if seq > self.end && at >= self.quiet_until && self.loss == u64::MAX {
             self.loss = seq + (NDUPACK - 1);
         }
@@ -150,20 +167,24 @@ impl<const N: usize> Arrivals<N> {
         let is_loss = seq >= self.loss;
         if is_loss {
             self.loss = u64::MAX;
-            self.quiet_until = at + self.interval();
+            self.quiet_until = at + self.interval;
         }
-        let is_full = self.end - self.unreported > self.most_new();
+        let is_full = self.end - self.unreported > self.most_new;
         if is_first || is_loss || is_full || at >= self.timer {
             self.call_for_report(arrival);
         }
-        self.news = self.loss.min(self.unreported + self.most_new());
+        self.news = self.loss.min(self.unreported + self.most_new);
         true
     }
 
     /// Lets a packet take a report along.
     #[inline(never)]
     fn call_for_report(&mut self, arrival: &Arrival) {
-        self.rtt = arrival.rtt.or(self.rtt);
+        if let Some(rtt) = arrival.rtt
+            && self.rtt != Some(rtt)
+        {
+            (self.rtt, self.interval) = (Some(rtt), rtt.into());
+        }
         self.due = self.due.min(arrival.at);
         self.timer = Instant::MAX;
     }
@@ -196,23 +217,45 @@ impl<const N: usize> Arrivals<N> {
     /// The report that is due, if one is.
     #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<Span> {
-        let is_due = self.due <= now && self.has_news();
-        is_due.then(|| self.report(now))
+        self.is_due(now).then(|| self.report(now))
     }
 
+    /// True if one is.
+    #[inline]
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due <= now && self.has_news()
+    }
+
+    /// The report that is due.
     #[inline(never)]
-    fn report(&mut self, now: Instant) -> Span {
+    pub(super) fn report(&mut self, now: Instant) -> Span {
         let span = self.next_span();
         self.told_first = self.end - self.unreported;
-        self.unreported = self.end;
-        self.news = self.loss.min(self.end + self.most_new());
+        (self.unreported, self.told_end) = (self.end, self.end);
+        self.others = NONE;
+        self.news = self.loss.min(self.end + self.most_new);
         // After one that left alone, and so had waited, the next packet has the next: or where packets come in
         // bunches, two round trips and more apart, each report would have.
         let was_alone = self.timer < Instant::MAX;
-        let interval = self.interval();
-        self.timer = if was_alone { now } else { now + interval };
-        self.due = now + 2 * interval;
+        let next = now + self.interval;
+        self.timer = if was_alone { now } else { next };
+        self.due = next + self.interval;
         span
+    }
+
+    /// When the first and the last packet came since the last report: at zero, if that is forgotten.
+    pub(super) fn came(&self) -> (Instant, Instant) {
+        let [mut first, mut last] = self.others;
+        let next = self.slots[self.told_end as usize % N];
+        if next.holds(self.told_end) {
+            first = first.min(next.at);
+        }
+        if first == Instant::MAX {
+            first = Instant::ZERO;
+        }
+        let highest = self.end.saturating_sub(1);
+        last = last.max(self.slots[highest as usize % N].at);
+        (first, last)
     }
 
     /// What a report says of a packet.
@@ -229,19 +272,20 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
+    /// What a report says of each packet of a span: when it came, and with which mark.
+    pub fn told(
+        &self,
+        span: Span,
+    ) -> impl ExactSizeIterator<Item = Option<(Instant, Ecn)>> + Clone {
+        (0..span.count).map(move |index| match self.fate(span.first + index as u64) {
+            Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
+            Fate::Missing => None,
+        })
+    }
+
     /// The round-trip time that the sender told last.
     pub const fn round_trip_time(&self) -> Option<Duration> {
         self.rtt
-    }
-
-    fn interval(&self) -> Duration {
-        self.rtt.unwrap_or(INTERVAL)
-    }
-
-    /// Packets that may wait for a report: seven eighths of what one may speak of. The others are for what comes
-    /// until it leaves.
-    const fn most_new(&self) -> u64 {
-        self.limit - self.limit.div_ceil(8)
     }
 }
 

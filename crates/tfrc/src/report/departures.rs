@@ -10,7 +10,7 @@ use super::batch::{Batch, Known};
 use super::clock::Clock;
 use super::vector::{Anchor, Vector};
 use super::ways::Ways;
-use super::{Fate, Header};
+use super::{Header, Told};
 use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
@@ -22,10 +22,11 @@ use crate::units::Bytes;
 enum State {
     /// No report has spoken of it.
     Unreported,
-    /// Reported as missing, and its turn has not come.
-    Missing,
-    /// Reported as arrived, and its turn has not come.
-    Arrived { at: Instant, ecn: Ecn },
+    /// Reported as missing, and its turn has not come. Reports spoke of `told` packets in a row from this one on, or of
+    /// more; that is at least one.
+    Missing { told: u16 },
+    /// Reported as arrived, and its turn has not come; and the same.
+    Arrived { at: Instant, ecn: Ecn, told: u16 },
     /// Its turn came and it had not arrived; it may yet. `skipped` packets below it were never reported.
     Lost { skipped: u64 },
     /// Counted as arrived, or given up on.
@@ -57,6 +58,11 @@ impl Sent {
         is_test: false,
         is_plain: false,
     };
+
+    /// True if nothing that is said of it changes anything.
+    pub(super) const fn is_settled(&self) -> bool {
+        matches!(self.state, State::Arrived { .. } | State::Done)
+    }
 }
 
 /// What reports claimed and cannot be.
@@ -256,7 +262,7 @@ impl<const N: usize> Departures<N> {
         &mut self,
         now: Instant,
         header: &Header,
-        packets: impl IntoIterator<Item = Fate>,
+        packets: impl IntoIterator<Item = impl Into<Told>>,
     ) -> Option<Feedback> {
         self.note_report(now, header, packets);
         self.conclude(now)
@@ -323,13 +329,13 @@ impl<const N: usize> Departures<N> {
         let sent = &mut self.sent[seq as usize % N];
         let state = sent.state;
         match state {
-            State::Arrived { at, ecn } => {
+            State::Arrived { at, ecn, .. } => {
                 sent.state = State::Done;
                 self.in_hole = false;
                 let known = Known::new(at, seq, seq - skipped, ecn, sent);
                 self.push(known);
             }
-            State::Missing => {
+            State::Missing { .. } => {
                 sent.state = State::Lost { skipped };
                 self.settled = self.turn;
                 self.in_hole = false;

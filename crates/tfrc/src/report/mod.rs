@@ -52,5 +52,52 @@ pub enum Fate {
     },
 }
 
+/// What a report says of the packets that follow those before, so that what it says of many costs as much as of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// So many in a row had not arrived.
+    Missing {
+        /// Their number, which may be 0.
+        count: u16,
+    },
+    /// The next had, as in [`Fate::Arrived`].
+    Arrived {
+        /// When.
+        at: Option<Instant>,
+        /// With which mark.
+        ecn: Ecn,
+    },
+}
+
+impl Told {
+    /// Of how many packets it speaks.
+    #[inline]
+    const fn count(self) -> u64 {
+        match self {
+            Self::Missing { count } => count as u64,
+            Self::Arrived { .. } => 1,
+        }
+    }
+
+    /// What it says of each.
+    pub fn fates(self) -> impl Iterator<Item = Fate> + Clone {
+        let (fate, count) = match self {
+            Self::Missing { count } => (Fate::Missing, count),
+            Self::Arrived { at, ecn } => (Fate::Arrived { at, ecn }, 1),
+        };
+        core::iter::repeat_n(fate, count.into())
+    }
+}
+
+impl From<Fate> for Told {
+    #[inline]
+    fn from(fate: Fate) -> Self {
+        match fate {
+            Fate::Missing => Self::Missing { count: 1 },
+            Fate::Arrived { at, ecn } => Self::Arrived { at, ecn },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;

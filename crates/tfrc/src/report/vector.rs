@@ -3,6 +3,7 @@
 //! The paper sorts losses into loss events by the times at which packets were sent, corrected by
 //! α = X_sent / X_recv: what leaves at one rate and arrives at another is that much further apart.
 
+use core::mem;
 use core::time::Duration;
 
 use super::{Arrivals, Departures, Fate, Span};
@@ -31,6 +32,8 @@ pub struct Vector {
 #[derive(Clone, Debug)]
 pub struct MeteredArrivals<const N: usize> {
     arrivals: Arrivals<N>,
+    /// Bytes since the last report.
+    bytes: u64,
     meter: RateMeter,
 }
 
@@ -39,6 +42,7 @@ impl<const N: usize> MeteredArrivals<N> {
     pub fn new(limit: usize) -> Self {
         Self {
             arrivals: Arrivals::new(limit),
+            bytes: 0,
             meter: RateMeter::new(),
         }
     }
@@ -48,8 +52,7 @@ impl<const N: usize> MeteredArrivals<N> {
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
         let is_new = self.arrivals.handle_data(arrival);
         if is_new {
-            self.meter.handle_first(arrival.at);
-            self.meter.handle_data(arrival.at, arrival.size);
+            self.bytes = self.bytes.wrapping_add(arrival.size.get());
         }
         is_new
     }
@@ -60,8 +63,18 @@ impl<const N: usize> MeteredArrivals<N> {
     }
 
     /// The report that is due, if one is.
+    #[inline]
     pub fn poll_report(&mut self, now: Instant) -> Option<(Span, Vector)> {
-        let span = self.arrivals.poll_report(now)?;
+        self.arrivals.is_due(now).then(|| self.report(now))
+    }
+
+    #[inline(never)]
+    fn report(&mut self, now: Instant) -> (Span, Vector) {
+        let (first, last) = self.arrivals.came();
+        self.meter.handle_first(first);
+        let bytes = Bytes::new(mem::take(&mut self.bytes));
+        self.meter.handle_run(last, bytes, Bytes::ZERO);
+        let span = self.arrivals.report(now);
         let highest = self.arrivals.fate(span.first + span.count as u64 - 1);
         let delay = match highest {
             Fate::Arrived { at: Some(at), .. } => now.saturating_since(at),
@@ -72,7 +85,7 @@ impl<const N: usize> MeteredArrivals<N> {
             receive_rate: self.meter.report(self.arrivals.round_trip_time()),
             delay,
         };
-        Some((span, vector))
+        (span, vector)
     }
 }
 
@@ -105,7 +118,10 @@ impl<const N: usize> Departures<N> {
         &mut self,
         now: Instant,
         vector: &Vector,
-        received: impl IntoIterator<Item = bool, IntoIter: Clone>,
+        received: impl IntoIterator<
+            Item = bool,
+            IntoIter: ExactSizeIterator + DoubleEndedIterator + Clone,
+        >,
     ) -> Option<Feedback> {
         self.note_vector(now, vector, received);
         self.conclude(now)
@@ -116,7 +132,10 @@ impl<const N: usize> Departures<N> {
         &mut self,
         now: Instant,
         vector: &Vector,
-        received: impl IntoIterator<Item = bool, IntoIter: Clone>,
+        received: impl IntoIterator<
+            Item = bool,
+            IntoIter: ExactSizeIterator + DoubleEndedIterator + Clone,
+        >,
     ) {
         let Some(first) = self.extend(vector.first) else {
             return;
@@ -124,23 +143,22 @@ impl<const N: usize> Departures<N> {
         self.resolution = Duration::ZERO;
         self.vector = Some(*vector);
         let remembered = self.remembered();
-        let told = (first..).zip(received).take(1 << 16);
-        let highest = told
-            .clone()
-            .filter(|(seq, received)| *received && remembered.contains(seq))
-            .last()
+        let received = received.into_iter();
+        let last_first = received.clone().enumerate().rev();
+        let highest = last_first
+            .map(|(index, received)| (first + index as u64, received))
+            .find(|(seq, received)| *received && remembered.contains(seq))
             .map_or(first, |(seq, _)| seq);
         let came = now - vector.delay;
         let anchor = self.stretch(highest, vector.receive_rate, came);
-        for (seq, received) in told {
-            match (remembered.contains(&seq), received) {
-                (true, true) => {
-                    let at = anchor.estimate(self.slot(seq).at);
-                    self.note_arrived(seq, at, Ecn::NotEct, came);
-                }
-                (true, false) => self.note_missing(seq),
-                (false, true) => self.refuse_unknown(seq),
-                (false, false) => {}
+        for (seq, received) in (first..).zip(received) {
+            if !received {
+                self.note_missing(seq..seq + 1);
+            } else if !remembered.contains(&seq) {
+                self.refuse_unknown(seq);
+            } else if !self.slot(seq).is_settled() {
+                let at = anchor.estimate(self.slot(seq).at);
+                self.note_arrived(seq, at, Ecn::NotEct, came);
             }
         }
     }
@@ -187,6 +205,7 @@ impl<const N: usize> Departures<N> {
 mod tests {
     use super::*;
     use crate::ReceiverConfig;
+    use proptest::prelude::*;
     use std::vec::Vec;
 
     const SIZE: Bytes = Bytes::new(1_000);
@@ -253,6 +272,43 @@ mod tests {
         }
         assert_eq!(departures.counters().lost, 5);
         assert_eq!(departures.counters().loss_events, 2);
+    }
+
+    proptest! {
+        /// Though it notes no times but in the ring, and those of packets that are not the next.
+        #[test]
+        fn a_receive_rate_is_that_of_a_meter_which_is_told_of_each_packet(
+            packets in prop::collection::vec((0u64..100, prop_oneof![8 => 0u64..20, 1 => 0u64..400], 0u64..2_000), 1..200),
+        ) {
+            let mut receiver = MeteredArrivals::<64>::new(40);
+            let mut meter = RateMeter::new();
+            let (mut now, mut next) = (0, 10);
+            for (kind, later, size) in packets {
+                now += later;
+                // As a rule the next, else one that comes late or after some that are lost.
+                let seq = match kind {
+                    0..80 => next,
+                    80..90 => next + kind % 4,
+                    _ => next - kind % 10,
+                };
+                let packet = Arrival {
+                    seq,
+                    at: at(now),
+                    timestamp: 0,
+                    rtt: RTT,
+                    size: Bytes::new(size),
+                    ecn: Ecn::NotEct,
+                };
+                if receiver.handle_data(&packet) {
+                    meter.handle_first(packet.at);
+                    meter.handle_data(packet.at, packet.size);
+                }
+                next = next.max(seq + 1);
+                if let Some((_, vector)) = receiver.poll_report(at(now)) {
+                    prop_assert_eq!(vector.receive_rate, meter.report(RTT));
+                }
+            }
+        }
     }
 
     #[test]

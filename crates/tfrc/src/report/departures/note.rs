@@ -1,7 +1,9 @@
 //! What reports say of packets, until their turn.
 
+use core::ops::Range;
+
 use super::super::batch::Known;
-use super::super::{Fate, Header};
+use super::super::{Header, Told};
 use super::{Departures, State};
 use crate::Ecn;
 use crate::time::{Instant, Nanos};
@@ -12,7 +14,7 @@ impl<const N: usize> Departures<N> {
         &mut self,
         now: Instant,
         header: &Header,
-        packets: impl IntoIterator<Item = Fate>,
+        packets: impl IntoIterator<Item = impl Into<Told>>,
     ) {
         let Some(first) = self.extend(header.first) else {
             return;
@@ -25,55 +27,79 @@ impl<const N: usize> Departures<N> {
         let (ahead, behind) = (came.nanos_since(made_at), made_at.nanos_since(came));
         let remembered = self.remembered();
         let held = remembered.end - remembered.start;
-        let done = self.settled.max(remembered.start).max(first)..self.turn;
-        let least = behind.just_above(ahead);
-        let mut told = packets.into_iter().take(1 << 16);
+        let note_other = |departures: &mut Self, seq: u64, at: Option<Instant>, ecn| {
+            if seq.wrapping_sub(remembered.start) < held {
+                let at = at.map_or(made_at, |at| departures.clock.place(at).min(made_at));
+                // It came as long before the report was made as it left, at least, before the report came.
+                departures.note_other_arrived(seq, at, ecn, at + ahead - behind);
+            } else {
+                departures.refuse_unknown(seq);
+            }
+        };
+        let mut told = packets.into_iter().map(Into::into);
         let mut next = first;
-        while let Some(fate) = told.next() {
+        let (turn, settled) = (self.turn, self.settled.max(remembered.start));
+        while next < settled
+            && let Some(this) = told.next()
+        {
+            if let Told::Arrived { at, ecn } = this {
+                note_other(self, next, at, ecn);
+            }
+            next += this.count();
+        }
+        // Each packet is reported more than once.
+        while next < turn
+            && let Some(this) = told.next()
+        {
+            next += this.count();
+        }
+        self.note_missing(first.max(turn)..next);
+        let least = behind.just_above(ahead);
+        for this in told {
             let seq = next;
-            if seq == done.start && !done.is_empty() {
-                // Each packet is reported more than once.
-                next = done.end;
-                if let Some(others) = (done.end - seq - 1).checked_sub(1) {
-                    told.nth(others as usize);
-                }
-                continue;
-            }
-            next += 1;
-            if let Fate::Arrived { at: Some(at), ecn } = fate
-                && self.note_next(seq, self.clock.place(at), ecn, least, made_at)
-            {
-                continue;
-            }
-            let is_known = seq.wrapping_sub(remembered.start) < held;
-            match fate {
-                Fate::Missing if is_known => self.note_missing(seq),
-                Fate::Missing => {}
-                Fate::Arrived { at, ecn } if is_known => {
-                    let at = at.map_or(made_at, |at| self.clock.place(at).min(made_at));
-                    // It came as long before the report was made as it left, at least, before the report came.
-                    self.note_other_arrived(seq, at, ecn, at + ahead - behind);
-                }
-                Fate::Arrived { .. } => self.refuse_unknown(seq),
+            next += this.count();
+            match this {
+                Told::Missing { .. } => self.note_missing(seq..next),
+                Told::Arrived { at: Some(at), ecn }
+                    if self.note_next(seq, self.clock.place(at), ecn, least, made_at) => {}
+                Told::Arrived { at, ecn } => note_other(self, seq, at, ecn),
             }
         }
         self.reported = self.reported.max(self.turn);
     }
 
-    /// Notes that a packet, which is remembered, is reported as missing. It may yet arrive, and what arrived
-    /// stays so.
-    #[inline]
-    pub(in super::super) fn note_missing(&mut self, seq: u64) {
-        let is_next = seq == self.turn;
-        let sent = self.slot(seq);
-        match sent.state {
-            State::Unreported => sent.state = State::Missing,
-            State::LeftOut if is_next => {}
-            _ => return,
-        }
-        self.reported = self.reported.max(seq + 1);
-        if is_next {
-            self.take_turn();
+    /// Notes that packets in a row are reported as missing, of which only those matter that left and wait for their
+    /// turn. They may yet arrive, and what arrived stays so.
+    pub(in super::super) fn note_missing(&mut self, run: Range<u64>) {
+        let end = run.end.min(self.next);
+        let mut seq = run.start.max(self.turn);
+        while seq < end {
+            let is_next = seq == self.turn;
+            let told_from_here = (end - seq) as u16;
+            let sent = self.slot(seq);
+            match &mut sent.state {
+                State::Missing { told } | State::Arrived { told, .. } => {
+                    // Whatever was told before is stepped over at once, and next time with this.
+                    seq += u64::from(*told);
+                    *told = told_from_here.max(*told);
+                    continue;
+                }
+                State::Unreported => {
+                    sent.state = State::Missing {
+                        told: told_from_here,
+                    };
+                }
+                State::LeftOut if is_next => {}
+                State::LeftOut | State::Lost { .. } | State::Done => {
+                    seq += 1;
+                    continue;
+                }
+            }
+            seq += 1;
+            self.reported = self.reported.max(seq);
+            if is_next {
+                self.take_turn();
+            }
         }
     }
 
@@ -135,8 +161,8 @@ impl<const N: usize> Departures<N> {
                 self.refused.never_sent += 1;
             }
             _ if latest <= sent.at => self.refused.too_early += 1,
-            State::Unreported | State::Missing => {
-                sent.state = State::Arrived { at, ecn };
+            State::Unreported | State::Missing { .. } => {
+                sent.state = State::Arrived { at, ecn, told: 1 };
                 self.reported = self.reported.max(seq + 1);
             }
             State::Lost { skipped } => {
@@ -155,6 +181,119 @@ impl<const N: usize> Departures<N> {
             self.claimed = seq + 1;
         } else {
             self.refused.unknown += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Fate;
+    use crate::units::Bytes;
+    use crate::{ReceiverConfig, time::Instant};
+    use core::time::Duration;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    const COUNT: u64 = 6_000;
+
+    /// One that has sent so many packets, a thirtieth of whose numbers were left out.
+    fn sender(count: u64) -> Departures<8_192> {
+        let mut departures = Departures::new(0, ReceiverConfig::default());
+        for seq in 0..count {
+            let now = Instant::from_micros(10 * seq);
+            if seq % 30 == 29 {
+                departures.handle_left_out(now);
+            } else {
+                departures.handle_sent(now, Bytes::new(1_000), None);
+            }
+        }
+        departures
+    }
+
+    /// How many of them are looked at if they are reported as missing.
+    fn looked_at(departures: &Departures<8_192>, run: Range<u64>) -> usize {
+        let (mut seq, mut count) = (run.start.max(departures.turn), 0);
+        while seq < run.end.min(departures.next) {
+            count += 1;
+            seq += match departures.sent[seq as usize % 8_192].state {
+                State::Missing { told } | State::Arrived { told, .. } => told.into(),
+                _ => 1,
+            };
+        }
+        count
+    }
+
+    /// Whatever they tell while the first waits, and in whatever pieces.
+    #[test]
+    fn reports_of_what_was_told_before_cost_no_more_the_more_they_speak_of() {
+        let runs = (1..COUNT).map(|end| 1..end);
+        let back = (1..COUNT).rev().map(|first| first..COUNT);
+        let pieces = (1..COUNT).map(|seq| seq..seq + 1);
+        let nested = (1..COUNT / 2).map(|seq| seq..COUNT - seq);
+        let all_from_each = (1..COUNT).map(|first| first..COUNT);
+        for order in [
+            runs.collect::<Vec<_>>(),
+            back.collect(),
+            pieces.collect(),
+            nested.collect(),
+        ] {
+            let mut departures = sender(COUNT);
+            for seq in (100..COUNT).step_by(7) {
+                let at = Instant::from_secs(1);
+                departures.note_arrived(seq, at, Ecn::NotEct, at);
+            }
+            let runs = order.iter().cloned().chain(all_from_each.clone());
+            let count = runs.clone().count();
+            let looked_at: usize = runs
+                .map(|run| {
+                    let looked_at = looked_at(&departures, run.clone());
+                    departures.note_missing(run);
+                    looked_at
+                })
+                .sum();
+            assert_eq!(departures.turn, 0);
+            // Each once when it is told of, and some a run.
+            assert!(looked_at <= COUNT as usize + 4 * count, "{looked_at}");
+        }
+    }
+
+    fn told() -> impl Strategy<Value = Vec<Told>> {
+        let arrived = (0u64..2_000, any::<bool>()).prop_map(|(ms, marked)| Told::Arrived {
+            at: Some(Instant::from_millis(ms)),
+            ecn: if marked { Ecn::Ce } else { Ecn::Ect0 },
+        });
+        let missing = (0u16..200).prop_map(|count| Told::Missing { count });
+        prop::collection::vec(prop_oneof![arrived, missing], 1..30)
+    }
+
+    proptest! {
+        /// In particular, that none that no report spoke of is passed over.
+        #[test]
+        fn a_run_says_what_as_many_packets_say_one_after_the_other(
+            reports in prop::collection::vec((0u16..400, told(), 0u64..40), 1..20),
+        ) {
+            let [mut runs, mut singly] = [sender(300), sender(300)];
+            let mut now = Instant::from_secs(2);
+            for (first, told, later) in reports {
+                now += Duration::from_millis(later);
+                let header = Header { first, made_at: now, resolution: Duration::ZERO };
+                let fates: Vec<Fate> = told.iter().flat_map(|told| told.fates()).collect();
+                runs.note_report(now, &header, told);
+                singly.note_report(now, &header, fates);
+                for seq in runs.turn..runs.next {
+                    if let State::Missing { told } | State::Arrived { told, .. } = runs.sent[seq as usize].state {
+                        let mut told = runs.sent[seq as usize..].iter().take(told.into());
+                        prop_assert!(told.all(|sent| sent.state != State::Unreported));
+                    }
+                }
+                if later % 2 == 0 {
+                    prop_assert_eq!(runs.conclude(now), singly.conclude(now));
+                }
+                prop_assert_eq!((runs.turn, runs.reported, runs.skipped), (singly.turn, singly.reported, singly.skipped));
+                prop_assert_eq!(runs.counters(), singly.counters());
+                prop_assert_eq!((runs.refused(), runs.never_reported()), (singly.refused(), singly.never_reported()));
+            }
         }
     }
 }
