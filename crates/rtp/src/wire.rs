@@ -135,11 +135,16 @@ impl<'a> Writer<'a> {
 
     /// Bytes as they are.
     pub fn bytes(&mut self, bytes: &[u8]) -> Option<()> {
-        self.buf
-            .get_mut(self.len..self.len.checked_add(bytes.len())?)?
-            .copy_from_slice(bytes);
-        self.len += bytes.len();
+        self.space(bytes.len())?.copy_from_slice(bytes);
         Some(())
+    }
+
+    /// Space for so many bytes, which hold what they held before.
+    pub fn space(&mut self, len: usize) -> Option<&mut [u8]> {
+        let start = self.len;
+        let space = self.buf.get_mut(start..start.checked_add(len)?)?;
+        self.len += len;
+        Some(space)
     }
 
     /// One byte.

@@ -3,11 +3,15 @@
 //! `cargo bench -p evenkeel-sim --bench instructions`; needs valgrind. The count is the same on every run of one
 //! build, whatever else the machine does, which the times of `tests/speed.sh` are not.
 
+#[path = "../../tfrc/benches/cases/callgrind.rs"]
+mod callgrind;
 #[path = "../examples/dumbbell/network.rs"]
 mod network;
 
 use std::env;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
+
+use callgrind::fail;
 
 /// What is counted: flows of TCP and as many of TFRC, on so many Mb/s.
 const FLOWS: u64 = 16;
@@ -44,28 +48,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn fail(message: &str) -> ExitCode {
-    eprintln!("instructions: {message}");
-    ExitCode::FAILURE
-}
-
 /// Instructions and transmissions of a run of so many seconds.
 fn count(seconds: u64) -> Result<(f64, f64), String> {
-    let program = env::current_exe().map_err(|error| format!("own path: {error}"))?;
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args(["--run", &seconds.to_string()])
-        .output()
-        .map_err(|error| format!("valgrind: {error}; install valgrind"))?;
-    let log = String::from_utf8_lossy(&output.stderr);
-    let collected = log
-        .lines()
-        .find_map(|line| line.split_once("Collected : "))
-        .and_then(|(_, count)| count.trim().parse::<f64>().ok());
-    let carried = String::from_utf8_lossy(&output.stdout).trim().parse().ok();
-    match collected.zip(carried) {
-        Some(counts) if output.status.success() => Ok(counts),
-        _ => Err(format!("valgrind counted nothing: {log}")),
-    }
+    let (instructions, output) = callgrind::count(&[], &seconds.to_string())?;
+    let transmissions = output.trim().parse();
+    let transmissions = transmissions.map_err(|error| format!("transmissions: {error}"))?;
+    Ok((instructions, transmissions))
 }

@@ -6,8 +6,8 @@
 mod cases;
 
 use cases::{
-    HDTV, IN_ORDER, LATENESS, LOSSY, SIZE, Traffic, WARM_UP, decide, feed_back, receive, receiver,
-    report, reports, sender,
+    HDTV, IN_ORDER, LATENESS, LIGHT_PATH, LOSSY, SIZE, Traffic, WARM_UP, decide, feed_back,
+    receive, receiver, report, reports, sender,
 };
 use divan::{Bencher, black_box};
 use tfrc::time::Instant;
@@ -44,6 +44,11 @@ fn receiver_in_order(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn receiver_lossy(bencher: Bencher<'_, '_>) {
     time_receiver(bencher, LOSSY, STEPS as usize);
+}
+
+#[divan::bench]
+fn receiver_light_path(bencher: Bencher<'_, '_>) {
+    time_receiver(bencher, LIGHT_PATH, STEPS as usize);
 }
 
 #[divan::bench]

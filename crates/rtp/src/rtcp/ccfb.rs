@@ -129,8 +129,10 @@ pub fn emit(
     writer.u32(media_ssrc)?;
     writer.u16(first)?;
     writer.u16(count as u16)?;
-    for packet in packets {
-        writer.u16(packet.map_or(0, |(at, ecn)| metric(at, ecn, timestamp << 16)))?;
+    let (metrics, _) = writer.space(2 * count)?.as_chunks_mut();
+    for (written, packet) in metrics.iter_mut().zip(packets) {
+        let metric = packet.map_or(0, |(at, ecn)| metric(at, ecn, timestamp << 16));
+        *written = metric.to_be_bytes();
     }
     writer.pad_to_word()?;
     writer.u32(timestamp as u32)?;
@@ -153,9 +155,10 @@ fn fate(metric: u16, made_at: Instant) -> Fate {
         _ => Ecn::Ce,
     };
     let offset = metric & UNAVAILABLE;
-    let before = Duration::from_nanos((u64::from(offset) * 1_000_000_000) >> 10);
+    let before = (u64::from(offset) * 1_000_000_000) >> 10;
+    let at = Instant::from_nanos(made_at.as_nanos().saturating_sub(before));
     Fate::Arrived {
-        at: (offset != UNAVAILABLE).then(|| made_at - before),
+        at: (offset != UNAVAILABLE).then_some(at),
         ecn,
     }
 }

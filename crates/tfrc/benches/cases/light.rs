@@ -1,17 +1,7 @@
-//! The path of the `light` paper's example (§V), and the first loss on it.
+//! The first loss on the path of the `light` paper's example (§V).
 
-use std::time::Duration;
-
-use super::cases::{Traffic, receiver};
+use super::cases::{LIGHT_PATH, receiver};
 use tfrc::{Arrival, Receiver};
-
-/// 1 Mb/s and 100 ms: a report in twelve packets.
-pub(crate) const LIGHT_PATH: Traffic = Traffic {
-    spacing: Duration::from_millis(8),
-    rtt: Duration::from_millis(100),
-    lost: None,
-    reordered: false,
-};
 
 /// The packet that is lost.
 const LOST: usize = 100;

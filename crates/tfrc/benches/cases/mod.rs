@@ -1,40 +1,21 @@
 //! What is measured: the same calls on the same packets for instructions and for nanoseconds.
 
+mod traffic;
+
 use std::time::Duration;
 
 use tfrc::loss::Arrived;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Report, Sender, SenderConfig};
+use tfrc::{Arrival, Feedback, Receiver, ReceiverConfig, Report, Sender, SenderConfig};
 
-pub(crate) const SIZE: Bytes = Bytes::new(1_200);
+pub(crate) use traffic::{IN_ORDER, LIGHT_PATH, SIZE, Traffic};
+
 /// How late a timer wakes a sender.
 pub(crate) const LATENESS: Duration = Duration::from_micros(60);
 /// Reports that bring a sender to a steady rate.
 pub(crate) const WARM_UP: u64 = 20;
-/// One packet in this many comes behind the four that follow it.
-const REORDERED: u64 = 100;
-
-/// A path, as its packets arrive.
-#[derive(Clone, Copy)]
-pub(crate) struct Traffic {
-    /// From a packet's departure to the next.
-    pub spacing: Duration,
-    pub rtt: Duration,
-    /// The last of so many is lost.
-    pub lost: Option<u64>,
-    pub reordered: bool,
-}
-
-/// 10 Mb/s and 60 ms: a report, which costs as much as six packets, comes once in 60.
-pub(crate) const IN_ORDER: Traffic = Traffic {
-    spacing: Duration::from_micros(960),
-    rtt: Duration::from_millis(60),
-    lost: None,
-    reordered: false,
-};
-
 /// Eight packets a round trip, so that each loss is an event of its own: a sender that loses one packet
 /// in ten sends no more than two a round trip.
 pub(crate) const LOSSY: Traffic = Traffic {
@@ -51,32 +32,6 @@ pub(crate) const HDTV: Traffic = Traffic {
     lost: Some(1_000),
     reordered: true,
 };
-
-impl Traffic {
-    /// Packets in the order of their arrival.
-    pub(crate) fn arrivals(self, count: u64) -> Vec<Arrival> {
-        let mut order: Vec<u64> = (0..count)
-            .filter(|seq| self.lost.is_none_or(|every| seq % every != every - 1))
-            .collect();
-        if self.reordered {
-            for late in (0..order.len().saturating_sub(5)).step_by(REORDERED as usize) {
-                order[late..late + 5].rotate_left(1);
-            }
-        }
-        order
-            .into_iter()
-            .zip(0u32..)
-            .map(|(seq, arrived)| Arrival {
-                seq,
-                at: Instant::from_secs(1) + self.spacing * arrived,
-                timestamp: seq as u32,
-                rtt: Some(self.rtt),
-                size: SIZE,
-                ecn: Ecn::Ect0,
-            })
-            .collect()
-    }
-}
 
 pub(crate) fn receiver() -> Receiver {
     Receiver::new(ReceiverConfig::default())

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::cases::{IN_ORDER, SIZE, Traffic};
-use tfrc::report::{Arrivals, Departures, Fate, Header};
+use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals};
 use tfrc::time::Instant;
 use tfrc::{Arrival, Feedback};
 
 /// Packets that a report may speak of.
 pub(crate) const REPORT: usize = 400;
 
-/// What a receiver keeps that only reports arrivals, and a sender that is told them.
+/// What a receiver keeps that only reports arrivals, or which packets came and X_recv, and a sender that is told them.
 pub(crate) type Light = Arrivals<512>;
+pub(crate) type Metered = MeteredArrivals<1_024>;
 pub(crate) type Told = Departures<8_192>;
 
 /// What such a receiver does with a packet.
@@ -25,6 +26,17 @@ pub(crate) fn record(light: &mut Light, arrival: &Arrival) -> bool {
 #[inline]
 pub(crate) fn ask(light: &mut Light, now: Instant) -> usize {
     light.poll_report(now).map_or(0, |span| span.count)
+}
+
+/// The same of one that reports X_recv.
+#[inline]
+pub(crate) fn meter(metered: &mut Metered, arrival: &Arrival) -> bool {
+    metered.handle_data(arrival)
+}
+
+#[inline]
+pub(crate) fn ask_metered(metered: &mut Metered, now: Instant) -> usize {
+    metered.poll_report(now).map_or(0, |(span, _)| span.count)
 }
 
 /// What such a sender does for a packet that it sends.

@@ -127,7 +127,7 @@ impl<const N: usize> Arrivals<N> {
     #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
         let seq = arrival.seq;
-        if seq != self.end || seq >= self.news {
+        if !self.is_next(arrival) {
             return self.handle_news(arrival);
         }
         self.slots[seq as usize % N] = Slot::new(seq, arrival.at, arrival.ecn);
@@ -136,6 +136,12 @@ impl<const N: usize> Arrivals<N> {
             self.call_for_report(arrival);
         }
         true
+    }
+
+    /// True if a packet is the next in order and nothing more.
+    #[inline]
+    pub(super) const fn is_next(&self, arrival: &Arrival) -> bool {
+        arrival.seq == self.end && arrival.seq < self.news
     }
 
     /// Takes in a packet that is not the next, or that calls for a report.

@@ -50,6 +50,15 @@ impl<const N: usize> MeteredArrivals<N> {
     /// Takes in a packet, as [`Arrivals::handle_data`] does.
     #[inline]
     pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
+        if !self.arrivals.is_next(arrival) {
+            return self.handle_news(arrival);
+        }
+        self.bytes = self.bytes.wrapping_add(arrival.size.get());
+        self.arrivals.handle_data(arrival)
+    }
+
+    #[inline(never)]
+    fn handle_news(&mut self, arrival: &Arrival) -> bool {
         let is_new = self.arrivals.handle_data(arrival);
         if is_new {
             self.bytes = self.bytes.wrapping_add(arrival.size.get());

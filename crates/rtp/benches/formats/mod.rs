@@ -1,0 +1,168 @@
+//! The formats that tell which packets came, as a session writes and reads them.
+
+use std::time::Duration;
+
+use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::rtcp::{Packet, ccfb, sack, twcc};
+use tfrc::report::{Arrivals, Departures, MeteredArrivals, Vector};
+use tfrc::time::Instant;
+use tfrc::units::Rate;
+use tfrc::{Arrival, Ecn};
+
+/// What a session writes control packets into.
+pub(crate) const BUFFER: usize = evenkeel_rtp::session::CONTROL_BUFFER;
+/// Who reports, and about whom.
+const SSRCS: (u32, u32) = (1, 7);
+const WALLCLOCK: NtpTime = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
+
+/// What a sender keeps.
+pub(crate) type Told = Departures<8_192>;
+type Buffer = [u8; BUFFER];
+
+pub(crate) trait Format {
+    /// What a receiver keeps.
+    type Ring;
+
+    fn ring() -> Box<Self::Ring>;
+
+    /// What a receiver does with a packet.
+    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool;
+
+    /// What it then asks for: how long the report is that is due, none if it is not.
+    fn report(ring: &mut Self::Ring, to: (Instant, &mut Buffer)) -> usize;
+
+    /// What a sender does with a packet of a datagram.
+    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>);
+
+    /// Reports that take a sender long for their length, as many as so many bytes hold.
+    fn worst(len: usize) -> Vec<u8>;
+}
+
+/// RFC 8888.
+pub(crate) struct Ccfb;
+
+impl Format for Ccfb {
+    type Ring = Arrivals<512>;
+
+    fn ring() -> Box<Self::Ring> {
+        Box::new(Arrivals::new(400))
+    }
+
+    #[inline]
+    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
+        ring.handle_data(arrival)
+    }
+
+    #[inline]
+    fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
+        ring.poll_report(now).map_or(0, |span| {
+            let told = ring.told(span);
+            let packets = told.map(|packet| packet.map(|(at, ecn)| (WALLCLOCK.at(at), ecn)));
+            ccfb::emit(SSRCS, span.first as u16, packets, WALLCLOCK.at(now), buf).unwrap_or(0)
+        })
+    }
+
+    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+        if let Packet::Feedback(feedback) = packet
+            && let Ok(Some(block)) = ccfb::parse(feedback, SSRCS.1)
+        {
+            told.note_report(now, &block.header(), block.fates());
+        }
+    }
+
+    /// One report, since a block costs two bytes a packet; all packets came but the first.
+    fn worst(len: usize) -> Vec<u8> {
+        let mut datagram = vec![0; len];
+        let made_at = WALLCLOCK.at(Instant::from_secs(1));
+        let packets = (0..len / 2 - 16).map(|index| (index > 0).then_some((made_at, Ecn::Ect0)));
+        let written = ccfb::emit(SSRCS, 0, packets, made_at, &mut datagram);
+        datagram.truncate(written.unwrap_or(0));
+        datagram
+    }
+}
+
+/// Transport-wide feedback.
+pub(crate) struct Twcc;
+
+impl Format for Twcc {
+    type Ring = Arrivals<512>;
+
+    fn ring() -> Box<Self::Ring> {
+        Box::new(Arrivals::new(350))
+    }
+
+    #[inline]
+    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
+        ring.handle_data(arrival)
+    }
+
+    #[inline]
+    fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
+        ring.poll_report(now).map_or(0, |span| {
+            let packets = ring.told(span).map(|packet| packet.map(|(at, _)| at));
+            twcc::emit(SSRCS, span.first as u16, packets, 0, buf).unwrap_or(0)
+        })
+    }
+
+    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+        if let Packet::Feedback(feedback) = packet
+            && let Ok(twcc) = twcc::Twcc::parse(feedback.fci)
+        {
+            told.note_report(now, &twcc.header(), twcc.told());
+        }
+    }
+
+    /// Each report says in 28 bytes that none of the 16,384 packets after the first came.
+    fn worst(len: usize) -> Vec<u8> {
+        let mut report = vec![0; twcc::max_packet_len(16_384)];
+        let packets = (0..16_384).map(|_| None);
+        let written = twcc::emit(SSRCS, 1, packets, 0, &mut report).unwrap_or(0);
+        report[..written].repeat(len / written.max(1))
+    }
+}
+
+/// The SACK vector.
+pub(crate) struct Sack;
+
+impl Format for Sack {
+    type Ring = MeteredArrivals<1_024>;
+
+    fn ring() -> Box<Self::Ring> {
+        Box::new(MeteredArrivals::new(1_024))
+    }
+
+    #[inline]
+    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
+        ring.handle_data(arrival)
+    }
+
+    #[inline]
+    fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
+        ring.poll_report(now).map_or(0, |(span, vector)| {
+            let received = ring.arrivals().told(span).map(|packet| packet.is_some());
+            sack::emit(SSRCS, &vector, received, buf).unwrap_or(0)
+        })
+    }
+
+    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+        if let Packet::Application(app) = packet
+            && let Ok(sack) = sack::Sack::parse(app)
+        {
+            told.note_vector(now, &sack.vector, sack.received());
+        }
+    }
+
+    /// One report of nearly all numbers, of which every other came.
+    fn worst(len: usize) -> Vec<u8> {
+        let mut datagram = vec![0; len];
+        let vector = Vector {
+            first: 1,
+            receive_rate: Rate::ZERO,
+            delay: Duration::ZERO,
+        };
+        let received = (0..8 * (len - 32).min(8_191)).map(|index| index % 2 == 0);
+        let written = sack::emit(SSRCS, &vector, received, &mut datagram);
+        datagram.truncate(written.unwrap_or(0));
+        datagram
+    }
+}
