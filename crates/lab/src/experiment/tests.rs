@@ -122,6 +122,11 @@ source = "ours"
             "21: packets: packets must be at least 1",
         ),
         (
+            "min_rto = \"200ms\"",
+            "min_rto = \"0s\"",
+            "8: min_rto: min_rto must be above 0, or a clock above 0",
+        ),
+        (
             "2Mb/s",
             "2MB/s",
             "21: rate: invalid value: string \"2MB/s\"",

@@ -148,6 +148,8 @@ impl Stacks {
             "initial_window",
             "at least 1 packet",
         )?;
+        let waits = self.tcp.min_rto.0 + self.tcp.clock.0;
+        require(!waits.is_zero(), "min_rto", "above 0, or a clock above 0")?;
         let room = self.packet.0 > TCP_HEADER && self.packet.0 <= MOST_PACKET;
         require(room, "packet", "from 41B to 65kB")
     }

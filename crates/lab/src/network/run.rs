@@ -1,7 +1,7 @@
 //! One simulation of a bottleneck with flows: built, let run, and measured.
 
 use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Random};
-use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
+use evenkeel_sim::{Access, FlowId, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
@@ -177,6 +177,14 @@ pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
     RunError::Failed(error.to_string())
 }
 
+/// Of a flow that lets no time pass.
+pub(crate) fn stalled(at: Instant, flow: FlowId) -> RunError {
+    RunError::Failed(format!(
+        "time stands still at {at} s: flow {}",
+        flow.index()
+    ))
+}
+
 /// Lets time pass, as long as the run is wanted.
 pub(crate) fn advance(
     sim: &mut Simulation<Traffic>,
@@ -191,9 +199,7 @@ pub(crate) fn advance(
             Outcome::NothingLeft { at } => {
                 format!("nothing is left that could happen at {at} s, before {to} s")
             }
-            Outcome::TimeStandsStill { at, flow } => {
-                format!("time stands still at {at} s: flow {}", flow.index())
-            }
+            Outcome::TimeStandsStill { at, flow } => return Err(stalled(at, flow)),
         };
         return Err(RunError::Failed(what));
     }

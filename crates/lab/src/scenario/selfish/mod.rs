@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_rtp::session::{Config, SendConfig};
 use evenkeel_sim::{
-    Access, Agent, Body, End, FeedbackMode, LOWER_LAYERS, Packet, SessionEnd, Shape, Simulation,
+    Access, Agent, Body, End, FeedbackMode, LOWER_LAYERS, Outcome, Packet, SessionEnd, Shape, Simulation,
 };
 use serde::Deserialize;
 use tfrc::SenderConfig;
@@ -22,7 +22,7 @@ use tfrc::units::{Bytes, Rate};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::gain_pct;
-use crate::network::Tfrc;
+use crate::network::{Tfrc, stalled};
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;
@@ -161,7 +161,11 @@ impl Scenario for Selfish {
         );
         let mut sent = [0; 2];
         for (sent, until) in sent.iter_mut().zip(self.measured) {
-            sim.run_until(Instant::ZERO + until.0);
+            match sim.run_until(Instant::ZERO + until.0) {
+                // A sender that its receiver silences ends.
+                Outcome::Reached | Outcome::NothingLeft { .. } => {}
+                Outcome::TimeStandsStill { at, flow } => return Err(stalled(at, flow)),
+            }
             job.go_on()?;
             if let Party::Sender(end) = sim.agent(flow, End::Sender) {
                 *sent = end.session().statistics().bytes_sent;
