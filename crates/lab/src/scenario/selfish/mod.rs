@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_rtp::session::{Config, SendConfig};
 use evenkeel_sim::{
-    Access, Agent, Body, End, FeedbackMode, LOWER_LAYERS, Outcome, Packet, SessionEnd, Shape, Simulation,
+    Access, Agent, Body, End, FeedbackMode, LOWER_LAYERS, Outcome, Packet, SessionEnd, Shape,
+    Simulation,
 };
 use serde::Deserialize;
 use tfrc::SenderConfig;
