@@ -65,6 +65,9 @@ pub(crate) struct PerfServerArgs {
     /// Serve one test and exit
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
+    /// Print one JSON object a test when it ends, of iperf3's shape; all else goes to standard error
+    #[arg(short = 'J', long)]
+    pub(crate) json: bool,
     /// Flows of all clients together
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
     pub(crate) max_flows: u16,

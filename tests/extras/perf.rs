@@ -91,6 +91,12 @@ fn the_json_has_the_shape_of_iperf3() {
         .expect("run iperf3");
     let theirs: Value = serde_json::from_slice(&output.stdout).expect("JSON of iperf3");
     for path in [
+        "/start/connected/0/socket",
+        "/start/connected/0/local_port",
+        "/start/connected/0/remote_port",
+        "/start/timestamp/timesecs",
+        "/start/test_start/omit",
+        "/start/test_start/duration",
         "/start/test_start/num_streams",
         "/start/test_start/blksize",
         "/intervals/0/streams/0/bits_per_second",
@@ -106,7 +112,51 @@ fn the_json_has_the_shape_of_iperf3() {
         number(&theirs, path);
         number(&ours, path);
     }
+    for path in [
+        "/start/cookie",
+        "/start/system_info",
+        "/start/timestamp/time",
+        "/start/connected/0/local_host",
+        "/start/connected/0/remote_host",
+        "/start/test_start/protocol",
+    ] {
+        for json in [&theirs, &ours] {
+            let text = json.pointer(path).and_then(Value::as_str);
+            assert!(
+                text.is_some_and(|text| !text.is_empty()),
+                "{path} in {json}"
+            );
+        }
+    }
     number(&ours, "/end/tfrc/departures/late_p99_us");
+}
+
+#[test]
+fn a_server_tells_each_test_as_an_object_of_the_same_name_as_its_client() {
+    let port = free_port().to_string();
+    let server = evenkeel(&["perf", "server", "-1", "-J", "-B", "127.0.0.1", "-p", &port])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a server");
+    wait_for_port(port.parse().expect("a port"));
+    let client = results(&port, &["-t", "2", "-b", "1M", "-P", "2"]);
+    let output = server.wait_with_output().expect("its end");
+    let server: Value = serde_json::from_slice(&output.stdout).expect("JSON alone");
+    assert_eq!(
+        server.pointer("/start/cookie"),
+        client.pointer("/start/cookie")
+    );
+    assert_eq!(
+        server.pointer("/start/accepted_connection/port"),
+        client.pointer("/start/connected/0/local_port")
+    );
+    assert_eq!(
+        number(&server, "/end/sum_received/bytes"),
+        number(&client, "/end/sum_received/bytes")
+    );
+    let rows = server["intervals"].as_array().expect("rows");
+    assert!(!rows.is_empty() && number(&server, "/intervals/0/sum/bytes") > 0.0);
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub mod findings;
 mod flow;
 pub mod golden;
 mod kept;
-mod machine;
+pub mod machine;
 pub mod metrics;
 pub mod nearest;
 pub mod network;

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::available_parallelism;
 
 /// Cores, processor and kernel, as far as the system tells: `2 cores of Intel(R) Xeon(R) …, linux 6.1.0 x86_64`.
-pub(crate) fn describe() -> String {
+pub fn describe() -> String {
     let cores = available_parallelism().map_or(1, usize::from);
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

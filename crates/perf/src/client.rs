@@ -86,6 +86,7 @@ impl std::error::Error for ClientError {}
 pub struct Client {
     config: ClientConfig,
     phase: Phase,
+    began: Option<Instant>,
     flows: Flows,
     test: u16,
     /// What is asked, when it is asked again, and how often it was.
@@ -105,6 +106,7 @@ impl Client {
         flows.set_gather(config.terms.gather());
         Self {
             phase: Phase::Asking,
+            began: None,
             flows,
             test: 0,
             question: Some(ClientMessage::Hello),
@@ -120,6 +122,11 @@ impl Client {
     /// How far it is.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// When its test began, if it did: also of one that ended before anybody looked.
+    pub fn began(&self) -> Option<Instant> {
+        self.began
     }
 
     /// What was asked for.
@@ -210,6 +217,7 @@ impl Client {
         self.question = None;
         self.test = test;
         self.phase = Phase::Running(now);
+        self.began = Some(now);
         let terms = &self.config.terms;
         self.end = now + terms.duration;
         let party = Party {

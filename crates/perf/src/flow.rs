@@ -12,7 +12,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 use crate::count::Count;
-use crate::limit::Limit;
+use crate::limit::{Held, Limit};
 use crate::terms::{Mode, Terms};
 
 /// The first of the dynamic payload types (RFC 3551 §6): the payload means nothing.
@@ -28,6 +28,8 @@ pub struct FlowState {
     pub count: Count,
     /// What its sender knows of the path, or knew when it stopped; `None` at a side that only receives.
     pub path: Option<Path>,
+    /// What it sent while its stated rate alone held it back, if it has one.
+    pub held: Option<Held>,
 }
 
 /// What the flows of one test have in common, beside its terms.
@@ -46,6 +48,8 @@ pub(crate) struct Flow {
     /// When it was found to have no control to send, unless something happened since.
     no_control: Option<Instant>,
     limit: Option<Limit>,
+    /// Its rate is the stated one, whatever the path does.
+    is_fixed: bool,
     payload: &'static [u8],
     /// When it may send first, and when no more; `None` for a side that only receives.
     sends: Option<(Instant, Instant)>,
@@ -104,6 +108,7 @@ impl Flow {
             now,
             no_control: None,
             limit: terms.rate.map(|rate| Limit::new(rate, terms)),
+            is_fixed: terms.mode == Mode::Fixed,
             payload,
             sends: sends.map(|start| (start, start + terms.duration)),
             path_at_end: None,
@@ -147,6 +152,7 @@ impl Flow {
     pub(crate) fn poll_media(&mut self, now: Instant, buf: &mut [u8]) -> Option<Transmit> {
         self.now = now;
         if self.next_departure()? > now {
+            self.note_wait();
             return None;
         }
         let info = MediaInfo {
@@ -158,6 +164,17 @@ impl Flow {
             limit.handle_sent(now, Bytes::from(transmit.len));
         }
         Some(transmit)
+    }
+
+    /// Tells the limit whether it is what the next departure waits for. A fixed rate is the stated one: nothing else
+    /// holds the flow back.
+    fn note_wait(&mut self) {
+        let (Some(limit), Some((start, _))) = (&mut self.limit, self.sends) else {
+            return;
+        };
+        let allowed = self.session.next_departure(self.now);
+        let wanted = limit.next_departure(self.now).max(start);
+        limit.handle_wait(self.is_fixed || allowed.is_some_and(|allowed| wanted >= allowed));
     }
 
     /// When to be called next, but for departures.
@@ -219,6 +236,7 @@ impl Flow {
                 received_over: self.arrivals.time(),
             },
             path: self.path_at_end.or_else(|| self.session.path()),
+            held: self.limit.as_ref().map(Limit::held),
         }
     }
 }

@@ -12,12 +12,26 @@ const CREDIT: Duration = Duration::from_millis(10);
 /// What was missed is sent at so many times the rate: at once would be a burst as long as the host was late.
 const CATCH_UP: u32 = 2;
 
+/// What a flow sent while its stated rate alone held it back: less than that rate if its host was late.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Held {
+    /// For how long.
+    pub time: Duration,
+    /// How much, with the headers of RTP.
+    pub bytes: Bytes,
+}
+
 /// Holds a flow to a rate.
 #[derive(Debug)]
 pub(crate) struct Limit {
     mean: Pacer,
     /// Faster, and with credit for no more than a burst.
     bursts: Pacer,
+    held: Held,
+    /// When the last burst began, and how much it was.
+    burst: Option<(Instant, Bytes)>,
+    /// Since it, a departure was waited for: for this rate alone?
+    waits_for_us: Option<bool>,
 }
 
 impl Limit {
@@ -29,6 +43,9 @@ impl Limit {
         Self {
             mean: pacer(CREDIT.max(terms.spacing()), rate),
             bursts: pacer(burst, rate * f64::from(CATCH_UP)),
+            held: Held::default(),
+            burst: None,
+            waits_for_us: None,
         }
     }
 
@@ -38,8 +55,31 @@ impl Limit {
         mean.max(self.bursts.next_departure(now))
     }
 
+    /// Notes that the next departure has to be waited for, for the sake of this rate or of something else: a wait
+    /// that was once for something else is not ours.
+    pub(crate) fn handle_wait(&mut self, for_us: bool) {
+        self.waits_for_us = Some(for_us && self.waits_for_us.unwrap_or(true));
+    }
+
+    /// What left while this rate alone held the flow back, from burst to burst.
+    pub(crate) fn held(&self) -> Held {
+        self.held
+    }
+
     /// Notes a departure.
     pub(crate) fn handle_sent(&mut self, now: Instant, size: Bytes) {
+        if let (Some(for_us), Some((began, bytes))) = (self.waits_for_us, self.burst)
+            && for_us
+        {
+            self.held.time += now.saturating_since(began);
+            self.held.bytes += bytes;
+        }
+        if self.waits_for_us.take().is_some() || self.burst.is_none() {
+            self.burst = Some((now, Bytes::ZERO));
+        }
+        if let Some((_, bytes)) = &mut self.burst {
+            *bytes += size;
+        }
         self.mean.handle_sent(now, size);
         self.bursts.handle_sent(now, size);
     }
@@ -99,6 +139,68 @@ mod tests {
             (f64::from(all) / asked - 1.0).abs() < 1e-3,
             "{all} of {asked}"
         );
+    }
+
+    /// What is known to have left at 8 Mb/s in a second, of packets of 1,000 bytes, by a host that sleeps for so much
+    /// longer than it should and is held back by something else in every burst that `others` names.
+    fn held(late: Duration, others: impl Fn(u32) -> bool) -> (f64, f64) {
+        let rate = Rate::from_bits_per_sec(8e6);
+        let terms = Terms {
+            rate: Some(rate),
+            length: 1_000,
+            ..terms()
+        };
+        let mut limit = Limit::new(rate, &terms);
+        let mut now = Instant::ZERO;
+        for burst in 0.. {
+            while limit.next_departure(now) <= now {
+                limit.handle_sent(now, Bytes::new(1_000));
+            }
+            limit.handle_wait(!others(burst));
+            now = limit.next_departure(now) + late;
+            if now >= Instant::from_secs(1) {
+                break;
+            }
+        }
+        let held = limit.held();
+        let time = held.time.as_secs_f64();
+        (time, held.bytes.as_f64() / time)
+    }
+
+    #[test]
+    fn a_host_that_is_late_shows_in_what_left_while_the_rate_alone_held_it_back() {
+        let never = |_| false;
+        let (time, bytes) = held(Duration::ZERO, never);
+        assert!(
+            time > 0.99 && (bytes / 1e6 - 1.0).abs() < 1e-6,
+            "{time} {bytes}"
+        );
+        // One packet for each half of a millisecond, at twice the rate, and two more.
+        let (time, bytes) = held(Duration::from_millis(2), never);
+        assert!(
+            time > 0.99 && (bytes / 1e6 - 0.4).abs() < 0.01,
+            "{time} {bytes}"
+        );
+        // Of half of the bursts nothing can be said.
+        let (time, bytes) = held(Duration::ZERO, |burst| burst % 2 == 0);
+        assert!((0.45..0.55).contains(&time), "{time}");
+        assert!((bytes / 1e6 - 1.0).abs() < 1e-6, "{bytes}");
+    }
+
+    #[test]
+    fn a_wait_that_was_once_for_something_else_is_not_counted() {
+        let rate = Rate::from_bits_per_sec(8e6);
+        let terms = Terms {
+            rate: Some(rate),
+            ..terms()
+        };
+        let mut limit = Limit::new(rate, &terms);
+        limit.handle_sent(Instant::ZERO, Bytes::new(1_000));
+        for for_us in [true, false, true] {
+            limit.handle_wait(for_us);
+        }
+        limit.handle_sent(Instant::from_millis(5), Bytes::new(1_000));
+        assert_eq!(limit.held(), Held::default());
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub enum ServerEventKind {
         test: u16,
         /// What was agreed.
         terms: Terms,
+        /// What the client drew: its name of the test.
+        nonce: u64,
     },
     /// A test was refused.
     Refused(Refusal),
@@ -226,6 +228,7 @@ impl Server {
         let began = ServerEventKind::Began {
             test,
             terms: terms.clone(),
+            nonce,
         };
         let test_state = Test {
             client,

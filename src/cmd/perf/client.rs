@@ -8,7 +8,7 @@ use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, FlowEve
 use evenkeel_rtp::session::Path;
 use tfrc::time::{Duration, Instant};
 
-use super::output::Output;
+use super::output::{Begun, Output};
 use super::tally::{self, Half, Rows, Sample};
 use super::trace::TraceFile;
 use super::{json, spawn, text, warnings};
@@ -23,9 +23,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// A test that was run.
 pub(super) struct Report {
     pub(super) server: SocketAddr,
-    /// When it began, since the Unix epoch.
-    pub(super) began: Duration,
-    pub(super) terms: Terms,
+    pub(super) begun: json::Begun,
     pub(super) intervals: Vec<Vec<Rows>>,
     /// What was sent and what of it was received, a pair for each direction.
     pub(super) ends: Vec<End>,
@@ -34,7 +32,7 @@ pub(super) struct Report {
     pub(super) events_lost: u64,
     /// Processor time of this process over the length of the test.
     pub(super) processor: f64,
-    /// What the figures alone do not say: that nothing arrived.
+    /// What the figures alone do not say: that nothing arrived, or that this host was too late for the rate.
     pub(super) warnings: Vec<String>,
     /// Why the test was not completed; then there is what we counted alone.
     pub(super) error: Option<ClientError>,
@@ -66,20 +64,23 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         .as_deref()
         .map(|path| TraceFile::open(path, terms.flows));
     let trace = trace.transpose()?;
+    let nonce = RandomState::new().hash_one(0);
     let config = ClientConfig {
         server,
         terms: terms.clone(),
-        nonce: RandomState::new().hash_one(0),
+        nonce,
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
         traced: trace.is_some(),
     };
     let client = Client::new(clock.now(), config);
-    let handle = spawn::spawn(clock, local, client, &args.output)?;
+    let begun = Begun::default();
+    let handle = spawn::spawn(clock, local, client, &args.output, begun.clone())?;
     let mut run = Run {
         clock,
         stop,
         handle,
+        begun,
         terms: terms.clone(),
         interval: args.output.interval,
         quiet: args.json,
@@ -102,17 +103,31 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let used = processor_time();
     run.print_intervals(start, &mut output)?;
     let (seconds, error) = run.await_end(start)?;
+    let local = run.handle.local_address();
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
     let (client, captured) = spawn::stop(run.handle)?;
     let traced = run.trace.map_or(Ok(()), TraceFile::finish);
     let ends = ends(&client, seconds);
+    let none_arrived = warnings::none_arrived(&ends, terms.length, driver.sent.failed);
+    let held = client.flows().filter_map(|flow| flow.held);
+    let too_late = terms
+        .rate
+        .and_then(|rate| warnings::too_late(rate, held, seconds));
+    if let Some(line) = &too_late {
+        eprintln!("evenkeel: warning: {line}");
+    }
     let report = Report {
         server,
-        began: clock.unix_time(start),
-        warnings: warnings::none_arrived(&ends, terms.length, driver.sent.failed),
+        begun: json::Begun {
+            ends: [local, server],
+            nonce,
+            at: clock.unix_time(start),
+            interval: args.output.interval,
+            terms,
+        },
+        warnings: none_arrived.iter().cloned().chain(too_late).collect(),
         ends,
-        terms,
         intervals: run.intervals,
         events_lost: client.events_lost(),
         driver,
@@ -127,8 +142,8 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if let Some(error) = error {
         return Err(failure(error));
     }
-    if !report.warnings.is_empty() {
-        return Err(Failure::runtime(report.warnings.join("; ")));
+    if !none_arrived.is_empty() {
+        return Err(Failure::runtime(none_arrived.join("; ")));
     }
     captured.and(traced)
 }
@@ -174,6 +189,8 @@ struct Run {
     clock: Clock,
     stop: Stop,
     handle: Handle<Tapped<Client>>,
+    /// For the capture.
+    begun: Begun,
     terms: Terms,
     interval: Duration,
     quiet: bool,
@@ -185,9 +202,12 @@ impl Run {
     /// The instant at which the test began, or why it did not.
     fn await_start(&mut self) -> Result<Result<Instant, ClientError>, Failure> {
         loop {
-            match self.phase()? {
-                Phase::Running(start) => return Ok(Ok(start)),
-                Phase::Failed(error) => return Ok(Err(error)),
+            match self.look()? {
+                (_, Some(start)) => {
+                    self.begun.set();
+                    return Ok(Ok(start));
+                }
+                (Phase::Failed(error), None) => return Ok(Err(error)),
                 _ => self
                     .clock
                     .sleep_until(self.clock.now() + Duration::from_millis(1)),
@@ -260,8 +280,14 @@ impl Run {
         }
     }
 
-    /// How far the client is; writes its trace, and ends the test if Ctrl-C asked for it.
+    /// How far the client is.
     fn phase(&mut self) -> Result<Phase, Failure> {
+        self.look().map(|(phase, _)| phase)
+    }
+
+    /// How far the client is, and when its test began, which a host that was away may have missed; writes its trace, and
+    /// ends the test if Ctrl-C asked for it.
+    fn look(&mut self) -> Result<(Phase, Option<Instant>), Failure> {
         let stop = self.stop.is_asked();
         let called = self.handle.call(move |client, now| {
             let client = &mut client.endpoint;
@@ -269,17 +295,17 @@ impl Run {
                 client.close(now);
             }
             let events: Vec<FlowEvent> = std::iter::from_fn(|| client.poll_event()).collect();
-            (client.phase(), events)
+            (client.phase(), client.began(), events)
         });
-        let (phase, events) = called.map_err(Failure::runtime)?;
+        let (phase, began, events) = called.map_err(Failure::runtime)?;
         if let Some(trace) = &mut self.trace {
             // Before the events that came with the news.
-            if let Phase::Running(start) = phase {
+            if let Some(start) = began {
                 trace.begin(start)?;
             }
             events.iter().try_for_each(|event| trace.write(event))?;
         }
-        Ok(phase)
+        Ok((phase, began))
     }
 
     fn sample(&self, start: Instant) -> Result<Sample, Failure> {

@@ -1,11 +1,11 @@
-//! A line an interval and a test: what all flows of it sent and received meanwhile, as a server tells it.
+//! Rows of each interval and test: what all flows of it sent and received meanwhile, as a server tells it.
 
 use std::collections::BTreeMap;
 
 use evenkeel_perf::{Count, Direction, FlowState};
 use tfrc::time::{Duration, Instant};
 
-use super::tally::{self, Half, Sample};
+use super::tally::{self, Half, Rows, Sample};
 use super::text;
 
 /// The tests under way, and what each had counted when its last line was made.
@@ -21,7 +21,7 @@ struct Test {
 }
 
 impl Intervals {
-    /// Lines so far apart; none if zero.
+    /// Rows so far apart; none if zero.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -47,11 +47,16 @@ impl Intervals {
         self.tests.values().any(|test| test.next <= now)
     }
 
-    /// The lines that are due, given what the tests under way have counted. Others are forgotten.
-    pub(super) fn lines(&mut self, now: Instant, tests: &[(u16, Direction, Count)]) -> Vec<String> {
+    /// The rows that are due, a pair for a test that goes both ways, given what the tests under way have counted. Others
+    /// are forgotten.
+    pub(super) fn rows(
+        &mut self,
+        now: Instant,
+        tests: &[(u16, Direction, Count)],
+    ) -> Vec<(u16, Vec<Rows>)> {
         self.tests
             .retain(|name, _| tests.iter().any(|(test, ..)| test == name));
-        let mut lines = Vec::new();
+        let mut all = Vec::new();
         for (name, direction, count) in tests {
             let Some(test) = self.tests.get_mut(name) else {
                 continue;
@@ -67,20 +72,31 @@ impl Intervals {
                 flows: vec![FlowState {
                     count: *count,
                     path: None,
+                    held: None,
                 }],
             };
-            let halves = [
-                (direction.server_sends(), Half::Sent, "sent"),
-                (direction.client_sends(), Half::Received, "received"),
-            ];
-            for (_, half, what) in halves.into_iter().filter(|(is_used, ..)| *is_used) {
-                let rows = tally::interval(half, &test.before, &after);
-                lines.push(format!("test {name} {}  {what}", text::sum(&rows)));
-            }
+            let rows = halves(*direction).map(|half| tally::interval(half, &test.before, &after));
+            all.push((*name, rows.collect()));
             test.before = after;
         }
-        lines
+        all
     }
+}
+
+/// What a server counts of a test.
+pub(super) fn halves(direction: Direction) -> impl Iterator<Item = Half> {
+    let sent = direction.server_sends().then_some(Half::Sent);
+    let received = direction.client_sends().then_some(Half::Received);
+    sent.into_iter().chain(received)
+}
+
+/// A line a row.
+pub(super) fn line(test: u16, rows: &Rows) -> String {
+    let what = match rows.sum.half {
+        Half::Sent => "sent",
+        Half::Received => "received",
+    };
+    format!("test {test} {}  {what}", text::sum(rows))
 }
 
 #[cfg(test)]
@@ -88,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_test_has_a_line_an_interval_until_it_ends() {
+    fn each_test_has_rows_an_interval_until_it_ends() {
         let at = Instant::from_millis;
         let count = |bytes| Count {
             bytes_received: bytes,
@@ -97,8 +113,13 @@ mod tests {
         };
         let mut intervals = Intervals::new(Duration::from_secs(1));
         intervals.begin(7, at(500));
-        let mut lines =
-            |ms, bytes| intervals.lines(at(ms), &[(7, Direction::Forward, count(bytes))]);
+        let mut lines = |ms, bytes| -> Vec<String> {
+            let rows = intervals.rows(at(ms), &[(7, Direction::Forward, count(bytes))]);
+            let lines = rows
+                .iter()
+                .flat_map(|(test, rows)| rows.iter().map(|rows| line(*test, rows)));
+            lines.collect()
+        };
         assert!(lines(1_400, 100_000).is_empty());
         let first = lines(1_500, 125_000);
         assert!(
@@ -110,7 +131,7 @@ mod tests {
         assert!(lines(1_600, 130_000).is_empty());
         let second = lines(2_500, 375_000);
         assert!(second[0].contains("2.00 Mbits/sec"), "{second:?}");
-        assert!(intervals.lines(at(3_500), &[]).is_empty());
+        assert!(intervals.rows(at(3_500), &[]).is_empty());
         assert!(intervals.tests.is_empty());
     }
 
@@ -120,6 +141,6 @@ mod tests {
         intervals.begin(1, Instant::ZERO);
         assert!(!intervals.is_due(Instant::from_secs(5)));
         let tests = [(1, Direction::Both, Count::default())];
-        assert!(intervals.lines(Instant::from_secs(5), &tests).is_empty());
+        assert!(intervals.rows(Instant::from_secs(5), &tests).is_empty());
     }
 }

@@ -2,16 +2,20 @@
 
 use std::net::SocketAddr;
 
+use evenkeel_lab::machine;
 use evenkeel_net::Lateness;
-use evenkeel_perf::{ClientError, Direction, Mode};
+use evenkeel_perf::{ClientError, Count, Direction, Mode, Terms};
 use serde_json::{Value, json};
+use tfrc::time::Duration;
+use tfrc::units::Rate;
 
 use super::client::{End, Report};
-use super::tally::{Half, Row, Rows};
+use super::intervals;
+use super::tally::{self, Half, Row, Rows};
 
 /// The whole object.
 pub(super) fn report(report: &Report) -> Value {
-    let terms = &report.terms;
+    let terms = &report.begun.terms;
     let mut end = json!({
         "streams": report.ends.iter().flat_map(end_streams).collect::<Vec<_>>(),
         "cpu_utilization_percent": { "host_total": report.processor * 100.0 },
@@ -43,20 +47,9 @@ pub(super) fn report(report: &Report) -> Value {
             }
         }
     }
-    let mut start = start(report.server);
-    start["timestamp"] = json!({
-        "timesecs": report.began.as_secs(),
-        "timemillisecs": report.began.as_millis() as u64,
-    });
-    start["test_start"] = json!({
-                "protocol": match terms.mode { Mode::Fixed => "UDP", _ => "TFRC" },
-                "num_streams": terms.flows,
-                "blksize": terms.length,
-                "duration": terms.duration.as_secs_f64(),
-                "reverse": u8::from(terms.direction == Direction::Reverse),
-                "bidir": u8::from(terms.direction == Direction::Both),
-                "target_bitrate": terms.rate.map_or(0.0, tfrc::units::Rate::bits_per_sec),
-    });
+    let mut start = start();
+    start["connecting_to"] = host(report.server);
+    begun(&mut start, &report.begun);
     let mut value = json!({
         "start": start,
         "intervals": report.intervals.iter().map(|rows| interval(rows)).collect::<Vec<_>>(),
@@ -70,23 +63,165 @@ pub(super) fn report(report: &Report) -> Value {
 
 /// The object of a test that did not begin.
 pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
+    let mut start = start();
+    start["connecting_to"] = host(server);
     json!({
-        "start": start(server),
+        "start": start,
         "intervals": [],
         "end": {},
         "error": error.to_string(),
     })
 }
 
-fn start(server: SocketAddr) -> Value {
+/// A test that began, for either end.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    /// This end, and the other.
+    pub(super) ends: [SocketAddr; 2],
+    /// What names the test at both.
+    pub(super) nonce: u64,
+    /// When it began, since the Unix epoch.
+    pub(super) at: Duration,
+    /// Between two rows.
+    pub(super) interval: Duration,
+    pub(super) terms: Terms,
+}
+
+/// What a server counted of a test, for its own object.
+pub(super) struct Served<'a> {
+    pub(super) begun: &'a Begun,
+    /// Rows as they came.
+    pub(super) intervals: Vec<Value>,
+    /// How long it ran.
+    pub(super) seconds: f64,
+    pub(super) count: Count,
+    /// Of a core, over that time.
+    pub(super) processor: f64,
+    /// The client said goodbye.
+    pub(super) agreed: bool,
+}
+
+/// The object of a test at its server.
+pub(super) fn served(served: &Served<'_>) -> Value {
+    let mut start = start();
+    start["accepted_connection"] = host(served.begun.ends[1]);
+    begun(&mut start, served.begun);
+    let mut end = json!({
+        "streams": [],
+        "cpu_utilization_percent": { "host_total": served.processor * 100.0 },
+    });
+    for half in intervals::halves(served.begun.terms.direction) {
+        let rows = tally::total(half, served.seconds, &[(served.count, None)]);
+        let key = match half {
+            Half::Sent => "sum_sent",
+            Half::Received => "sum_received",
+        };
+        end[key] = row(&rows.sum);
+        end["sum"] = end[key].clone();
+    }
+    let mut value = json!({ "start": start, "intervals": served.intervals, "end": end });
+    if !served.agreed {
+        value["error"] = json!("the client has gone");
+    }
+    value
+}
+
+fn host(address: SocketAddr) -> Value {
+    json!({ "host": address.ip().to_canonical().to_string(), "port": address.port() })
+}
+
+fn start() -> Value {
     json!({
-        "connecting_to": { "host": server.ip().to_string(), "port": server.port() },
         "version": concat!("evenkeel ", env!("CARGO_PKG_VERSION")),
+        "system_info": machine::describe(),
         "commit": env!("EVENKEEL_COMMIT"),
     })
 }
 
-fn interval(halves: &[Rows]) -> Value {
+/// Adds what is known once a test began. All flows share one socket, so what iperf3 calls a socket is a flow's number.
+fn begun(start: &mut Value, begun: &Begun) {
+    let Begun { ends, terms, .. } = begun;
+    let [local, remote] = ends.map(|end| (end.ip().to_canonical().to_string(), end.port()));
+    let connected = (1..=terms.flows).map(|flow| {
+        json!({
+            "socket": flow,
+            "local_host": local.0,
+            "local_port": local.1,
+            "remote_host": remote.0,
+            "remote_port": remote.1,
+        })
+    });
+    let rate = terms.rate.map_or(0.0, Rate::bits_per_sec);
+    start["connected"] = connected.collect();
+    start["cookie"] = json!(format!("{:016x}", begun.nonce));
+    start["timestamp"] = json!({
+        "time": http_date(begun.at.as_secs()),
+        "timesecs": begun.at.as_secs(),
+        "timemillisecs": begun.at.as_millis() as u64,
+    });
+    start["target_bitrate"] = json!(rate);
+    start["test_start"] = json!({
+        "protocol": match terms.mode { Mode::Fixed => "UDP", _ => "TFRC" },
+        "num_streams": terms.flows,
+        "blksize": terms.length,
+        "omit": 0,
+        "duration": terms.duration.as_secs_f64(),
+        "bytes": 0,
+        "blocks": 0,
+        "reverse": u8::from(terms.direction == Direction::Reverse),
+        "bidir": u8::from(terms.direction == Direction::Both),
+        "target_bitrate": rate,
+        "interval": begun.interval.as_secs_f64(),
+    });
+}
+
+/// Seconds since the Unix epoch as RFC 9110 §5.6.7 writes them: `Mon, 23 Nov 2026 06:00:00 GMT`.
+fn http_date(seconds: u64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, u64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    let leaps = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let days = seconds / 86_400;
+    let (mut year, mut day) = (1970, days);
+    while day >= 365 + u64::from(leaps(year)) {
+        day -= 365 + u64::from(leaps(year));
+        year += 1;
+    }
+    let mut name = "Dec";
+    for (index, (month, length)) in MONTHS.into_iter().enumerate() {
+        let length = length + u64::from(index == 1 && leaps(year));
+        if day < length {
+            name = month;
+            break;
+        }
+        day -= length;
+    }
+    let [hour, minute, second] = [3_600, 60, 1].map(|unit| seconds / unit);
+    format!(
+        "{}, {:02} {name} {year} {:02}:{:02}:{:02} GMT",
+        DAYS[days as usize % 7],
+        day + 1,
+        hour % 24,
+        minute % 60,
+        second % 60
+    )
+}
+
+pub(super) fn interval(halves: &[Rows]) -> Value {
     let streams: Vec<Value> = halves
         .iter()
         .flat_map(|rows| &rows.flows)
@@ -149,7 +284,7 @@ fn end_streams(end: &End) -> Vec<Value> {
 }
 
 fn tfrc(report: &Report) -> Value {
-    let terms = &report.terms;
+    let terms = &report.begun.terms;
     let departures = &report.driver.departures;
     let send_times = &report.driver.send_times;
     let micros = |times: &Lateness, q| times.quantile(q).as_nanos() as f64 / 1e3;
@@ -185,4 +320,22 @@ fn tfrc(report: &Report) -> Value {
             "rounds": report.driver.rounds,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, date) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            // The example of RFC 9110.
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (1_798_761_599, "Thu, 31 Dec 2026 23:59:59 GMT"),
+        ] {
+            assert_eq!(http_date(seconds), date);
+        }
+    }
 }

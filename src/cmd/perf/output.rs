@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 use crate::setup;
@@ -13,6 +15,73 @@ pub(super) fn reserve(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).open(path);
     file.map_err(|error| setup::cannot("write", path, &error))
+}
+
+/// Takes what a file has away; a pipe or a terminal has no old text, and cannot be emptied.
+pub(super) fn empty(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => file.set_len(0),
+        false => Ok(()),
+    }
+}
+
+/// Says once that something has begun, to whoever waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    /// From now on.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A file that keeps what it had until something has begun; what is written to it before waits in memory, and is gone
+/// if nothing begins.
+#[derive(Debug)]
+pub(super) struct Kept {
+    file: File,
+    begun: Begun,
+    /// What was written so far; `None` once the file has it.
+    waiting: Option<Vec<u8>>,
+}
+
+impl Kept {
+    /// Opens the file, and leaves in it what it has.
+    pub(super) fn open(path: &Path, begun: Begun) -> Result<Self, Failure> {
+        let file = reserve(path)?;
+        let waiting = Some(Vec::new());
+        Ok(Self {
+            file,
+            begun,
+            waiting,
+        })
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        if !self.begun.0.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.waiting.take().map_or(Ok(()), |waiting| {
+            empty(&self.file)?;
+            self.file.write_all(&waiting)
+        })
+    }
+}
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.settle()?;
+        match &mut self.waiting {
+            Some(waiting) => waiting.write(bytes),
+            None => self.file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.settle()?;
+        self.file.flush()
+    }
 }
 
 /// Standard output, or `--logfile`.
@@ -41,15 +110,22 @@ impl Output {
         })
     }
 
+    /// Nothing is lost of the file at all, as with a server of iperf3's.
+    pub(super) fn append(logfile: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = logfile else {
+            return Self::open(None);
+        };
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.map_err(|error| setup::cannot("write", path, &error))?;
+        Ok(Self {
+            out: Box::new(file),
+            old: None,
+        })
+    }
+
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        let emptied = self.old.take().map_or(Ok(()), |file| {
-            // A pipe or a terminal has no old text, and cannot be emptied.
-            match file.metadata()?.is_file() {
-                true => file.set_len(0),
-                false => Ok(()),
-            }
-        });
+        let emptied = self.old.take().map_or(Ok(()), |file| empty(&file));
         // One call: whatever ends the process, no line is cut off.
         emptied
             .and_then(|()| self.out.write_all(format!("{line}\n").as_bytes()))
@@ -71,6 +147,34 @@ mod tests {
         output.say("this").unwrap();
         output.say("run").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "this\nrun\n");
+        let mut output = Output::append(Some(&path)).unwrap();
+        output.say("and the next").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "this\nrun\nand the next\n");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_capture_takes_the_place_of_the_last_one_when_its_test_begins_and_not_before() {
+        let path = std::env::temp_dir().join(format!("evenkeel-kept-{}", std::process::id()));
+        let read = || std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, "the last run\n").unwrap();
+        let begun = Begun::default();
+        let mut file = Kept::open(&path, begun.clone()).unwrap();
+        file.write_all(b"hello ").unwrap();
+        file.flush().unwrap();
+        assert_eq!(read(), "the last run\n");
+        begun.set();
+        file.flush().unwrap();
+        assert_eq!(read(), "hello ");
+        file.write_all(b"world").unwrap();
+        assert_eq!(read(), "hello world");
+        // One that never begins.
+        let mut file = Kept::open(&path, Begun::default()).unwrap();
+        file.write_all(b"in vain").unwrap();
+        file.flush().unwrap();
+        drop(file);
+        assert_eq!(read(), "hello world");
         std::fs::remove_file(&path).unwrap();
     }
 }

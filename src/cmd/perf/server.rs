@@ -1,15 +1,19 @@
 //! `evenkeel perf server`.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 
 use evenkeel_net::{Clock, processor_time};
-use evenkeel_perf::{Limits, Server, ServerConfig, ServerEvent, ServerEventKind};
+use evenkeel_perf::{Count, Limits, Server, ServerConfig, ServerEvent, ServerEventKind};
+use serde_json::Value;
 use tfrc::time::{Duration, Instant};
 
-use super::intervals::Intervals;
-use super::output::Output;
-use super::spawn;
+use super::intervals::{Intervals, line};
+use super::output::{Begun, Output};
+use super::tally::Rows;
+use super::{json, spawn};
 use crate::cli::PerfServerArgs;
 use crate::failure::Failure;
 use crate::setup;
@@ -20,7 +24,7 @@ const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    let mut output = Output::open(args.output.logfile.as_deref())?;
+    let output = Output::append(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);
     // The system's entropy: the tokens are worth no more than this key.
@@ -36,13 +40,21 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
     });
-    let handle = spawn::spawn(clock, address, server, &args.output)?;
-    output.say(format_args!(
-        "evenkeel perf server listening on {}",
-        handle.local_address()
-    ))?;
+    let begun = Begun::default();
+    let handle = spawn::spawn(clock, address, server, &args.output, begun.clone())?;
+    // It listens: what it will hear is a capture of its own, and may be much before any test.
+    begun.set();
+    let local = handle.local_address();
+    let mut log = Log {
+        output,
+        json: args.json,
+        interval: args.output.interval,
+        clock,
+        local,
+        tests: BTreeMap::new(),
+    };
+    log.say(format_args!("evenkeel perf server listening on {local}"))?;
     let mut served = false;
-    let (mut used, mut began) = (processor_time(), clock.now());
     let mut intervals = Intervals::new(args.output.interval);
     while !stop.is_asked() && (!served || !args.one_off) {
         clock.sleep_until(clock.now() + POLL);
@@ -64,34 +76,126 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
                 intervals.begin(test, event.at);
             }
         }
-        for line in tests.iter().flat_map(|tests| intervals.lines(now, tests)) {
-            output.say(line)?;
+        // Rows of a test that began just now come behind its beginning.
+        let (began, others): (Vec<_>, Vec<_>) = events
+            .into_iter()
+            .partition(|event| matches!(event.kind, ServerEventKind::Began { .. }));
+        log.tell(began)?;
+        for (test, rows) in tests.iter().flat_map(|tests| intervals.rows(now, tests)) {
+            log.rows(test, &rows)?;
         }
+        served |= others
+            .iter()
+            .any(|event| matches!(event.kind, ServerEventKind::Ended { .. }));
+        log.tell(others)?;
+    }
+    let (server, captured) = spawn::stop(handle)?;
+    match server.left_out() {
+        0 => {}
+        count => log.say(left_out(count))?,
+    }
+    captured
+}
+
+/// What is told of tests: lines, or an object each.
+struct Log {
+    output: Output,
+    json: bool,
+    interval: Duration,
+    clock: Clock,
+    local: SocketAddr,
+    /// Those under way.
+    tests: BTreeMap<u16, Test>,
+}
+
+struct Test {
+    begun: json::Begun,
+    at: Instant,
+    used: Duration,
+    intervals: Vec<Value>,
+}
+
+impl Log {
+    /// A line for a person.
+    fn say(&mut self, line: impl Display) -> Result<(), Failure> {
+        if self.json {
+            eprintln!("{line}");
+            return Ok(());
+        }
+        self.output.say(line)
+    }
+
+    fn rows(&mut self, test: u16, rows: &[Rows]) -> Result<(), Failure> {
+        if !self.json {
+            let mut lines = rows.iter().map(|rows| line(test, rows));
+            return lines.try_for_each(|line| self.output.say(line));
+        }
+        if let Some(test) = self.tests.get_mut(&test) {
+            test.intervals.push(json::interval(rows));
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, events: Vec<ServerEvent>) -> Result<(), Failure> {
         for event in events {
-            output.say(describe(&event))?;
+            self.say(describe(&event))?;
+            let (at, client) = (event.at, event.client);
             match event.kind {
-                ServerEventKind::Began { .. } => (used, began) = (processor_time(), clock.now()),
-                ServerEventKind::Ended { .. } => {
-                    served = true;
-                    let share = processor_time().saturating_sub(used).as_secs_f64()
-                        / clock.now().saturating_since(began).as_secs_f64();
-                    output.say(format_args!(
-                        "          processor: {:.1} % of a core",
-                        share * 100.0
-                    ))?;
+                ServerEventKind::Began { test, terms, nonce } => {
+                    let begun = json::Begun {
+                        ends: [self.local, client],
+                        nonce,
+                        at: self.clock.unix_time(at),
+                        interval: self.interval,
+                        terms,
+                    };
+                    let used = processor_time();
+                    let intervals = Vec::new();
+                    let state = Test {
+                        begun,
+                        at,
+                        used,
+                        intervals,
+                    };
+                    self.tests.insert(test, state);
+                }
+                ServerEventKind::Ended {
+                    test,
+                    count,
+                    agreed,
+                } => {
+                    if let Some(test) = self.tests.remove(&test) {
+                        self.ended(test, count, agreed)?;
+                    }
                 }
                 ServerEventKind::Refused(_)
                 | ServerEventKind::Malformed(_)
                 | ServerEventKind::LeftOut(_) => {}
             }
         }
+        Ok(())
     }
-    let (server, captured) = spawn::stop(handle)?;
-    match server.left_out() {
-        0 => {}
-        count => output.say(left_out(count))?,
+
+    fn ended(&mut self, test: Test, count: Count, agreed: bool) -> Result<(), Failure> {
+        let ran = self.clock.now().saturating_since(test.at);
+        let processor =
+            processor_time().saturating_sub(test.used).as_secs_f64() / ran.as_secs_f64();
+        if !self.json {
+            let percent = processor * 100.0;
+            return self.output.say(format_args!(
+                "          processor: {percent:.1} % of a core"
+            ));
+        }
+        let served = json::Served {
+            seconds: ran.min(test.begun.terms.duration).as_secs_f64(),
+            begun: &test.begun,
+            intervals: test.intervals,
+            count,
+            processor,
+            agreed,
+        };
+        self.output.say(format_args!("{:#}", json::served(&served)))
     }
-    captured
 }
 
 fn left_out(count: u64) -> String {
@@ -104,7 +208,7 @@ fn describe(event: &ServerEvent) -> String {
         ServerEventKind::LeftOut(count) => {
             return format!("          {}", left_out(*count));
         }
-        ServerEventKind::Began { test, terms } => format!(
+        ServerEventKind::Began { test, terms, .. } => format!(
             "test {test}: {} flows, {:?}, {:?}, {} s",
             terms.flows,
             terms.direction,

@@ -1,6 +1,5 @@
 //! An end on its socket, with what is common to both: punctuality and the capture.
 
-use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -8,21 +7,23 @@ use evenkeel_net::{Capture, Clock, Driver, Handle, Socket, Tapped};
 use evenkeel_perf::control;
 use evenkeel_rtp::endpoint::Endpoint;
 
+use super::output::{Begun, Kept};
 use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
-use crate::setup;
 
-/// Starts the thread of an end that is bound to `address`.
+/// Starts the thread of an end that is bound to `address`. Its capture takes the place of the last one when something has
+/// `begun`.
 pub(super) fn spawn<E: Endpoint + Send + 'static>(
     clock: Clock,
     address: SocketAddr,
     endpoint: E,
     args: &PerfOutputArgs,
+    begun: Begun,
 ) -> Result<Handle<Tapped<E>>, Failure> {
     let socket = Socket::bind(address).map_err(Failure::usage)?;
     let capture = match &args.pcap {
         Some(path) => {
-            let file = File::create(path).map_err(|error| setup::cannot("write", path, &error))?;
+            let file = Kept::open(path, begun)?;
             let capture = Capture::start(file, &clock, socket.local_address(), describe);
             Some(capture.map_err(Failure::runtime)?)
         }

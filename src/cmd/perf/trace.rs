@@ -50,13 +50,7 @@ impl TraceFile {
         if self.start.replace(start).is_some() {
             return Ok(());
         }
-        let is_file = self.file.metadata().is_ok_and(|file| file.is_file());
-        let emptied = if is_file {
-            self.file.set_len(0)
-        } else {
-            Ok(())
-        };
-        let written = emptied
+        let written = output::empty(&self.file)
             .and_then(|()| self.out.push(Duration::ZERO, HEADING.as_bytes()))
             .and_then(|()| self.out.flush());
         self.check(written)
@@ -163,6 +157,7 @@ mod tests {
             state: FlowState {
                 count: Count::default(),
                 path: None,
+                held: None,
             },
         };
         // As many as are written at once.

@@ -1,10 +1,42 @@
 //! What a person should know of a test that ran to its end, beside its figures.
 
+use evenkeel_perf::Held;
+use tfrc::units::{Bytes, Rate};
+
 use super::client::End;
 use super::tally::Row;
 
 /// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
 const SAFE_LENGTH: u16 = 1_200;
+
+/// A host that keeps up is at its rate to a thousandth (`docs/METHOD.md`); what starts and ends a test is less than the rest
+/// of this.
+const KEPT: f64 = 0.99;
+
+/// A line if flows of this stated rate sent less while it alone held them back, which only a host that is late does. Nothing
+/// is said of a test, so many seconds long, in which TFRC held them back for most of the time.
+pub(super) fn too_late(
+    rate: Rate,
+    held: impl Iterator<Item = Held>,
+    seconds: f64,
+) -> Option<String> {
+    let (mut flows, mut time, mut bytes) = (0, 0.0, Bytes::ZERO);
+    for held in held {
+        flows += 1;
+        time += held.time.as_secs_f64();
+        bytes += held.bytes;
+    }
+    if time < seconds * f64::from(flows) / 2.0 || time <= 0.0 {
+        return None;
+    }
+    let sent = Rate::from_bytes_per_sec(bytes.as_f64() / time);
+    (sent < rate * KEPT).then(|| {
+        format!(
+            "this host was too late for -b: {sent} of {rate} a flow while nothing else held it back; leave it a core, \
+             or let it catch up by more with --burst"
+        )
+    })
+}
 
 /// A line for each direction in which packets of `length` bytes were sent and the other side had none; of ours the
 /// system `refused` so many, and said why.
@@ -39,6 +71,7 @@ mod tests {
     use super::super::tally::{self, Half};
     use super::*;
     use evenkeel_perf::Count;
+    use tfrc::time::Duration;
 
     fn end(packets_sent: u64, received: Option<u64>) -> End {
         let count = |packets_received| Count {
@@ -52,6 +85,22 @@ mod tests {
             received: received.map(|received| total(Half::Received, count(received))),
             forward: true,
         }
+    }
+
+    #[test]
+    fn a_host_that_was_late_is_told_and_a_path_that_was_slow_is_not() {
+        let held = |millis, bytes| Held {
+            time: Duration::from_millis(millis),
+            bytes: Bytes::new(bytes),
+        };
+        let told =
+            |held: &[Held]| too_late(Rate::from_bits_per_sec(8e6), held.iter().copied(), 2.0);
+        let line = told(&[held(2_000, 1_000_000), held(2_000, 1_000_000)]).unwrap();
+        assert!(line.contains("4.00 Mb/s of 8.00 Mb/s a flow"), "{line}");
+        assert_eq!(told(&[held(2_000, 1_990_000)]), None);
+        // TFRC held it back for more than half of the test.
+        assert_eq!(told(&[held(900, 100_000)]), None);
+        assert_eq!(told(&[Held::default()]), None);
     }
 
     #[test]

@@ -29,9 +29,8 @@ pub(crate) fn write_datagram(
     file: &mut Pcapng<impl Write>,
     datagram: &Datagram<'_>,
 ) -> io::Result<()> {
-    let mut packet = headers(datagram);
-    let length = packet.len() + datagram.len;
-    packet.extend_from_slice(datagram.payload);
+    let packet = packet(datagram);
+    let length = packet.len() - datagram.payload.len() + datagram.len;
     file.packet(&CapturedPacket {
         interface: 0,
         at: datagram.at,
@@ -39,6 +38,13 @@ pub(crate) fn write_datagram(
         length,
         comment: datagram.comment,
     })
+}
+
+/// The headers that it must have had, and what is kept of its payload.
+pub(crate) fn packet(datagram: &Datagram<'_>) -> Vec<u8> {
+    let mut packet = headers(datagram);
+    packet.extend_from_slice(datagram.payload);
+    packet
 }
 
 /// The headers of IP and UDP. Sums are left out where they may be: a capture before the interface has

@@ -1,10 +1,9 @@
 //! What an endpoint sends and receives, as a file for Wireshark.
 
-mod datagram;
+pub(crate) mod datagram;
 mod describe;
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::{self, JoinHandle};
@@ -49,11 +48,11 @@ struct Record {
 }
 
 impl Capture {
-    /// Captures to `file` what passes the socket bound to `local`. Instants are on `clock`.
+    /// Captures to `out` what passes the socket bound to `local`. Instants are on `clock`.
     ///
     /// Fails if the system gives no thread.
     pub fn start(
-        file: File,
+        out: impl Write + Send + 'static,
         clock: &Clock,
         local: SocketAddr,
         describe: Describe,
@@ -61,7 +60,7 @@ impl Capture {
         let (sender, records) = mpsc::sync_channel(WAITING);
         let thread = thread::Builder::new()
             .name("capture".into())
-            .spawn(move || write(file, &records, describe))?;
+            .spawn(move || write(out, &records, describe))?;
         Ok(Self {
             sender: Some(sender),
             thread: Some(thread),
@@ -96,10 +95,10 @@ impl Capture {
     }
 }
 
-fn write(file: File, records: &Receiver<Record>, describe: Describe) -> io::Result<()> {
-    let mut out = Pcapng::new(file, LinkType::RawIp, &["udp"])?;
+fn write<W: Write>(out: W, records: &Receiver<Record>, describe: Describe) -> io::Result<()> {
+    let mut out = Pcapng::new(out, LinkType::RawIp, &["udp"])?;
     loop {
-        let record = match records.recv_timeout(Records::<File>::WAIT) {
+        let record = match records.recv_timeout(Records::<W>::WAIT) {
             Ok(record) => record,
             Err(RecvTimeoutError::Timeout) => {
                 out.flush()?;

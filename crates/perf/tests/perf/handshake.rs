@@ -75,6 +75,7 @@ fn a_server_that_is_not_there_is_named() {
     let mut world = World::new(terms(), limits(), link);
     let silent = ClientError::Silent(server_address());
     assert_eq!(world.run_to_end(), Phase::Failed(silent));
+    assert_eq!(world.client.began(), None);
 }
 
 #[test]
@@ -90,6 +91,13 @@ fn what_is_lost_of_the_handshake_is_said_again() {
     };
     let mut world = World::new(terms, Limits::default(), link);
     assert_eq!(world.run_to_end(), Phase::Done);
+    // Who looks only now knows that there was a test, and when.
+    let began = world.client.began().expect("a beginning");
+    let ran = world.now - began;
+    assert!(
+        ran >= Duration::from_secs(1) && ran < Duration::from_secs(60),
+        "{ran:?}"
+    );
     assert_eq!(world.client.results().len(), 40);
     let began = world
         .events

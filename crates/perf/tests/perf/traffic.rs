@@ -130,6 +130,35 @@ fn tfrc_without_a_limit_fills_a_link_and_a_fixed_rate_overruns_it() {
     }
 }
 
+#[test]
+fn a_stated_rate_is_told_from_a_path_that_holds_a_flow_back() {
+    let held = |bottleneck| {
+        let link = LinkConfig {
+            rate: mbps(bottleneck),
+            delay: Duration::from_millis(10),
+            queue: QueueLimit::Time(Duration::from_millis(50)),
+            ..LinkConfig::default()
+        };
+        let stated = Terms {
+            rate: Some(mbps(4.0)),
+            duration: Duration::from_secs(30),
+            ..terms()
+        };
+        let mut world = World::new(stated, Limits::default(), link);
+        assert_eq!(world.run_to_end(), Phase::Done);
+        let flow = world.client.flows().next().expect("a flow");
+        flow.held.expect("a stated rate")
+    };
+    // All but slow start, at its rate.
+    let wide = held(20.0);
+    let seconds = wide.time.as_secs_f64();
+    assert!((20.0..=30.0).contains(&seconds), "{seconds}");
+    let rate = wide.bytes.as_f64() * 8.0 / seconds;
+    assert!((rate / 4e6 - 1.0).abs() < 5e-3, "{rate}");
+    let narrow = held(1.0).time;
+    assert!(narrow < Duration::from_secs(10), "{narrow:?}");
+}
+
 /// What was not sent within a round trip is forfeited (RFC 5348 §4.6), so no burst may be gathered for as long.
 #[test]
 fn a_round_trip_shorter_than_a_burst_costs_no_rate() {
