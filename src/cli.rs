@@ -464,7 +464,8 @@ pub(crate) struct TestbedRunArgs {
     /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
-    /// Runs at once. Several disturb each other: metrics late_p99_us_* tell by how much the emulator was late
+    /// Runs at once. Where one starts its programs the senders of others may stand still for a second; by how much
+    /// the emulator was late is in late_p99_us_*
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) threads: NonZeroUsize,
     /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table
@@ -517,13 +518,6 @@ pub(crate) struct LinkRouterArgs {
     /// The interface that faces the receivers
     #[arg(value_name = "B")]
     pub(crate) b: String,
-    /// Write what happens to each packet here: a line for each time that one enters a link, is dropped or
-    /// leaves
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// Capture every packet where it enters a link and where it leaves, as pcapng
-    #[arg(long, value_name = "FILE")]
-    pub(crate) pcap: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) emulation: EmulationArgs,
 }
@@ -572,6 +566,13 @@ pub(crate) struct EmulationArgs {
     /// in, as {"both": {"delay": "80ms", "discipline": {"codel": {}}}}, a line of JSON out
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
+    /// Write what happens to each packet here: a line for each time that one enters a link, is dropped or
+    /// leaves
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Capture every packet where it enters a link and where it leaves, as pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
     /// Fixes losses and jitter
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -77,7 +77,13 @@ impl Client {
     fn serve(&mut self, answer: impl Fn(&str) -> String) -> bool {
         let mut buffer = [0; 4_096];
         let is_open = match self.stream.read(&mut buffer) {
-            Ok(0) => false,
+            Ok(0) => {
+                // What ends without a newline is a line, too.
+                if !self.rest.is_empty() {
+                    self.rest.push(b'\n');
+                }
+                false
+            }
             Ok(length) => {
                 self.rest.extend_from_slice(&buffer[..length]);
                 true
@@ -133,6 +139,21 @@ mod tests {
         assert!(refused.contains("no socket"), "{refused}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "text");
         fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn the_last_line_needs_no_newline() {
+        let (stream, other) = UnixStream::pair().unwrap();
+        let mut client = Client {
+            stream,
+            rest: Vec::new(),
+        };
+        (&other).write_all(b"first\nlast").unwrap();
+        other.shutdown(std::net::Shutdown::Write).unwrap();
+        while client.serve(|line| format!("heard {line}")) {}
+        drop(client);
+        let answers: Vec<String> = BufReader::new(other).lines().map(Result::unwrap).collect();
+        assert_eq!(answers, ["heard first", "heard last"]);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_net::{
-    Clock, Direction, Lateness, LinkChange, LinkSnapshot, Relay, RelayConfig, RelayHandle, Router,
-    RouterConfig, RouterHandle, Watch,
+    Clock, Direction, Lateness, LinkChange, LinkSnapshot, LinkType, Relay, RelayConfig,
+    RelayHandle, Router, RouterConfig, RouterHandle, Watch,
 };
 use evenkeel_testbed::control::{self, Request};
 use evenkeel_testbed::link_table::LinkFile;
@@ -49,7 +49,8 @@ impl Emulator {
                 Self::Relay(relay) => relay.change(direction, change).map_err(|e| e.to_string())?,
             }
         }
-        Ok(())
+        // Whoever is answered may count on them: what is asked after them is answered after them.
+        self.snapshot().map(|_| ())
     }
 
     fn snapshot(&self) -> Result<Value, String> {
@@ -68,6 +69,7 @@ impl Emulator {
                 let mut value = described(&[now.forward, now.reverse], &now.departures);
                 value["strangers"] = now.strangers.into();
                 value["send_errors"] = now.send_errors.into();
+                value["records_lost"] = now.records_lost.into();
                 Ok(value)
             }
         }
@@ -93,14 +95,32 @@ fn described(links: &[LinkSnapshot; 2], departures: &Lateness) -> Value {
 }
 
 fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
+    if args.a == args.b {
+        let name = &args.a;
+        return Err(Failure::usage(format!(
+            "{name} {name}: what left by it would come in by it again: name two interfaces"
+        )));
+    }
     let config = RouterConfig {
         interfaces: [args.a.clone(), args.b.clone()],
         links: links(&args.emulation)?,
         seed: args.emulation.seed,
     };
+    logged(&args.emulation, LinkType::Ethernet, |clock, watch| {
+        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
+        Ok(Emulator::Router(router))
+    })
+}
+
+/// Emulates, and writes what is told of packets, if that is wanted; a capture has packets of this type.
+fn logged(
+    args: &EmulationArgs,
+    link_type: LinkType,
+    start: impl FnOnce(Clock, Option<Watch>) -> Result<Emulator, Failure>,
+) -> Result<(), Failure> {
     let (lines, capture) = (args.log.as_deref(), args.pcap.as_deref());
     let mut writer = None;
-    let emulated = emulate(&args.emulation, |clock| {
+    let emulated = emulate(args, |clock| {
         let (watch, receiver) = if lines.is_some() || capture.is_some() {
             let (records, receiver) = mpsc::sync_channel(RECORDS);
             let captures = capture.is_some();
@@ -108,17 +128,17 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
         } else {
             (None, None)
         };
-        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
+        let emulator = start(clock, watch)?;
         // Not before there is something to write: a mistyped interface costs no file of the last run.
         if let Some(receiver) = receiver {
-            let log = PacketLog::create(lines, capture).map_err(Failure::usage)?;
+            let log = PacketLog::create(lines, (capture, link_type)).map_err(Failure::usage)?;
             let thread = thread::Builder::new().name("packet-log".into());
             let written = thread.spawn(move || log.write_all(clock, &receiver));
             writer = Some(written.map_err(Failure::runtime)?);
         }
-        Ok(Emulator::Router(router))
+        Ok(emulator)
     });
-    // The router is gone, and with it the other end of the records: the rest is written.
+    // The emulator is gone, and with it the other end of the records: the rest is written.
     match writer.map(JoinHandle::join) {
         None | Some(Ok(Ok(()))) => emulated,
         Some(Ok(Err(error))) => Err(Failure::runtime(format!("packet log: {error}"))),
@@ -144,10 +164,13 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
         reverse,
         seed: args.emulation.seed,
     };
-    emulate(&args.emulation, |clock| {
-        // Nobody reads its events.
-        let (relay, _) = Relay::spawn(clock, config).map_err(Failure::usage)?;
-        Ok(Emulator::Relay(relay))
+    logged(&args.emulation, LinkType::RawIp, |clock, watch| {
+        let relay = match watch {
+            Some(watch) => Relay::spawn_watched(clock, config, watch),
+            // Nobody reads its events.
+            None => Relay::spawn(clock, config).map(|(relay, _)| relay),
+        };
+        Ok(Emulator::Relay(relay.map_err(Failure::usage)?))
     })
 }
 

@@ -13,6 +13,7 @@ mod lateness;
 mod lead;
 mod look;
 mod packet_info;
+mod packet_record;
 mod pcapng;
 mod probe;
 mod records;
@@ -30,6 +31,7 @@ pub use clock::{Clock, processor_time};
 pub use driver::{Driver, DriverError, DriverStats, Handle};
 pub use emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 pub use lateness::Lateness;
+pub use packet_record::{Flow, PacketEvent, PacketRecord, Watch};
 pub use pcapng::{CapturedPacket, LinkType, Pcapng};
 pub use probe::{ProbeError, ProbeReport, probe};
 pub use records::Records;
@@ -38,8 +40,7 @@ pub use relay::{
 };
 #[cfg(target_os = "linux")]
 pub use router::{
-    Flow, PacketEvent, PacketRecord, PortError, Router, RouterConfig, RouterError, RouterGone,
-    RouterHandle, RouterSnapshot, Watch,
+    PortError, Router, RouterConfig, RouterError, RouterGone, RouterHandle, RouterSnapshot,
 };
 pub use socket::{BindError, Outgoing, ReceiveBatch, Received, Socket};
 pub use transmit::SendCounters;

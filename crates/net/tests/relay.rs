@@ -4,8 +4,8 @@
 
 use evenkeel_link::{DropReason, Event, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_net::{
-    Clock, CrossTraffic, Direction, HEADERS, LinkChange, LinkEvent, Outgoing, ReceiveBatch, Relay,
-    RelayConfig, RelayError, RelayHandle, Socket,
+    Clock, CrossTraffic, Direction, HEADERS, LinkChange, LinkEvent, Outgoing, PacketEvent,
+    PacketRecord, ReceiveBatch, Relay, RelayConfig, RelayError, RelayHandle, Socket, Watch,
 };
 use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
@@ -317,6 +317,63 @@ fn knobs_act_on_the_running_link() {
         })
         .collect();
     assert_eq!(reasons, [DropReason::Loss, DropReason::QueueFull]);
+}
+
+#[test]
+fn each_datagram_is_told_of_where_it_enters_and_where_it_leaves() {
+    let clock = Clock::start();
+    let (sender, receiver) = (bind(), bind());
+    let config = RelayConfig {
+        forward: LinkConfig {
+            loss: Loss::Periodic(2),
+            ..LinkConfig::default()
+        },
+        ..config(&receiver)
+    };
+    let (records, told) = std::sync::mpsc::sync_channel(64);
+    let watch = Watch {
+        records,
+        captures: true,
+    };
+    let relay = Relay::spawn_watched(clock, config, watch).unwrap();
+    let (a, b) = (relay.address_a(), relay.address_b());
+    for payload in [&b"first"[..], b"lost", b"third"] {
+        send(&sender, a, Ecn::Ect0, payload);
+    }
+    let mut records: Vec<PacketRecord> = Vec::new();
+    while records.len() < 6 {
+        records.push(told.recv_timeout(PATIENCE).unwrap());
+    }
+    assert!(records.iter().all(|it| it.direction == Direction::Forward));
+    let of = |number: u64| records.iter().filter(move |it| it.number == number);
+    let source = sender.local_address();
+    for (number, payload) in [(0, &b"first"[..]), (1, b"lost"), (2, b"third")] {
+        let [entered, left] = of(number).collect::<Vec<_>>()[..] else {
+            panic!("{records:?}");
+        };
+        let PacketEvent::Arrived { flow, size, frame } = &entered.event else {
+            panic!("{entered:?}");
+        };
+        assert_eq!(flow.to_string(), format!("udp {source} {a}"));
+        assert_eq!(*size, Bytes::from(payload.len()) + HEADERS);
+        let frame = frame.as_deref().unwrap();
+        // IPv4 with ECT(0), and UDP.
+        assert_eq!((&frame[..2], &frame[28..]), (&[0x45, 2][..], payload));
+        match &left.event {
+            PacketEvent::Dropped { reason } => {
+                assert_eq!((number, *reason), (1, DropReason::Loss));
+            }
+            PacketEvent::Departed { due, frame } => {
+                assert!(*due <= left.at && number != 1);
+                let frame = frame.as_deref().unwrap();
+                assert_eq!(&frame[28..], payload);
+                let ports = [b, receiver.local_address()].map(|end| end.port().to_be_bytes());
+                assert_eq!(&frame[20..24], ports.concat());
+            }
+            PacketEvent::Arrived { .. } => panic!("{left:?}"),
+        }
+    }
+    assert_eq!(relay.snapshot().unwrap().records_lost, 0);
 }
 
 #[test]

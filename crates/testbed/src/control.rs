@@ -88,14 +88,16 @@ impl Request {
 }
 
 impl Changes {
-    fn list(self) -> Result<Vec<LinkChange>, &'static str> {
+    fn list(self) -> Result<Vec<LinkChange>, String> {
         let discipline = self.discipline.map(DisciplineTable::discipline);
+        let queue = self.queue.map(QueueTable::limit);
+        let loss = self.loss.map(LossTable::loss);
         let all = [
             self.rate.map(|rate| LinkChange::Rate(rate.0)),
             self.delay.map(|delay| LinkChange::Delay(delay.0)),
-            self.queue.map(|queue| LinkChange::Queue(queue.limit())),
+            queue.transpose()?.map(LinkChange::Queue),
             discipline.transpose()?.map(LinkChange::Discipline),
-            self.loss.map(|loss| LinkChange::Loss(loss.loss())),
+            loss.transpose()?.map(LinkChange::Loss),
             self.schedule.map(|text| LinkChange::Schedule(text.0)),
         ];
         Ok(all.into_iter().flatten().collect())
@@ -186,6 +188,10 @@ mod tests {
         let red =
             told(r#"{"both": {"rate": "2Mb/s", "discipline": {"red": {"min": 9, "max": 5}}}}"#);
         assert!(red.contains("RED: max must be above min"), "{red}");
+        let empty = told(r#"{"both": {"rate": "2Mb/s", "queue": {"packets": 0}}}"#);
+        assert!(empty.contains("queue: packets is 0"), "{empty}");
+        let every = told(r#"{"both": {"loss": {"every": 0}}}"#);
+        assert!(every.contains("loss: every is 0"), "{every}");
         assert!(told("{}").contains("line 1"));
         assert!(told(r#"{"both": {}}"#).contains("no change"));
         let schedule = told(r#"{"both": {"schedule": "x"}}"#);

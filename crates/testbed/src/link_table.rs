@@ -127,8 +127,8 @@ struct ReorderingTable {
 }
 
 impl LinkTable {
-    /// The link; an error if the settings of its discipline make no sense.
-    pub fn config(&self) -> Result<LinkConfig, &'static str> {
+    /// The link; an error if its settings make no sense.
+    pub fn config(&self) -> Result<LinkConfig, String> {
         let perfect = LinkConfig::default();
         let config = LinkConfig {
             rate: self.rate.map_or(perfect.rate, |rate| rate.0),
@@ -145,29 +145,45 @@ impl LinkTable {
                     delay: table.delay.0,
                 }),
             duplication: self.duplication.map_or(0.0, |share| share.0),
-            queue: self.queue.map_or(perfect.queue, QueueTable::limit),
+            queue: self.queue.map_or(Ok(perfect.queue), QueueTable::limit)?,
             discipline: self.discipline.discipline()?,
-            loss: self.loss.loss(),
+            loss: self.loss.loss()?,
         };
         Ok(config)
     }
 }
 
 impl QueueTable {
-    pub(crate) fn limit(self) -> QueueLimit {
+    /// An error if nothing fits into it.
+    pub(crate) fn limit(self) -> Result<QueueLimit, String> {
+        let nothing = |what, least| {
+            Err(format!(
+                "queue: {what} is 0, which holds no packet: give at least {least}"
+            ))
+        };
         match self {
-            Self::Packets(packets) => QueueLimit::Packets(packets.into()),
-            Self::Size(size) => QueueLimit::Bytes(size.0),
-            Self::Time(time) => QueueLimit::Time(time.0),
+            Self::Packets(0) => nothing("packets", "1"),
+            Self::Time(time) if time.0.is_zero() => {
+                nothing("time", "what a packet takes, such as 5ms")
+            }
+            Self::Packets(packets) => Ok(QueueLimit::Packets(packets.into())),
+            Self::Size(size) => Ok(QueueLimit::Bytes(size.0)),
+            Self::Time(time) => Ok(QueueLimit::Time(time.0)),
         }
     }
 }
 
 impl LossTable {
-    pub(crate) fn loss(self) -> Loss {
-        match self {
+    /// An error if it loses every none-th packet.
+    pub(crate) fn loss(self) -> Result<Loss, String> {
+        Ok(match self {
             Self::None => Loss::None,
             Self::Random(share) => Loss::Bernoulli(share.0),
+            Self::Every(0) => {
+                return Err(
+                    "loss: every is 0: give 1 or more, or \"none\" to lose nothing".to_owned(),
+                );
+            }
             Self::Every(count) => Loss::Periodic(count),
             Self::GilbertElliott(table) => Loss::GilbertElliott(GilbertElliott {
                 to_bad: table.to_bad.0,
@@ -175,13 +191,13 @@ impl LossTable {
                 good_loss: table.good_loss.0,
                 bad_loss: table.bad_loss.0,
             }),
-        }
+        })
     }
 }
 
 impl DisciplineTable {
     /// An error if its settings make no sense.
-    pub(crate) fn discipline(self) -> Result<Discipline, &'static str> {
+    pub(crate) fn discipline(self) -> Result<Discipline, String> {
         let discipline = match self {
             Self::DropTail => Discipline::DropTail,
             Self::Red(table) => {
@@ -215,7 +231,7 @@ impl DisciplineTable {
         };
         match discipline.problem() {
             None => Ok(discipline),
-            Some(problem) => Err(problem),
+            Some(problem) => Err(problem.to_owned()),
         }
     }
 }
@@ -311,5 +327,25 @@ mod tests {
         assert!(told.contains("speed"), "{told}");
         let told = error("[reverse]\ndiscipline = { red = { min = 9, max = 3 } }\n");
         assert_eq!(told, "reverse: RED: max must be above min");
+        for (nonsense, why) in [
+            ("queue = { packets = 0 }", "queue: packets is 0"),
+            ("queue = { time = \"0s\" }", "queue: time is 0"),
+            ("loss = { every = 0 }", "loss: every is 0"),
+            (
+                "discipline = { fq-codel = { queues = 0 } }",
+                "FQ-CoDel: queues is 0",
+            ),
+            (
+                "discipline = { pie = { update = \"0s\" } }",
+                "PIE: update must be at least 1ms",
+            ),
+        ] {
+            let told = error(&format!("[forward]\n{nonsense}\n"));
+            let begins = format!("forward: {why}");
+            assert!(
+                told.starts_with(&begins) && told.contains("give "),
+                "{told}"
+            );
+        }
     }
 }

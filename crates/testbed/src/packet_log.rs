@@ -1,4 +1,4 @@
-//! What a router tells of each packet, as files: a line an event, and a capture of every packet where it
+//! What an emulator tells of each packet, as files: a line an event, and a capture of every packet where it
 //! enters a link and where it leaves it.
 
 use std::fs::File;
@@ -26,7 +26,10 @@ const TAPS: [&str; 4] = ["forward-in", "forward-out", "reverse-in", "reverse-out
 
 impl PacketLog {
     /// Starts the files that are wanted.
-    pub fn create(lines: Option<&Path>, capture: Option<&Path>) -> io::Result<Self> {
+    pub fn create(
+        lines: Option<&Path>,
+        (capture, link_type): (Option<&Path>, LinkType),
+    ) -> io::Result<Self> {
         let mut log = Self::default();
         if let Some(path) = lines {
             let mut file = Records::new(File::create(path)?);
@@ -36,7 +39,7 @@ impl PacketLog {
         }
         if let Some(path) = capture {
             let file = File::create(path)?;
-            log.capture = Some(Pcapng::new(file, LinkType::Ethernet, &TAPS)?);
+            log.capture = Some(Pcapng::new(file, link_type, &TAPS)?);
         }
         Ok(log)
     }

@@ -86,15 +86,34 @@ impl Discipline {
                     "RED: mean_packet must be above 0",
                 ),
             ],
-            Self::CoDel(codel) | Self::FqCoDel(FqCoDelConfig { codel, .. }) => &[(
-                codel.interval > Duration::ZERO,
-                "CoDel: interval must be above 0",
-            )],
-            Self::Pie(pie) => &[(pie.target > Duration::ZERO, "PIE: target must be above 0")],
+            Self::CoDel(codel) => &[codel_interval(codel)],
+            Self::FqCoDel(fq_codel) => &[
+                codel_interval(&fq_codel.codel),
+                (
+                    fq_codel.queues > 0,
+                    "FQ-CoDel: queues is 0: give at least 1",
+                ),
+                (
+                    fq_codel.quantum > Bytes::ZERO,
+                    "FQ-CoDel: quantum is 0: give the size of a packet, such as 1514B",
+                ),
+            ],
+            Self::Pie(pie) => &[
+                (pie.target > Duration::ZERO, "PIE: target must be above 0"),
+                (
+                    pie.update >= PieConfig::LEAST_UPDATE,
+                    "PIE: update must be at least 1ms: give how often it looks at its queue, such as 15ms",
+                ),
+            ],
         };
         let broken = conditions.iter().find(|(holds, _)| !holds);
         broken.map(|(_, problem)| *problem)
     }
+}
+
+fn codel_interval(codel: &CoDelConfig) -> (bool, &'static str) {
+    let holds = codel.interval > Duration::ZERO;
+    (holds, "CoDel: interval must be above 0")
 }
 
 /// A packet that waits.
@@ -368,6 +387,30 @@ mod tests {
     use super::*;
 
     const RATE: Rate = Rate::from_bytes_per_sec(1_000.0);
+
+    #[test]
+    fn settings_that_let_nothing_through_are_named() {
+        let fq_codel = FqCoDelConfig::default();
+        let pie = PieConfig::default();
+        let told = |discipline: Discipline| discipline.problem().unwrap_or_default();
+        assert_eq!(told(Discipline::FqCoDel(fq_codel)), "");
+        assert_eq!(told(Discipline::Pie(pie)), "");
+        let queues = FqCoDelConfig {
+            queues: 0,
+            ..fq_codel
+        };
+        assert!(told(Discipline::FqCoDel(queues)).contains("queues is 0"));
+        let quantum = FqCoDelConfig {
+            quantum: Bytes::ZERO,
+            ..fq_codel
+        };
+        assert!(told(Discipline::FqCoDel(quantum)).contains("quantum is 0"));
+        let update = PieConfig {
+            update: Duration::from_micros(999),
+            ..pie
+        };
+        assert!(told(Discipline::Pie(update)).contains("at least 1ms"));
+    }
 
     /// A packet of a flow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

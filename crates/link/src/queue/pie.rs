@@ -10,12 +10,17 @@ use tfrc::units::Bytes;
 pub struct PieConfig {
     /// The delay aimed at: QDELAY_REF.
     pub target: Duration,
-    /// How often the probability is computed: T_UPDATE. At least 1 ms.
+    /// How often the probability is computed: T_UPDATE. At least [`PieConfig::LEAST_UPDATE`].
     pub update: Duration,
     /// For so long a burst into an idle queue is let through: MAX_BURST.
     pub burst: Duration,
     /// Marks instead of dropping, while the probability is below a tenth.
     pub ecn: bool,
+}
+
+impl PieConfig {
+    /// The shortest `update`.
+    pub const LEAST_UPDATE: Duration = Duration::from_millis(1);
 }
 
 impl Default for PieConfig {
@@ -46,7 +51,7 @@ pub(super) struct Pie {
 
 impl Pie {
     pub(super) fn new(mut config: PieConfig, seed: u64) -> Self {
-        config.update = config.update.max(Duration::from_millis(1));
+        config.update = config.update.max(PieConfig::LEAST_UPDATE);
         Self {
             config,
             probability: 0.0,

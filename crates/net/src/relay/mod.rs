@@ -13,6 +13,7 @@ mod worker;
 use crate::clock::Clock;
 use crate::emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
 use crate::lateness::Lateness;
+use crate::packet_record::Watch;
 use crate::socket::{BindError, Socket};
 use crate::wait::Waker;
 use control::Control;
@@ -106,6 +107,8 @@ pub struct RelaySnapshot {
     pub send_errors: u64,
     /// Events that were lost because nobody read them.
     pub events_lost: u64,
+    /// Records of packets that were lost because they were not read in time.
+    pub records_lost: u64,
     /// How long after they came out of the link packets were sent.
     pub departures: Lateness,
 }
@@ -135,11 +138,31 @@ impl Relay {
         Self::spawn_beside((), clock, config)
     }
 
+    /// Starts a relay that tells of each datagram.
+    pub fn spawn_watched(
+        clock: Clock,
+        config: RelayConfig,
+        watch: Watch,
+    ) -> Result<RelayHandle, RelayError> {
+        // Nobody reads its events.
+        let (relay, _) = Self::start((), clock, config, Some(watch))?;
+        Ok(relay)
+    }
+
     /// Starts a relay whose links carry this traffic too. Events are of both.
     pub fn spawn_beside<C: CrossTraffic>(
         cross: C,
         clock: Clock,
         config: RelayConfig,
+    ) -> Result<(RelayHandle<C>, Receiver<LinkEvent>), RelayError> {
+        Self::start(cross, clock, config, None)
+    }
+
+    fn start<C: CrossTraffic>(
+        cross: C,
+        clock: Clock,
+        config: RelayConfig,
+        watch: Option<Watch>,
     ) -> Result<(RelayHandle<C>, Receiver<LinkEvent>), RelayError> {
         let socket_a = Socket::bind(config.bind_a).map_err(RelayError::Bind)?;
         let socket_b = Socket::bind(config.bind_b).map_err(RelayError::Bind)?;
@@ -147,7 +170,8 @@ impl Relay {
         let (waker, wakeups) = Waker::new().map_err(RelayError::Start)?;
         let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
         let (events, event_receiver) = mpsc::sync_channel(MAX_EVENTS);
-        let worker = Worker::new(clock, &config, [socket_a, socket_b], events, cross);
+        let outlets = (events, watch);
+        let worker = Worker::new(clock, &config, [socket_a, socket_b], outlets, cross);
         let thread = thread::Builder::new()
             .name("relay".into())
             .spawn(move || worker.run(&commands, &wakeups))

@@ -3,15 +3,19 @@
 use super::control::Control;
 use super::peer::Peer;
 use super::{CrossTraffic, HEADERS, RelayConfig, RelaySnapshot};
+use crate::capture::datagram;
 use crate::clock::Clock;
 use crate::emulation::{Direction, LinkEvent, Outlet, Path};
 use crate::lateness::Lateness;
+use crate::packet_record::{Flow, PacketEvent, PacketRecord, UDP, Watch};
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
 use crate::wait::{self, DEAF_WAIT, Wakeups};
+use evenkeel_link::Event;
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use tfrc::Ecn;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 /// Both sides and both links.
@@ -23,6 +27,10 @@ pub(super) struct Worker<C: CrossTraffic> {
     paths: [Path<Packet<C::Packet>>; 2],
     cross: C,
     events: Outlet<LinkEvent>,
+    records: Outlet<PacketRecord>,
+    captures: bool,
+    /// Datagrams so far, over both directions.
+    datagrams: u64,
     strangers: u64,
     send_errors: u64,
     departures: Lateness,
@@ -39,7 +47,12 @@ struct Side {
 /// What a link carries, with cross traffic of packets `X`.
 #[derive(Clone)]
 enum Packet<X> {
-    Datagram { payload: Box<[u8]>, ecn: Ecn },
+    Datagram {
+        payload: Box<[u8]>,
+        ecn: Ecn,
+        /// Counted from zero, over both directions.
+        number: u64,
+    },
     Cross(X),
 }
 
@@ -48,6 +61,13 @@ impl<X: evenkeel_link::Packet> evenkeel_link::Packet for Packet<X> {
         match self {
             Self::Datagram { ecn, .. } => *ecn,
             Self::Cross(packet) => packet.ecn(),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        match self {
+            Self::Datagram { number, .. } => *number,
+            Self::Cross(packet) => packet.number(),
         }
     }
 
@@ -72,7 +92,7 @@ impl<C: CrossTraffic> Worker<C> {
         clock: Clock,
         config: &RelayConfig,
         [socket_a, socket_b]: [Socket; 2],
-        events: SyncSender<LinkEvent>,
+        (events, watch): (SyncSender<LinkEvent>, Option<Watch>),
         cross: C,
     ) -> Self {
         let mut paths = Path::pair([config.forward, config.reverse], config.seed);
@@ -94,6 +114,9 @@ impl<C: CrossTraffic> Worker<C> {
             paths,
             cross,
             events: Outlet::new(Some(events)),
+            captures: watch.as_ref().is_some_and(|watch| watch.captures),
+            records: Outlet::new(watch.map(|watch| watch.records)),
+            datagrams: 0,
             strangers: 0,
             send_errors: 0,
             departures: Lateness::default(),
@@ -132,6 +155,8 @@ impl<C: CrossTraffic> Worker<C> {
     /// Takes what has come to a side into its link, up to a budget. True if there may be more.
     fn receive(&mut self, index: usize) -> bool {
         let (side, link) = (&mut self.sides[index], &mut self.paths[index].link);
+        let direction = Direction::BOTH[index];
+        let local = side.socket.local_address();
         for _ in 0..RECEIVE_BATCHES {
             let filled = side.socket.receive(&self.clock, &mut side.batch);
             for datagram in side.batch.datagrams() {
@@ -139,12 +164,26 @@ impl<C: CrossTraffic> Worker<C> {
                     self.strangers += 1;
                     continue;
                 }
+                let (payload, ecn) = (datagram.payload, datagram.ecn);
+                let size = Bytes::from(payload.len()) + HEADERS;
+                let (number, at) = (self.datagrams, datagram.arrival);
+                self.datagrams += 1;
+                if self.records.is_open() {
+                    let ends = [datagram.source, local];
+                    let event = PacketEvent::Arrived {
+                        flow: flow(ends),
+                        size,
+                        frame: self.captures.then(|| packet(ends, ecn, payload)),
+                    };
+                    self.records
+                        .put(PacketRecord::new(at, direction, number, event));
+                }
                 let packet = Packet::Datagram {
-                    payload: datagram.payload.into(),
-                    ecn: datagram.ecn,
+                    payload: payload.into(),
+                    ecn,
+                    number,
                 };
-                let size = Bytes::from(datagram.payload.len()) + HEADERS;
-                link.handle_packet(datagram.arrival, packet, size);
+                link.handle_packet(at, packet, size);
             }
             match filled {
                 Ok(ReceiveBatch::BUFFERS) => {}
@@ -176,8 +215,12 @@ impl<C: CrossTraffic> Worker<C> {
             let Some(packet) = link.poll_output(now) else {
                 return false;
             };
-            let (payload, ecn) = match packet {
-                Packet::Datagram { payload, ecn } => (payload, ecn),
+            let (payload, ecn, number) = match packet {
+                Packet::Datagram {
+                    payload,
+                    ecn,
+                    number,
+                } => (payload, ecn, number),
                 Packet::Cross(packet) => {
                     self.cross.handle_packet(now, direction, packet);
                     continue;
@@ -197,8 +240,15 @@ impl<C: CrossTraffic> Worker<C> {
             if side.socket.send(&outgoing).is_err() {
                 self.send_errors += 1;
             }
-            self.departures
-                .record(self.clock.now().saturating_since(due));
+            let now = self.clock.now();
+            self.departures.record(now.saturating_since(due));
+            if self.records.is_open() {
+                let ends = [side.socket.local_address(), destination];
+                let frame = self.captures.then(|| self::packet(ends, ecn, &payload));
+                let event = PacketEvent::Departed { due, frame };
+                self.records
+                    .put(PacketRecord::new(now, direction, number, event));
+            }
         }
         true
     }
@@ -213,10 +263,18 @@ impl<C: CrossTraffic> Worker<C> {
         }
     }
 
-    /// Passes a link's events on.
+    /// Passes a link's events on. Whoever records packets has no cross traffic beside them, so what was dropped is a datagram.
     fn report(&mut self, direction: Direction) {
         let link = &mut self.paths[direction as usize].link;
         while let Some(event) = link.poll_event() {
+            if let Event::Dropped {
+                at, reason, packet, ..
+            } = event
+            {
+                let event = PacketEvent::Dropped { reason };
+                self.records
+                    .put(PacketRecord::new(at, direction, packet, event));
+            }
             self.events.put(LinkEvent { direction, event });
         }
     }
@@ -249,6 +307,7 @@ impl<C: CrossTraffic> Worker<C> {
             strangers: self.strangers,
             send_errors: self.send_errors,
             events_lost: self.events.lost(),
+            records_lost: self.records.lost(),
             departures: self.departures.clone(),
         }
     }
@@ -267,6 +326,31 @@ impl<C: CrossTraffic> Worker<C> {
         });
         wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
     }
+}
+
+/// Whose datagram it is.
+fn flow([source, destination]: [SocketAddr; 2]) -> Flow {
+    Flow {
+        protocol: UDP,
+        source: source.ip(),
+        destination: destination.ip(),
+        source_port: source.port(),
+        destination_port: destination.port(),
+    }
+}
+
+/// A datagram as IP carries it.
+fn packet([source, destination]: [SocketAddr; 2], ecn: Ecn, payload: &[u8]) -> Box<[u8]> {
+    let packet = datagram::packet(&datagram::Datagram {
+        at: Duration::ZERO,
+        source,
+        destination,
+        ecn,
+        payload,
+        len: payload.len(),
+        comment: None,
+    });
+    packet.into()
 }
 
 /// System calls to receive on one side before the other has its turn.

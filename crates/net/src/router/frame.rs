@@ -1,7 +1,7 @@
 //! What the router carries: an Ethernet frame, with what the kernel says of its checksum and segments.
 
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use crate::packet_record::{Flow, TCP, UDP};
+use std::net::{IpAddr, Ipv6Addr};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -88,49 +88,6 @@ impl evenkeel_link::Packet for Frame {
         })
     }
 }
-
-/// What tells flows apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Flow {
-    /// The protocol number of IP: 6 is TCP, 17 UDP; 255 what is not IP.
-    pub protocol: u8,
-    /// From.
-    pub source: IpAddr,
-    /// To.
-    pub destination: IpAddr,
-    /// 0 where the protocol has none, and in later fragments.
-    pub source_port: u16,
-    /// 0 where the protocol has none, and in later fragments.
-    pub destination_port: u16,
-}
-
-impl Flow {
-    /// What is not IP.
-    const OTHER: Self = Self {
-        protocol: 255,
-        source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        source_port: 0,
-        destination_port: 0,
-    };
-}
-
-impl fmt::Display for Flow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (source, destination) = (self.source, self.destination);
-        match self.protocol {
-            TCP => f.write_str("tcp")?,
-            UDP => f.write_str("udp")?,
-            255 => return f.write_str("other"),
-            protocol => return write!(f, "ip{protocol} {source} {destination}"),
-        }
-        let (from, to) = (self.source_port, self.destination_port);
-        write!(f, " {source}:{from} {destination}:{to}")
-    }
-}
-
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
 
 /// An IP packet, behind Ethernet's header.
 enum Ip<'a> {

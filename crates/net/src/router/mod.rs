@@ -11,19 +11,17 @@
 
 mod frame;
 mod port;
-mod record;
 mod segment;
 mod worker;
 
 use crate::clock::Clock;
 use crate::emulation::{Direction, LinkChange, LinkSnapshot};
 use crate::lateness::Lateness;
+use crate::packet_record::Watch;
 use crate::wait::Waker;
 use evenkeel_link::LinkConfig;
-pub use frame::Flow;
 use port::Port;
 pub use port::PortError;
-pub use record::{PacketEvent, PacketRecord, Watch};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{self, SyncSender};

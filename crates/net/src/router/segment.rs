@@ -4,7 +4,8 @@
 //! Hosts with segmentation offload hand down up to 64 KiB at once, and a virtual interface passes that on as
 //! it is. An emulator that counted it as one packet would emulate no network.
 
-use super::frame::{ETHERNET, OFFLOAD_HEADER, TCP, UDP, fold, sum};
+use super::frame::{ETHERNET, OFFLOAD_HEADER, fold, sum};
+use crate::packet_record::{TCP, UDP};
 
 /// Offload header: the checksum is that of the pseudo header alone, to be completed by whoever needs it.
 const NEEDS_CHECKSUM: u8 = 1;

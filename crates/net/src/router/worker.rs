@@ -2,12 +2,12 @@
 
 use super::frame::Frame;
 use super::port::Port;
-use super::record::{PacketEvent, PacketRecord, Watch};
 use super::segment::cut;
 use super::{Control, RouterConfig, RouterSnapshot};
 use crate::clock::Clock;
 use crate::emulation::{Direction, Outlet, Path};
 use crate::lateness::Lateness;
+use crate::packet_record::{PacketEvent, PacketRecord, Watch};
 use crate::wait::{self, DEAF_WAIT, Wakeups};
 use evenkeel_link::{Event, Link};
 use std::os::fd::AsFd;
@@ -119,7 +119,7 @@ impl Worker {
                         size,
                         frame: self.captures.then(|| frame.ethernet().into()),
                     };
-                    records.put(record(at, direction, number, event));
+                    records.put(PacketRecord::new(at, direction, number, event));
                 }
                 link.handle_packet(at, frame, size);
                 tell_drops(link, direction, records);
@@ -156,7 +156,7 @@ impl Worker {
                     frame: frame_bytes,
                 };
                 self.records
-                    .put(record(now, direction, frame.number, event));
+                    .put(PacketRecord::new(now, direction, frame.number, event));
             }
         }
         true
@@ -207,17 +207,8 @@ fn tell_drops(link: &mut Link<Frame>, direction: Direction, records: &mut Outlet
         } = event
         {
             let event = PacketEvent::Dropped { reason };
-            records.put(record(at, direction, packet, event));
+            records.put(PacketRecord::new(at, direction, packet, event));
         }
-    }
-}
-
-fn record(at: Instant, direction: Direction, number: u64, event: PacketEvent) -> PacketRecord {
-    PacketRecord {
-        at,
-        direction,
-        number,
-        event,
     }
 }
 
