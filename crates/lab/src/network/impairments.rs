@@ -116,7 +116,7 @@ impl Impairments {
 
 impl Losses {
     /// Refuses what loses nothing and what lets nothing through: neither is a path.
-    fn verify(&self) -> Result<(), Impossible> {
+    pub(crate) fn verify(&self) -> Result<(), Impossible> {
         match self {
             Self::Bernoulli(share) => require(
                 share.0 > 0.0 && share.0 < 1.0,
@@ -146,7 +146,8 @@ impl Losses {
         }
     }
 
-    fn model(&self) -> Loss {
+    /// As the link has it.
+    pub(crate) fn model(&self) -> Loss {
         match self {
             Self::Bernoulli(share) => Loss::Bernoulli(share.0),
             Self::Periodic(every) => Loss::Periodic(*every),

@@ -17,8 +17,8 @@ use super::{Impossible, Job, RunError, Scenario, require, require_bins, require_
 use crate::findings::{Findings, Sample};
 use crate::metrics::{off_one, quantile};
 use crate::network::{
-    Bottleneck, Feedback, Impairments, Member, Pace, Protocol, Queue, Speaks, Stacks, Stage, Tcp,
-    Tfrc,
+    Bottleneck, Feedback, Impairments, Losses, Member, Pace, Protocol, Queue, Speaks, Stacks,
+    Stage, Tcp, Tfrc,
 };
 use crate::real::Real;
 use crate::units::{BitRate, Size, Time};
@@ -118,10 +118,18 @@ struct Case {
     /// What the path does besides, along the data.
     #[serde(default)]
     path: Impairments,
+    /// What is lost of what comes back: acknowledgements and reports.
+    loss_back: Option<Losses>,
     /// The TFRC flows, in place of the scenario's.
     tfrc: Option<Tfrc>,
     /// How many flows of each group, in place of their own counts.
     counts: Option<Vec<usize>>,
+}
+
+impl Case {
+    fn loss_back(&self) -> Loss {
+        self.loss_back.as_ref().map_or(Loss::None, Losses::model)
+    }
 }
 
 /// The bottleneck's rate from an instant on.
@@ -246,7 +254,7 @@ impl Timeline {
             trace: case.rate.trace().cloned(),
             queue: case.queue,
             impairments: case.path.clone(),
-            report_loss: Loss::None,
+            report_loss: case.loss_back(),
             jitter: self.jitter,
         };
         let change = self.rate_change;
@@ -304,6 +312,7 @@ impl Timeline {
         let largest = self.group.iter().map(|group| self.packet(group)).max();
         case.queue.verify(largest.unwrap_or(self.packet))?;
         case.path.verify()?;
+        case.loss_back.as_ref().map_or(Ok(()), Losses::verify)?;
         require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
         let counts = case.counts.as_ref();
         let fits = counts.is_none_or(|counts| counts.len() == self.group.len());

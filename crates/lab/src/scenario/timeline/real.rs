@@ -25,6 +25,10 @@ impl Real for Timeline {
         let mut forward = each_way;
         case.queue.apply(&mut forward);
         case.path.apply(&mut forward);
+        let back = LinkConfig {
+            loss: case.loss_back(),
+            ..each_way
+        };
         let members = self.members(case, job.seed).into_iter();
         let since = |at: Instant| at - Instant::ZERO;
         let flows = members.enumerate().map(|(index, member)| RealFlow {
@@ -49,7 +53,7 @@ impl Real for Timeline {
         let change = self.rate_change;
         let times = self.times_of(case);
         Ok(Setup {
-            links: [forward, each_way],
+            links: [forward, back],
             packet: self.packet.0,
             flows: flows.collect(),
             rate_change: change.map(|change| (change.at.0, change.rate.0)),

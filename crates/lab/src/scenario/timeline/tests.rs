@@ -87,6 +87,18 @@ fn what_the_path_is_to_lose_it_loses() {
 }
 
 #[test]
+fn what_is_lost_on_the_way_back_is_missed_by_senders() {
+    let rate = |lost: &str| run(&format!("{WIDE}{lost}"), "").value("throughput_kbps_tfrc_a");
+    let without = rate("");
+    let with = rate(r#", loss_back = { bernoulli = "95%" }"#);
+    assert!(with < without / 2.0, "{with} and {without} kb/s");
+    let mut scenario = scenario();
+    scenario.case[1].loss_back = Some(Losses::Periodic(1));
+    let refused = scenario.verify().unwrap_err();
+    assert_eq!(refused.key, "periodic");
+}
+
+#[test]
 fn packets_that_fall_behind_are_losses_to_who_does_not_wait_for_them() {
     let late = format!("{WIDE}, path = {{ reordering = {{ share = '2%', by = '40ms' }} }}");
     let p = |tfrc: &str| run(&late, tfrc).value("p_mean_a");
