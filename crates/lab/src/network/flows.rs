@@ -31,6 +31,9 @@ pub struct Tcp {
     /// acknowledgements.
     #[serde(default)]
     pub byte_counting: bool,
+    /// Any acknowledgement of new data ends the backing off of the timer, as in ns-2's SACK.
+    #[serde(default)]
+    pub ends_backoff: bool,
     /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
@@ -64,6 +67,7 @@ impl Default for Tcp {
             delayed_ack: false,
             whole_windows: false,
             byte_counting: false,
+            ends_backoff: false,
             initial_window: None,
             ecn: false,
             kernel: None,
@@ -120,6 +124,7 @@ impl Tcp {
             delayed_ack: self.delayed_ack.then_some(ACK_DELAY),
             whole_windows: self.whole_windows,
             byte_counting: self.byte_counting,
+            ends_backoff: self.ends_backoff,
             ecn: self.ecn,
             initial_window: self
                 .initial_window

@@ -87,6 +87,9 @@ pub struct Config {
     /// The least retransmission timeout: 1 s in RFC 6298, 200 ms in Linux and ns-2. None is below 1 ms or
     /// above 60 s.
     pub min_rto: Duration,
+    /// Any acknowledgement of new data ends the backing off of the timer, as in ns-2's SACK. RFC 6298
+    /// keeps it until a packet that was sent once is acknowledged (§5).
+    pub ends_backoff: bool,
     /// The tick of the clock that measures round trips and at which the timer expires; zero for an
     /// exact clock.
     pub clock_granularity: Duration,
@@ -110,6 +113,7 @@ impl Default for Config {
             ecn: false,
             whole_windows: false,
             byte_counting: false,
+            ends_backoff: false,
             limited_transmit: true,
         }
     }

@@ -70,6 +70,11 @@ impl Rto {
         self.backoff = 0;
     }
 
+    /// The next timeout is not backed off.
+    pub(crate) fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
     /// The timer expired (§5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);

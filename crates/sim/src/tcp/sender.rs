@@ -111,6 +111,9 @@ impl Sender {
             self.timed = None;
         }
         if acked > 0 {
+            if self.config.ends_backoff {
+                self.rto.end_backoff();
+            }
             self.on_new_ack(now, acked, ack.ece);
         } else if self.board.outstanding() > 0 && (news || !sack) {
             self.on_dup_ack();

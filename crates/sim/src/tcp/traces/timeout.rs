@@ -28,6 +28,22 @@ fn the_timeout_doubles_and_the_threshold_falls_once() {
 }
 
 #[test]
+fn an_acknowledgement_of_what_was_sent_again_ends_backing_off_where_that_is_asked_for() {
+    let next = |ends_backoff| {
+        let mut script = Script::new(&Config {
+            ends_backoff,
+            ..config(Variant::Sack, 8)
+        });
+        script.sent();
+        script.timeout();
+        assert_eq!(script.timeout().0, 3_000);
+        script.ack(1);
+        script.timeout().0
+    };
+    assert_eq!([false, true].map(next), [7_000, 4_000]);
+}
+
+#[test]
 fn after_a_timeout_sack_does_not_send_again_what_has_arrived() {
     let mut script = Script::with_8_sent(Variant::Sack);
     assert_eq!(script.sack(0, &[2..4]), []);
