@@ -182,10 +182,10 @@ impl World {
         self.hear(&buf[..len.expect("a report fits")]);
     }
 
-    /// Reports that the last packet is missing and that those came which are still to be sent.
-    fn claim_unsent(&mut self, ssrc: u32) {
+    /// Reports that the last packet is missing and that so many came which are still to be sent.
+    fn claim_unsent(&mut self, ssrc: u32, unsent: usize) {
         let made_at = NtpTime::from_bits(0).at(self.now);
-        let mut told = [Some((made_at, Ecn::NotEct)); 1 + UNSENT as usize];
+        let mut told = vec![Some((made_at, Ecn::NotEct)); 1 + unsent];
         told[0] = None;
         let last = self.session.next_sequence() - 1;
         let (mut buf, ssrcs) = ([0; CONTROL_BUFFER], (ssrc, self.session.ssrc()));
@@ -361,8 +361,8 @@ fn a_receiver_that_is_caught_without_feedback_is_not_served_by_its_reception_rep
         });
         world.claim_no_way(7, LATER);
         if lies {
-            world.claim_unsent(7);
-            world.claim_unsent(7);
+            world.claim_unsent(7, 1);
+            world.claim_unsent(7, 2);
         }
         assert_eq!(world.accusations, usize::from(lies));
         world.claim_no_way(7, LATER)
