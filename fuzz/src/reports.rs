@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use tfrc::report::{Arrivals, Departures, Fate, Header, Vector};
+use tfrc::report::{Arrivals, Departures, Fate, Header, Told, Vector};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, Feedback, ReceiverConfig};
@@ -22,7 +22,7 @@ enum Step {
         first: u16,
         made_at: u64,
         resolution: u16,
-        fates: Vec<(u8, u64)>,
+        told: Vec<(u8, u64)>,
         repeated: u8,
     },
     Vector {
@@ -81,7 +81,7 @@ pub fn check(data: &[u8]) {
                 first,
                 made_at,
                 resolution,
-                fates,
+                told,
                 repeated,
             } => {
                 let header = Header {
@@ -89,15 +89,18 @@ pub fn check(data: &[u8]) {
                     made_at: Instant::from_nanos(made_at),
                     resolution: Duration::from_micros(resolution.into()),
                 };
-                let count = fates.len() * usize::from(repeated);
-                let fates = fates.iter().map(|(kind, at)| match kind % 5 {
-                    0 => Fate::Missing,
-                    kind => Fate::Arrived {
-                        at: (kind > 1).then(|| Instant::from_nanos(*at)),
+                let count = told.len() * usize::from(repeated);
+                let told = told.iter().map(|(kind, value)| match kind % 6 {
+                    0 => Told::Missing { count: 1 },
+                    1 => Told::Missing {
+                        count: *value as u16,
+                    },
+                    kind => Told::Arrived {
+                        at: (kind > 2).then(|| Instant::from_nanos(*value)),
                         ecn: ecn(kind),
                     },
                 });
-                departures.handle_report(now, &header, fates.cycle().take(count))
+                departures.handle_report(now, &header, told.cycle().take(count))
             }
             Step::Vector {
                 first,
