@@ -44,7 +44,7 @@ pub enum EventKind {
     /// on: the rate falls until media stops.
     ReceiverLied,
     /// Three packets that left with a congestion mark of our own came without: the peer or the path hides
-    /// marks. Packets leave as not ECN-capable from now on, so that congestion shows as loss.
+    /// marks. Packets to this host leave as not ECN-capable from now on, so that congestion shows as loss.
     MarksLost,
     /// No feedback for the configured time: media stops.
     GaveUp,

@@ -14,6 +14,7 @@ use super::{Header, Told};
 use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
+use crate::suspicions::Suspicions;
 use crate::time::Instant;
 use crate::units::Bytes;
 
@@ -133,10 +134,8 @@ pub struct Departures<const N: usize> {
     pub(super) vector: Option<Vector>,
     /// R with the last report, if it came without a delay that had to be believed.
     checked_rtt: Option<Duration>,
-    /// Reports that told of what never left, and what had been told so when the last one ended.
-    lies: u32,
-    /// Marks of our own that packets had lost when they came.
-    erased_marks: u32,
+    suspicions: Suspicions,
+    /// What had been told of what never left when the last report ended.
     seen_through: u64,
     is_trusting: bool,
 }
@@ -173,8 +172,7 @@ impl<const N: usize> Departures<N> {
             resolution: Duration::ZERO,
             vector: None,
             checked_rtt: None,
-            lies: 0,
-            erased_marks: 0,
+            suspicions: Suspicions::default(),
             seen_through: 0,
             is_trusting: false,
         }
@@ -188,11 +186,16 @@ impl<const N: usize> Departures<N> {
         self
     }
 
-    /// Goes on counting lies where `before` stopped: the receivers of both are at one place, and may be one.
+    /// Goes on counting where those before stopped whose receivers were at the place of this one's.
     #[must_use]
-    pub const fn with_lies_of(mut self, before: &Self) -> Self {
-        (self.lies, self.erased_marks) = (before.lies, before.erased_marks);
+    pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
+        self.suspicions = suspicions;
         self
+    }
+
+    /// What was noted against the receiver and those before.
+    pub const fn suspicions(&self) -> Suspicions {
+        self.suspicions
     }
 
     /// Notes that the next packet left, of this size, while the sender's round-trip time was `rtt`.
@@ -283,16 +286,16 @@ impl<const N: usize> Departures<N> {
         self.refused
     }
 
-    /// True once two reports told of what never left, which no honest receiver does. A single one may be a
+    /// True if two reports told of what never left, which no honest receiver does. A single one may be a
     /// datagram that was damaged on its way, and what says the same a copy of it.
     pub const fn has_caught_a_lie(&self) -> bool {
-        self.lies >= 2 && !self.is_trusting
+        self.suspicions.lies.count() >= 2 && !self.is_trusting
     }
 
-    /// True once three packets came without the mark of our own with which they had left: the receiver hides
+    /// True if three packets came without the mark of our own with which they had left: the receiver hides
     /// marks, or the path takes them away. Either way none that comes back can be relied on.
     pub const fn loses_marks(&self) -> bool {
-        self.erased_marks >= 3 && !self.is_trusting
+        self.suspicions.erased_marks.count() >= 3 && !self.is_trusting
     }
 
     /// Packets that had their turn and that no report ever spoke of.

@@ -447,6 +447,28 @@ fn one_report_alone_catches_nobody_nor_do_copies_of_it() {
     assert_eq!(report(4, 31), (30, true));
 }
 
+#[test]
+fn a_second_claim_long_after_the_first_is_a_first_one() {
+    let mut departures = sender(10);
+    let mut claim = |secs, count| {
+        let now = Instant::from_secs(secs);
+        let header = Header {
+            first: (FIRST + 9) as u16,
+            made_at: now,
+            resolution: Duration::ZERO,
+        };
+        let arrived = Fate::Arrived {
+            at: None,
+            ecn: Ecn::NotEct,
+        };
+        departures.handle_report(now, &header, core::iter::repeat_n(arrived, count));
+        departures.has_caught_a_lie()
+    };
+    assert!(!claim(2, 30));
+    assert!(!claim(2 + 301, 31));
+    assert!(claim(2 + 301 + 300, 32));
+}
+
 /// Reports that pass over what was lost, once in five packets: each hole is a loss.
 #[test]
 fn what_a_receiver_passes_over_is_a_loss_event_where_it_is_one() {

@@ -3,6 +3,7 @@
 
 use core::time::Duration;
 
+use crate::suspicions::Suspicions;
 use crate::time::Instant;
 use crate::units::{Bytes, Rate};
 
@@ -38,7 +39,7 @@ pub struct Receivable {
     /// When the packets left that the last reports echoed, the newest first.
     echoed: [Option<Instant>; REPORTS],
     capped: u64,
-    clear: u32,
+    suspicions: Suspicions,
 }
 
 impl Default for Receivable {
@@ -49,19 +50,22 @@ impl Default for Receivable {
             sent: 0,
             echoed: [None; REPORTS],
             capped: 0,
-            clear: 0,
+            suspicions: Suspicions::default(),
         }
     }
 }
 
 impl Receivable {
-    /// Nothing was sent as yet, to a receiver at the place of the present one: lies are counted on.
+    /// Goes on counting where those before stopped whose receivers were at the place of this one's.
     #[must_use]
-    pub fn begin_again(&self) -> Self {
-        Self {
-            clear: self.clear,
-            ..Self::default()
-        }
+    pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
+        self.suspicions = suspicions;
+        self
+    }
+
+    /// What was noted against the receiver and those before.
+    pub const fn suspicions(&self) -> Suspicions {
+        self.suspicions
     }
 
     /// A packet leaves that tells this R; before R is known nothing can be said.
@@ -90,7 +94,9 @@ impl Receivable {
         match bound {
             Some(bound) if claimed > bound => {
                 self.capped += 1;
-                self.clear += u32::from(claimed > bound * CLEARLY);
+                if claimed > bound * CLEARLY {
+                    self.suspicions.excesses.note(sent_at);
+                }
                 bound
             }
             _ => claimed,
@@ -102,9 +108,9 @@ impl Receivable {
         self.capped
     }
 
-    /// True once it claimed what no receiver can have received, clearly and repeatedly.
+    /// True if it claimed what no receiver can have received, clearly and repeatedly.
     pub const fn has_caught_a_lie(&self) -> bool {
-        self.clear >= REPEATEDLY
+        self.suspicions.excesses.count() >= REPEATEDLY
     }
 
     /// What the next report can claim: all that left since a round trip, which packets may overtake each other

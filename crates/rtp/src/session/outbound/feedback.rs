@@ -101,7 +101,7 @@ impl Outbound {
             return Err(Ignored::Distrusted);
         }
         if departures.loses_marks() {
-            self.uses_ecn = false;
+            self.known.loses_marks = true;
         }
         let Some(feedback) = feedback else {
             let is_stale = departures.refused() != refused;

@@ -1,14 +1,13 @@
-//! What a receiver inherits from the one before it at the same host, which it may be under another name: its lies, and
-//! what the path bore.
+//! What a receiver inherits from the one before it at the same host, which it may be under another name: its lies, what
+//! the path bore, and whether it keeps marks.
 
 use std::net::IpAddr;
 
-use tfrc::ReceiverConfig;
 use tfrc::equation;
 use tfrc::loss::{MAX_PAST, Past};
-use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{LossEventRate, Rate};
+use tfrc::{ReceiverConfig, Suspicions};
 
 use super::{Control, Outbound};
 
@@ -25,6 +24,10 @@ const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 pub(super) struct Known {
     /// A receiver there reported what was never sent.
     pub(super) has_lied: bool,
+    /// Marks of ours do not come back from there.
+    pub(super) loses_marks: bool,
+    /// What is counted before it comes to that.
+    pub(super) suspicions: Suspicions,
     /// The least R that a reception report may tell for the initial rate; without it none counts.
     pub(super) least_told: Option<Duration>,
     /// Loss intervals of the receivers before the present one.
@@ -35,9 +38,11 @@ pub(super) struct Known {
 
 impl Known {
     /// Of a stranger's.
-    pub(super) const fn nothing() -> Self {
+    pub(super) fn nothing() -> Self {
         Self {
             has_lied: false,
+            loses_marks: false,
+            suspicions: Suspicions::default(),
             least_told: Some(LEAST_TOLD_ROUND_TRIP),
             past: Past::NONE,
             heard: Instant::ZERO,
@@ -53,26 +58,36 @@ impl Outbound {
     /// Another receiver takes over at the host `to`, where the last one was at `from`. One that was caught stays at the
     /// nofeedback rate.
     pub(in crate::session) fn replace_receiver(&mut self, now: Instant, from: IpAddr, to: IpAddr) {
-        if from == to {
-            // What cannot be checked gives no second flight above what was checked: a receiver may go and come
-            // back as often as it likes.
-            self.known.least_told = self.rtt().filter(|_| self.has_feedback);
-            if self.known.has_lied {
-                return;
-            }
-        } else {
+        if from != to {
             self.learn();
             self.hosts.keep(from, self.known);
             self.known = self.hosts.take(to).unwrap_or(Known::nothing());
             self.has_feedback = false;
-            (self.departures, self.receivable) = (None, Receivable::default());
+            self.begin(now);
+        } else if !self.known.has_lied {
+            self.restart(now);
         }
-        self.restart(now);
     }
 
-    /// Takes in what the receiver said of the path that is about to be forgotten. That it stopped saying it is a loss
-    /// event, as all is of which no report spoke (RFC 8888 §5): who leaves when it misses a packet gains nothing by it.
+    /// Takes in what the receiver leaves that is about to be forgotten.
     pub(super) fn learn(&mut self) {
+        self.known.suspicions = match &self.departures {
+            Some(departures) => departures.suspicions(),
+            None => self.receivable.suspicions(),
+        };
+        // What cannot be checked gives no second flight above what was checked: a receiver may go and come back as
+        // often as it likes.
+        if self.has_feedback {
+            self.known.least_told = self.rtt();
+        } else if self.reception.rtt().is_some() {
+            self.known.least_told = None;
+        }
+        self.learn_path();
+    }
+
+    /// What it said of the path. That it stopped saying it is a loss event, as all is of which no report spoke (RFC 8888
+    /// §5): who leaves when it misses a packet gains nothing by it.
+    fn learn_path(&mut self) {
         let Control::Tfrc(sender) = &self.control else {
             return;
         };
@@ -144,106 +159,4 @@ impl Outbound {
 }
 
 #[cfg(test)]
-mod tests {
-    use tfrc::units::Bytes;
-
-    use super::super::super::config::SendConfig;
-    use super::super::super::random::Random;
-    use super::*;
-    use crate::rtcp::TfrcFeedback;
-
-    const A: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
-    const B: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
-    const RTT: Duration = Duration::from_millis(100);
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_millis(ms)
-    }
-
-    /// A sender that has heard this p.
-    fn told(p: f64) -> Outbound {
-        let config = SendConfig::new(96);
-        let mut outbound = Outbound::new(at(0), config, false, &mut Random::new(1, "a"));
-        send(&mut outbound, at(1_000));
-        tell(&mut outbound, at(1_000), p);
-        outbound
-    }
-
-    fn send(outbound: &mut Outbound, now: Instant) {
-        outbound.handle_sent(now, 1_200, 1_100, true);
-    }
-
-    fn tell(outbound: &mut Outbound, sent_at: Instant, p: f64) {
-        let rate = Rate::from_bits_per_sec(1e6);
-        let timestamp = sent_at.as_micros() as u32;
-        let feedback = TfrcFeedback::new(timestamp, Duration::ZERO, rate, LossEventRate::new(p));
-        let now = sent_at + RTT;
-        outbound
-            .handle_feedback(now, now, feedback)
-            .expect("it is believed");
-    }
-
-    #[test]
-    fn another_host_begins_clean_and_the_first_finds_what_it_left() {
-        let mut outbound = told(0.01);
-        outbound.replace_receiver(at(2_000), A, B);
-        assert!(!outbound.has_past());
-        outbound.replace_receiver(at(3_000), B, A);
-        let p = outbound.inherited().get();
-        assert!((p / 0.01 - 1.0).abs() < 1e-3, "{p}");
-    }
-
-    #[test]
-    fn a_lie_stays_with_its_host() {
-        let mut outbound = told(0.01);
-        outbound.note_lie(at(2_000));
-        outbound.replace_receiver(at(2_000), A, B);
-        assert!(!outbound.has_caught_a_lie());
-        outbound.replace_receiver(at(3_000), B, A);
-        assert!(outbound.has_caught_a_lie());
-    }
-
-    #[test]
-    fn a_receiver_that_computes_p_is_believed_no_less_than_was_known_before_it() {
-        let mut outbound = told(0.01);
-        outbound.replace_receiver(at(2_000), A, A);
-        send(&mut outbound, at(2_000));
-        tell(&mut outbound, at(2_000), 0.0);
-        let p = outbound.path().loss_event_rate.get();
-        assert!((p / 0.01 - 1.0).abs() < 1e-3, "{p}");
-        send(&mut outbound, at(2_200));
-        tell(&mut outbound, at(2_200), 0.02);
-        assert!(outbound.path().loss_event_rate.get() > 0.019);
-    }
-
-    /// The path bore a megabit a second when the receiver left that had told of no loss.
-    #[test]
-    fn who_left_without_a_loss_comes_back_to_the_rate_that_it_had() {
-        let mut outbound = told(0.0);
-        outbound.replace_receiver(at(2_000), A, A);
-        let p = outbound.inherited();
-        let rate = equation::rate(Bytes::new(1_200), RTT, p).bits_per_sec();
-        assert!((rate / 1e6 - 1.0).abs() < 1e-3, "{rate}");
-    }
-
-    #[test]
-    fn nobody_inherits_from_one_that_never_reported() {
-        let mut outbound = told(0.0);
-        for ms in [2_000, 3_000, 4_000] {
-            outbound.replace_receiver(at(ms), A, A);
-        }
-        assert_eq!(outbound.known.past.and(1), {
-            let mut once = told(0.0);
-            once.replace_receiver(at(2_000), A, A);
-            once.known.past.and(1)
-        });
-    }
-
-    #[test]
-    fn a_sender_that_believes_inherits_nothing() {
-        let mut outbound = told(0.01);
-        outbound.config.verify = false;
-        outbound.replace_receiver(at(2_000), A, A);
-        assert!(!outbound.has_past());
-    }
-}
+mod tests;

@@ -84,7 +84,8 @@ pub(super) struct Outbound {
     gaps: Gaps,
     /// When a packet leaves with a mark of ours.
     test_marks: Gaps,
-    uses_ecn: bool,
+    /// Our socket marks packets and the format tells of marks.
+    is_ecn_capable: bool,
     known: Known,
     hosts: Hosts<Known>,
     /// A report of our own kind came since the start, or since the receiver changed.
@@ -136,7 +137,7 @@ impl Outbound {
             gave_up: false,
             gaps: Gaps::new(random.fork("gaps"), LEFT_OUT),
             test_marks: Gaps::new(random.fork("marks"), MARKED),
-            uses_ecn: ecn && reads_marks,
+            is_ecn_capable: ecn && reads_marks,
             known: Known::nothing(),
             hosts: Hosts::new(),
             has_feedback: false,
@@ -281,7 +282,7 @@ impl Outbound {
         if self.first_departure.is_none() {
             self.first_departure = Some(now);
             // TFRC begins with the first packet, not with the session (RFC 5348 §4.2).
-            self.restart(now);
+            self.begin(now);
         }
         let rtt = self.rtt();
         if let Some(departures) = &mut self.departures {
@@ -313,7 +314,7 @@ impl Outbound {
 
     /// Now and then a mark of our own, where reports tell of single packets.
     fn ecn(&mut self) -> Ecn {
-        if !self.uses_ecn {
+        if !self.uses_ecn() {
             return Ecn::NotEct;
         }
         match &mut self.departures {
@@ -386,20 +387,22 @@ impl Outbound {
     /// are loss events.
     pub(super) fn restart(&mut self, now: Instant) {
         self.learn();
+        self.begin(now);
+    }
+
+    /// Begins with what is known of the host.
+    fn begin(&mut self, now: Instant) {
         self.forget(now);
         self.started = Some(now);
+        let suspicions = self.known.suspicions;
+        self.receivable = Receivable::default().suspecting(suspicions);
         if self.config.fixed_rate.is_none() {
             self.control = Control::Tfrc(self.new_sender(now));
             (self.has_feedback, self.reception) = (false, Reception::default());
             (self.first, self.reported) = (self.transport, 0);
             let (first, estimator) = (u64::from(self.first), self.estimator());
-            self.receivable = self.receivable.begin_again();
-            let before = self.departures.take();
             self.departures = self.config.feedback.tells_arrivals().then(|| {
-                let mut departures = Departures::new(first, estimator);
-                if let Some(before) = &before {
-                    departures = departures.with_lies_of(before);
-                }
+                let departures = Departures::new(first, estimator).suspecting(suspicions);
                 Box::new(if self.config.verify {
                     departures
                 } else {
@@ -411,7 +414,7 @@ impl Outbound {
 
     /// True while packets leave as ECN-capable.
     pub(super) fn uses_ecn(&self) -> bool {
-        self.uses_ecn
+        self.is_ecn_capable && !self.known.loses_marks
     }
 
     /// True once the receiver was caught lying.

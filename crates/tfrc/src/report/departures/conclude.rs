@@ -22,7 +22,9 @@ impl<const N: usize> Departures<N> {
     /// are concluded together: the round trip of the first among them would contain that wait.
     pub fn conclude(&mut self, now: Instant) -> Option<Feedback> {
         let claimed = self.refused.never_sent;
-        self.lies += u32::from(claimed != core::mem::replace(&mut self.seen_through, claimed));
+        if claimed != core::mem::replace(&mut self.seen_through, claimed) {
+            self.suspicions.lies.note(now);
+        }
         self.advance();
         self.wait(now);
         self.note_newest().then(|| {
@@ -75,7 +77,9 @@ impl<const N: usize> Departures<N> {
             }
             let mut ecn = next.ecn;
             if sent.is_test {
-                self.erased_marks += u32::from(!ecn.is_marked());
+                if !ecn.is_marked() {
+                    self.suspicions.erased_marks.note(sent.at);
+                }
                 ecn = Ecn::Ect0;
             }
             let arrival = Arrival {
