@@ -92,14 +92,11 @@ pub(super) fn next_rate(
     let grown = (rate * (1.0 + growth * step)).min(most.max(rate));
     let told = reception.loss(1).max(reception.loss(REMEMBERED));
     let loss = told.max(inherited.get());
-    let allowed = match reception.rtt() {
-        None if loss <= 0.0 => BLIND_RATE,
-        rtt => equation::rate(
-            packet,
-            rtt.unwrap_or(UNKNOWN_ROUND_TRIP),
-            LossEventRate::new(loss),
-        ),
-    };
+    let allowed_at = |rtt| equation::rate(packet, rtt, LossEventRate::new(loss));
+    let allowed = reception.rtt().map_or_else(
+        || allowed_at(UNKNOWN_ROUND_TRIP).min(BLIND_RATE),
+        allowed_at,
+    );
     grown.min(allowed).max(packet / MAX_BACKOFF)
 }
 
@@ -193,6 +190,16 @@ mod tests {
         assert!(at_once < after && after < at_once * 4.0, "{after:?}");
         let unknown = next_rate(wide, PACKET, &reported(&[26], None), LossEventRate::ZERO);
         assert!(unknown < at_once / 9.0);
+    }
+
+    #[test]
+    fn a_loss_gives_no_more_than_none_where_no_report_shows_a_round_trip() {
+        let wide = Rate::from_bits_per_sec(2e7);
+        let (silent, rare) = (reported(&[0], None), LossEventRate::new(1e-4));
+        assert_eq!(next_rate(wide, PACKET, &silent, rare), BLIND_RATE);
+        // The reports tell of one packet in 256 now and then.
+        let told = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
+        assert!(next_rate(wide, PACKET, &told, LossEventRate::ZERO) <= BLIND_RATE);
     }
 
     #[test]

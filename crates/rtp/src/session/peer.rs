@@ -1,6 +1,6 @@
 //! Whom a session listens to: one address, one synchronisation source, and who may replace them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use tfrc::time::Instant;
@@ -14,6 +14,9 @@ pub(super) const SSRC_SILENCE: Duration = Duration::from_secs(2);
 /// Silence after which another address replaces a latched one: the peer was restarted on another
 /// port. Longer than the above, as anyone can send from an address of their own.
 pub(super) const ADDRESS_SILENCE: Duration = Duration::from_secs(5);
+
+/// The half of an IPv6 address that names a network (RFC 4291 §2.5.1).
+const NETWORK: u128 = !0 << 64;
 
 /// What a datagram's origin means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +85,13 @@ impl Peer {
         self.address().is_some_and(|peer| same(peer, source))
     }
 
-    /// The host that it is at, whatever its port: one restarted or behind an address translator may have another.
+    /// The host that it is at, whatever its port: one restarted or behind an address translator may have another; and
+    /// whatever the lower half of an IPv6 address, which is any host's to choose (RFC 8981).
     pub(super) fn host(&self) -> Option<IpAddr> {
-        self.address().map(|peer| peer.ip().to_canonical())
+        self.address().map(|peer| match peer.ip().to_canonical() {
+            IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & NETWORK).into(),
+            ip => ip,
+        })
     }
 
     /// What to make of a datagram from `source` that names `ssrc`.
@@ -249,6 +256,8 @@ mod tests {
         assert_eq!(host("192.0.2.1:6000"), latched().host());
         assert_eq!(host("[::ffff:192.0.2.1]:5004"), latched().host());
         assert_ne!(host(B), latched().host());
+        assert_eq!(host("[2001:db8::1]:5004"), host("[2001:db8::f:2]:5004"));
+        assert_ne!(host("[2001:db8::1]:5004"), host("[2001:db8:0:1::1]:5004"));
     }
 
     #[test]
