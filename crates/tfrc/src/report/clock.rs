@@ -27,8 +27,10 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// A report that was made at `made_at` came at `now`; when it was made on the time line.
-    pub(super) fn handle_report(&mut self, now: Instant, made_at: Instant) -> Instant {
+    /// A report that was made at `made_at` came at `now`; when it was made on the time line. `None` if another just came
+    /// that was made long after it: 16 bits may mean other packets by now. A clock that was set back is followed when
+    /// none has come for as long.
+    pub(super) fn handle_report(&mut self, now: Instant, made_at: Instant) -> Option<Instant> {
         let made = self.place(made_at);
         let expected = self
             .newest
@@ -36,7 +38,12 @@ impl Clock {
         let error = made
             .saturating_since(expected)
             .max(expected.saturating_since(made));
-        let made = if self.newest.is_none() || error > TOLERANCE {
+        let is_set = self.newest.is_none() || error > TOLERANCE;
+        let is_late = |(newest, came)| made < newest && now.saturating_since(came) <= TOLERANCE;
+        if is_set && self.newest.is_some_and(is_late) {
+            return None;
+        }
+        let made = if is_set {
             self.shift = expected.as_nanos().wrapping_sub(made_at.as_nanos());
             expected
         } else {
@@ -46,7 +53,7 @@ impl Clock {
         if self.newest.is_none_or(|(newest, _)| newest <= made) {
             self.newest = Some((made, now));
         }
-        made
+        Some(made)
     }
 
     /// Lets ours follow a report that was made at `made` on the time line, forward by no more than clocks drift: what is
@@ -102,9 +109,9 @@ mod tests {
     fn a_clock_of_any_zero_runs_as_ours() {
         for zero in [at(0), at(1_000_000_000), Instant::MAX] {
             let mut clock = Clock::default();
-            assert_eq!(clock.handle_report(at(500), zero), at(500));
+            assert_eq!(clock.handle_report(at(500), zero), Some(at(500)));
             let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
-            assert_eq!(clock.handle_report(at(620), later), at(600));
+            assert_eq!(clock.handle_report(at(620), later), Some(at(600)));
             assert_eq!(clock.age(at(590), at(630)), ms(20));
         }
     }
@@ -118,7 +125,7 @@ mod tests {
             let now = clock.newest.unwrap().1 + Duration::from_millis(100);
             assert_eq!(
                 clock.handle_report(now, at(set)),
-                before + Duration::from_millis(100)
+                Some(before + Duration::from_millis(100))
             );
         }
     }
@@ -129,13 +136,17 @@ mod tests {
         // It loses 500 ppm.
         for report in 0..1_000 {
             let now = at(report * 100 + 30);
-            let made = clock.handle_report(now, Instant::from_micros(report * 99_950));
+            let made = clock
+                .handle_report(now, Instant::from_micros(report * 99_950))
+                .unwrap();
             let late = now.saturating_since(clock.ours(made));
             assert!(late < Duration::from_millis(1), "{report}: {late:?}");
             assert_eq!(clock.theirs(clock.ours(made)), made);
         }
         let (now, waited) = (at(100_030), ms(32));
-        let made = clock.handle_report(now + waited, Instant::from_micros(1_000 * 99_950));
+        let made = clock
+            .handle_report(now + waited, Instant::from_micros(1_000 * 99_950))
+            .unwrap();
         let late = (now + waited).saturating_since(clock.ours(made));
         assert!(late > ms(31) && late <= ms(32), "{late:?}");
     }
@@ -143,7 +154,7 @@ mod tests {
     #[test]
     fn ours_gains_no_more_than_clocks_drift_from_any_number_of_reports() {
         let mut clock = Clock::default();
-        let began = clock.handle_report(at(0), at(50_000));
+        let began = clock.handle_report(at(0), at(50_000)).unwrap();
         let mut newest = 50_000;
         for round in 1..=1_000 {
             // A clock at half its speed, and many reports of a date before the newest.
@@ -162,9 +173,9 @@ mod tests {
     #[test]
     fn a_report_that_comes_sooner_shows_what_those_before_it_waited() {
         let mut clock = Clock::default();
-        let waited = clock.handle_report(at(150), at(1_000));
+        let waited = clock.handle_report(at(150), at(1_000)).unwrap();
         assert_eq!(clock.ours(waited), at(150));
-        let sooner = clock.handle_report(at(151), at(1_100));
+        let sooner = clock.handle_report(at(151), at(1_100)).unwrap();
         assert_eq!(clock.ours(sooner), at(151));
         assert_eq!(clock.ours(waited), at(51));
     }
@@ -174,7 +185,36 @@ mod tests {
         let mut clock = Clock::default();
         clock.handle_report(at(0), at(0));
         clock.handle_report(at(200), at(200));
-        assert_eq!(clock.handle_report(at(210), at(100)), at(100));
+        assert_eq!(clock.handle_report(at(210), at(100)), Some(at(100)));
         assert_eq!(clock.age(at(190), at(215)), ms(25));
+    }
+
+    #[test]
+    fn reports_that_are_late_tell_nothing_and_a_clock_that_is_set_back_is_followed_after_a_second()
+    {
+        let mut clock = Clock::default();
+        for ms in (10_000..20_000).step_by(100) {
+            assert!(clock.handle_report(at(ms), at(ms)).is_some());
+        }
+        for late in (15_000..18_000).step_by(100) {
+            assert_eq!(clock.handle_report(at(20_000), at(late)), None);
+        }
+        assert_eq!(
+            clock.handle_report(at(20_010), at(20_000)),
+            Some(at(20_000))
+        );
+        let set_back = |clock: &mut Clock, ms| clock.handle_report(at(ms), at(ms - 5_000));
+        assert_eq!(set_back(&mut clock, 21_010), None);
+        assert_eq!(set_back(&mut clock, 21_110), Some(at(21_100)));
+        assert_eq!(set_back(&mut clock, 21_210), Some(at(21_200)));
+    }
+
+    #[test]
+    fn reports_that_were_all_held_up_tell_their_time() {
+        let mut clock = Clock::default();
+        clock.handle_report(at(0), at(50_000));
+        for made in (50_100..53_000).step_by(100) {
+            assert!(clock.handle_report(at(3_000), at(made)).is_some());
+        }
     }
 }

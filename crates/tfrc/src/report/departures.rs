@@ -69,7 +69,8 @@ impl Sent {
 /// What reports claimed and cannot be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refused {
-    /// Arrivals of packets that left so long ago that they are forgotten, and again of those that never left.
+    /// Arrivals of packets that left so long ago that they are forgotten, and again of those that never left; and those in
+    /// reports of a date long before that of others which came.
     pub unknown: u64,
     /// Arrivals before the packet can have arrived, for the report came too soon after it left.
     pub too_early: u64,

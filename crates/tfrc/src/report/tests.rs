@@ -469,6 +469,84 @@ fn a_second_claim_long_after_the_first_is_a_first_one() {
     assert!(claim(2 + 301 + 300, 32));
 }
 
+/// An honest receiver, two of whose reports come when 16 bits have come round.
+#[test]
+fn reports_that_are_a_round_of_numbers_late_accuse_nobody_and_tell_nothing() {
+    const PART: u64 = 50;
+    // The last then speaks of some that are still to be sent.
+    const LATE: core::ops::Range<u64> = FIRST + PART..FIRST + 4 * PART;
+    let is_left_out = |seq: u64| seq.is_multiple_of(10);
+    let report = |first: u64| {
+        let came = move |seq| sent_at(seq) + RTT / 2 + ZERO;
+        let header = Header {
+            first: first as u16,
+            made_at: came(first + PART),
+            resolution: Duration::ZERO,
+        };
+        let fates = (first..first + PART).map(move |seq| {
+            if is_left_out(seq) {
+                Fate::Missing
+            } else {
+                Fate::Arrived {
+                    at: Some(came(seq)),
+                    ecn: Ecn::NotEct,
+                }
+            }
+        });
+        (header, fates)
+    };
+    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    let end = FIRST + (1 << 16) + 3 * PART + PART / 2;
+    for seq in FIRST..end {
+        if is_left_out(seq) {
+            departures.handle_left_out(sent_at(seq));
+        } else {
+            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+        }
+        // All but the last ten have been on their way for a round trip.
+        let told = (seq - FIRST).checked_sub(9);
+        if let Some(told) = told.filter(|told| *told > 0 && told.is_multiple_of(PART)) {
+            let first = FIRST + told - PART;
+            if !LATE.contains(&first) {
+                let (header, fates) = report(first);
+                departures.handle_report(sent_at(seq), &header, fates);
+            }
+        }
+    }
+    let before = departures.counters();
+    for first in LATE.step_by(PART as usize) {
+        let (header, fates) = report(first);
+        departures.handle_report(sent_at(end), &header, fates);
+    }
+    assert!(!departures.has_caught_a_lie());
+    assert_eq!(departures.refused().never_sent, 0);
+    assert_eq!(departures.refused().unknown, 3 * PART * 9 / 10);
+    assert_eq!(departures.counters(), before);
+}
+
+/// It came before that number was due, whatever packet it was.
+#[test]
+fn an_arrival_of_a_number_left_out_proves_nothing_if_it_is_too_early() {
+    let mut departures = sender(10);
+    departures.handle_left_out(sent_at(FIRST + 10));
+    for (early, refused) in [(true, (1, 0)), (false, (1, 1))] {
+        let now = sent_at(FIRST + 20);
+        let waited = if early { SPACING * 10 } else { SPACING * 9 };
+        let header = Header {
+            first: (FIRST + 10) as u16,
+            made_at: now,
+            resolution: Duration::ZERO,
+        };
+        let fate = Fate::Arrived {
+            at: Some(now - waited),
+            ecn: Ecn::NotEct,
+        };
+        departures.handle_report(now, &header, [fate]);
+        let told = departures.refused();
+        assert_eq!((told.too_early, told.never_sent), refused);
+    }
+}
+
 /// Reports that pass over what was lost, once in five packets: each hole is a loss.
 #[test]
 fn what_a_receiver_passes_over_is_a_loss_event_where_it_is_one() {

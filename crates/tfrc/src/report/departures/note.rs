@@ -19,9 +19,14 @@ impl<const N: usize> Departures<N> {
         let Some(first) = self.extend(header.first) else {
             return;
         };
+        let mut told = packets.into_iter().map(Into::<Told>::into);
+        let Some(made_at) = self.clock.handle_report(now, header.made_at) else {
+            let arrived = told.filter(|told| matches!(told, Told::Arrived { .. }));
+            self.refused.unknown += arrived.count() as u64;
+            return;
+        };
         self.resolution = header.resolution;
         self.vector = None;
-        let made_at = self.clock.handle_report(now, header.made_at);
         // Where our clock stands when the receiver's, on its time line, shows the time of an arrival.
         let came = now + header.resolution;
         let (ahead, behind) = (came.nanos_since(made_at), made_at.nanos_since(came));
@@ -36,7 +41,6 @@ impl<const N: usize> Departures<N> {
                 departures.refuse_unknown(seq);
             }
         };
-        let mut told = packets.into_iter().map(Into::into);
         let mut next = first;
         let (turn, settled) = (self.turn, self.settled.max(remembered.start));
         while next < settled
@@ -71,36 +75,43 @@ impl<const N: usize> Departures<N> {
     /// Notes that packets in a row are reported as missing, of which only those matter that left and wait for their
     /// turn. They may yet arrive, and what arrived stays so.
     pub(in super::super) fn note_missing(&mut self, run: Range<u64>) {
-        let end = run.end.min(self.next);
-        let mut seq = run.start.max(self.turn);
-        while seq < end {
-            let is_next = seq == self.turn;
-            let told_from_here = (end - seq) as u16;
-            let sent = self.slot(seq);
-            match &mut sent.state {
-                State::Missing { told } | State::Arrived { told, .. } => {
-                    // Whatever was told before is stepped over at once, and next time with this.
-                    seq += u64::from(*told);
-                    *told = told_from_here.max(*told);
-                    continue;
-                }
-                State::Unreported => {
-                    sent.state = State::Missing {
-                        told: told_from_here,
-                    };
-                }
-                State::LeftOut if is_next => {}
-                State::LeftOut | State::Lost { .. } | State::Done => {
-                    seq += 1;
-                    continue;
-                }
-            }
-            seq += 1;
-            self.reported = self.reported.max(seq);
-            if is_next {
-                self.take_turn();
-            }
+        let mut run = self.waiting(run);
+        while !run.is_empty() {
+            run.start = self.note_first_missing(&run);
         }
+    }
+
+    fn waiting(&self, run: Range<u64>) -> Range<u64> {
+        run.start.max(self.turn)..run.end.min(self.next)
+    }
+
+    /// Notes the first of a run, and gives the next to look at.
+    #[inline]
+    fn note_first_missing(&mut self, run: &Range<u64>) -> u64 {
+        let seq = run.start;
+        let is_next = seq == self.turn;
+        let told_from_here = (run.end - seq) as u16;
+        let sent = self.slot(seq);
+        match &mut sent.state {
+            State::Missing { told } | State::Arrived { told, .. } => {
+                // Whatever was told before is stepped over at once, and next time with this.
+                let next = seq + u64::from(*told);
+                *told = told_from_here.max(*told);
+                return next;
+            }
+            State::Unreported => {
+                sent.state = State::Missing {
+                    told: told_from_here,
+                };
+            }
+            State::LeftOut if is_next => {}
+            State::LeftOut | State::Lost { .. } | State::Done => return seq + 1,
+        }
+        self.reported = self.reported.max(seq + 1);
+        if is_next {
+            self.take_turn();
+        }
+        seq + 1
     }
 
     /// Notes that a packet, which is remembered, is reported as arrived, no later than `latest` on our
@@ -156,11 +167,11 @@ impl<const N: usize> Departures<N> {
         let sent = &mut self.sent[seq as usize % N];
         match sent.state {
             State::Arrived { .. } | State::Done => {}
+            _ if latest <= sent.at => self.refused.too_early += 1,
             State::LeftOut => {
                 sent.state = State::Done;
                 self.refused.never_sent += 1;
             }
-            _ if latest <= sent.at => self.refused.too_early += 1,
             State::Unreported | State::Missing { .. } => {
                 sent.state = State::Arrived { at, ecn, told: 1 };
                 self.reported = self.reported.max(seq + 1);
@@ -211,15 +222,12 @@ mod tests {
         departures
     }
 
-    /// How many of them are looked at if they are reported as missing.
-    fn looked_at(departures: &Departures<8_192>, run: Range<u64>) -> usize {
-        let (mut seq, mut count) = (run.start.max(departures.turn), 0);
-        while seq < run.end.min(departures.next) {
+    /// Notes them as [`Departures::note_missing`] does; how many are looked at.
+    fn looked_at(departures: &mut Departures<8_192>, run: Range<u64>) -> usize {
+        let (mut run, mut count) = (departures.waiting(run), 0);
+        while !run.is_empty() {
+            run.start = departures.note_first_missing(&run);
             count += 1;
-            seq += match departures.sent[seq as usize % 8_192].state {
-                State::Missing { told } | State::Arrived { told, .. } => told.into(),
-                _ => 1,
-            };
         }
         count
     }
@@ -245,13 +253,7 @@ mod tests {
             }
             let runs = order.iter().cloned().chain(all_from_each.clone());
             let count = runs.clone().count();
-            let looked_at: usize = runs
-                .map(|run| {
-                    let looked_at = looked_at(&departures, run.clone());
-                    departures.note_missing(run);
-                    looked_at
-                })
-                .sum();
+            let looked_at: usize = runs.map(|run| looked_at(&mut departures, run)).sum();
             assert_eq!(departures.turn, 0);
             // Each once when it is told of, and some a run.
             assert!(looked_at <= COUNT as usize + 4 * count, "{looked_at}");
