@@ -56,7 +56,7 @@ impl Kept {
         fs::rename(&partial, &file)
     }
 
-    /// The result is written: nobody needs them any more.
+    /// The result is written: nobody needs them any more, and if it lacks something, nobody must take them again.
     pub(crate) fn clear(&self) -> io::Result<()> {
         match fs::remove_dir_all(&self.folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -93,6 +93,7 @@ mod tests {
             },
         );
         sample.metric("undefined", f64::NAN);
+        sample.metric("infinite", f64::INFINITY);
         sample.curve("c", "a", [(1.0, f64::NAN), (2.0, 3.0)]);
         let (ours, took) = (kept("ours"), Duration::from_millis(1_500));
         ours.store(3, 1, &sample, took).unwrap();
@@ -107,6 +108,7 @@ mod tests {
         let ratio = findings.estimate("ratio");
         assert_eq!((ratio.mean, ratio.half_width), (1.5, Some(0.25)));
         assert!(findings.value("undefined").is_nan());
+        assert_eq!(findings.value("infinite"), f64::INFINITY);
         let points = &findings.curves[0].points;
         assert!(points[0].y.mean.is_nan() && points[1].y.mean == 3.0);
     }

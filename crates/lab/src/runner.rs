@@ -343,6 +343,7 @@ impl Plan<'_> {
             .into_iter()
             .map(|seeds| seeds.into_iter().flatten().collect())
             .collect();
+        let has_run = samples.is_ok();
         let (findings, failed) = match samples {
             Ok(samples) => {
                 let mut findings = Findings::join(&samples);
@@ -375,7 +376,7 @@ impl Plan<'_> {
         let unwritable =
             |error| RunnerError::Unwritable(result::folder(&self.out, &experiment.id), error);
         result::write(&self.out, experiment, &findings, &result).map_err(unwritable)?;
-        let kept = self.kept(experiment).filter(|_| result.failed.is_none());
+        let kept = self.kept(experiment).filter(|_| has_run);
         kept.map_or(Ok(()), |kept| kept.clear())
             .map_err(unwritable)?;
         Ok(result)

@@ -16,6 +16,7 @@ use tfrc::units::Rate;
 use crate::dumbbell::Dumbbell;
 use crate::host::HostError;
 use crate::meter::Meter;
+use crate::once::Once;
 use crate::parts::Part;
 use crate::{played, results, trace};
 
@@ -26,7 +27,7 @@ pub struct TestBed {
     logs: PathBuf,
     clock: Clock,
     /// What was run and seen so far.
-    runs: Mutex<Vec<(Setup, Seen)>>,
+    runs: Once<Setup, Seen>,
     /// Folders of logs that no run uses now, and how many there are.
     folders: Mutex<(Vec<PathBuf>, usize)>,
 }
@@ -65,24 +66,19 @@ enum Step<'a> {
 impl Bed for TestBed {
     /// What several figures show is run once.
     fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError> {
-        let runs = || self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = runs().iter().find(|(known, _)| known == setup).cloned();
-        if let Some((_, seen)) = known {
-            return Ok(seen);
-        }
-        let site = Site {
-            program: self.program.clone(),
-            logs: self.folder(),
-            clock: self.clock,
-        };
-        let seen = site.run(setup, stop);
-        self.folders().0.push(site.logs);
-        let seen = seen.map_err(|error| match error {
-            None => RunError::Interrupted,
-            Some(error) => RunError::Failed(error.to_string()),
-        })?;
-        runs().push((setup.clone(), seen.clone()));
-        Ok(seen)
+        self.runs.get(setup, || {
+            let site = Site {
+                program: self.program.clone(),
+                logs: self.folder(),
+                clock: self.clock,
+            };
+            let seen = site.run(setup, stop);
+            self.folders().0.push(site.logs);
+            seen.map_err(|error| match error {
+                None => RunError::Interrupted,
+                Some(error) => RunError::Failed(error.to_string()),
+            })
+        })
     }
 }
 
@@ -97,7 +93,7 @@ impl TestBed {
             program,
             logs,
             clock,
-            runs: Mutex::default(),
+            runs: Once::new(),
             folders: Mutex::default(),
         }
     }

@@ -18,6 +18,8 @@ pub mod link_table;
 #[cfg(target_os = "linux")]
 mod meter;
 #[cfg(target_os = "linux")]
+mod once;
+#[cfg(target_os = "linux")]
 pub mod packet_log;
 #[cfg(target_os = "linux")]
 mod parts;

@@ -45,8 +45,8 @@ use seeds::student_95;
 pub use seeds::{Estimate, over_seeds};
 pub use series::{
     cov, deviation, dip_after_peak_pct, dip_pct, equivalence, equivalence_ratio, growth,
-    largest_increase, largest_increase_pct, least, mean, mean_increase, most, off_one, quantile,
-    share, spread, throughput_ratios,
+    largest_increase, largest_increase_pct, least, mean, mean_increase, median, most, off_one,
+    quantile, share, spread, throughput_ratios,
 };
 pub use throughput::{Throughput, drop_rate, used_of_allowed, utilisation};
 

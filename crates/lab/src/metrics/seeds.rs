@@ -1,6 +1,6 @@
 //! One quantity over several seeds.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::mean;
 
@@ -8,7 +8,7 @@ use super::mean;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The mean.
-    #[serde(deserialize_with = "or_undefined")]
+    #[serde(with = "text")]
     pub mean: f64,
     /// Half the width of the interval; `None` with fewer than two seeds or batches.
     pub half_width: Option<f64>,
@@ -49,9 +49,18 @@ impl Estimate {
     }
 }
 
-/// In JSON what is not a number is `null`.
-fn or_undefined<'de, D: Deserializer<'de>>(value: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(value)?.unwrap_or(f64::NAN))
+/// JSON has numbers for neither what is undefined nor what is infinite.
+mod text {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(de::Error::custom)
+    }
 }
 
 impl From<f64> for Estimate {

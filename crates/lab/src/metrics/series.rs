@@ -110,11 +110,25 @@ pub fn throughput_ratios(rates: &[f64]) -> Vec<f64> {
 /// The value below which this share of the values lies, by nearest rank; not a number for none. What is undefined is no
 /// value: of it even the sign differs from build to build.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
+    let sorted = in_order(values);
+    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+/// The value in the middle, or the mean of the two there; as [`quantile`] else.
+pub fn median(values: &[f64]) -> f64 {
+    match &in_order(values)[..] {
+        [] => f64::NAN,
+        sorted => mean(&[sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]]),
+    }
+}
+
+/// What is defined.
+fn in_order(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.retain(|value| !value.is_nan());
     sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
-    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+    sorted
 }
 
 #[cfg(test)]
@@ -195,6 +209,14 @@ mod tests {
     fn a_share_is_of_all_values() {
         assert_eq!(share(&[1.0, 2.0, 3.0, 4.0], |x| x > 1.0), 0.75);
         assert!(share(&[], |_| true).is_nan());
+    }
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert_eq!(median(&[4.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, f64::NAN, 3.0, 2.0]), 2.5);
+        assert_eq!(median(&[7.0]), 7.0);
+        assert!(median(&[]).is_nan());
     }
 
     #[test]

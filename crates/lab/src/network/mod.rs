@@ -24,7 +24,7 @@ pub use pace::Pace;
 pub use protocol::{Feedback, Protocol, Tfrc};
 pub use queue::Queue;
 pub(crate) use record::Measured;
-pub(crate) use run::{FLOW_STREAMS, Run, advance, broken, link, stalled};
+pub(crate) use run::{FLOW_STREAMS, Run, advance, broken, link, reached};
 pub(crate) use stage::Stage;
 pub use told::Told;
 pub use udp::Udp;

@@ -1,7 +1,7 @@
 //! One simulation of a bottleneck with flows: built, let run, and measured.
 
 use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Random};
-use evenkeel_sim::{Access, FlowId, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
+use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
@@ -177,12 +177,18 @@ pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
     RunError::Failed(error.to_string())
 }
 
-/// Of a flow that lets no time pass.
-pub(crate) fn stalled(at: Instant, flow: FlowId) -> RunError {
-    RunError::Failed(format!(
-        "time stands still at {at} s: flow {}",
-        flow.index()
-    ))
+/// Refuses a run that ended before its time.
+pub(crate) fn reached(outcome: Outcome, to: Instant) -> Result<(), RunError> {
+    let what = match outcome {
+        Outcome::Reached => return Ok(()),
+        Outcome::NothingLeft { at } => {
+            format!("nothing is left that could happen at {at} s, before {to} s")
+        }
+        Outcome::TimeStandsStill { at, flow } => {
+            format!("time stands still at {at} s: flow {}", flow.index())
+        }
+    };
+    Err(RunError::Failed(what))
 }
 
 /// Lets time pass, as long as the run is wanted.
@@ -194,14 +200,7 @@ pub(crate) fn advance(
 ) -> Result<(), RunError> {
     while sim.now() < to {
         job.go_on()?;
-        let what = match sim.run_observed(to.min(sim.now() + SLICE), observer) {
-            Outcome::Reached => continue,
-            Outcome::NothingLeft { at } => {
-                format!("nothing is left that could happen at {at} s, before {to} s")
-            }
-            Outcome::TimeStandsStill { at, flow } => return Err(stalled(at, flow)),
-        };
-        return Err(RunError::Failed(what));
+        reached(sim.run_observed(to.min(sim.now() + SLICE), observer), to)?;
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use tfrc::units::{Bytes, Rate};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::gain_pct;
-use crate::network::{Tfrc, stalled};
+use crate::network::{Tfrc, reached};
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;
@@ -162,10 +162,13 @@ impl Scenario for Selfish {
         );
         let mut sent = [0; 2];
         for (sent, until) in sent.iter_mut().zip(self.measured) {
-            match sim.run_until(Instant::ZERO + until.0) {
-                // A sender that its receiver silences ends.
-                Outcome::Reached | Outcome::NothingLeft { .. } => {}
-                Outcome::TimeStandsStill { at, flow } => return Err(stalled(at, flow)),
+            let until = Instant::ZERO + until.0;
+            let outcome = sim.run_until(until);
+            // A sender that a liar silences ends.
+            let silenced =
+                cell.lie != Lie::Honest && matches!(outcome, Outcome::NothingLeft { .. });
+            if !silenced {
+                reached(outcome, until)?;
             }
             job.go_on()?;
             if let Party::Sender(end) = sim.agent(flow, End::Sender) {

@@ -15,7 +15,7 @@ use tfrc::units::duration_from_secs;
 
 use super::{Impossible, Job, RunError, Scenario, require, require_bins, require_jitter};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{off_one, quantile};
+use crate::metrics::{median, off_one, quantile};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Pace, Protocol, Queue, Speaks, Stacks,
     Stage, Tcp, Tfrc,
@@ -230,7 +230,7 @@ impl Scenario for Timeline {
         let ratios: Vec<f64> = cases
             .map(|case| findings.value(&format!("{key}_{}", case.name)))
             .collect();
-        findings.derive(format!("{key}_median"), quantile(&ratios, 0.5));
+        findings.derive(format!("{key}_median"), median(&ratios));
         findings.derive(format!("{key}_least"), quantile(&ratios, 0.0));
         findings.derive(format!("{key}_most"), quantile(&ratios, 1.0));
     }
@@ -313,6 +313,8 @@ impl Timeline {
         case.queue.verify(largest.unwrap_or(self.packet))?;
         case.path.verify()?;
         case.loss_back.as_ref().map_or(Ok(()), Losses::verify)?;
+        let listed = matches!(case.loss_back, Some(Losses::Packets(_)));
+        require(!listed, "loss_back", "by chance or periodic, not a list")?;
         require(!case.rtt.0.is_zero(), "rtt", "above 0")?;
         let counts = case.counts.as_ref();
         let fits = counts.is_none_or(|counts| counts.len() == self.group.len());

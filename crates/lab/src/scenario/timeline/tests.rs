@@ -88,14 +88,25 @@ fn what_the_path_is_to_lose_it_loses() {
 
 #[test]
 fn what_is_lost_on_the_way_back_is_missed_by_senders() {
-    let rate = |lost: &str| run(&format!("{WIDE}{lost}"), "").value("throughput_kbps_tfrc_a");
-    let without = rate("");
-    let with = rate(r#", loss_back = { bernoulli = "95%" }"#);
-    assert!(with < without / 2.0, "{with} and {without} kb/s");
+    let run = |lost: &str| {
+        run(
+            &format!("{WIDE}, path = {{ loss.packets = [99999] }}{lost}"),
+            "",
+        )
+    };
+    let (without, with) = (run(""), run(r#", loss_back = { bernoulli = "95%" }"#));
+    let [before, after] = [&without, &with].map(|of| of.value("throughput_kbps_tfrc_a"));
+    assert!(after < before / 2.0, "{after} and {before} kb/s");
+    // None of the data.
+    assert_eq!(with.value("loss_rate_a"), 0.0);
     let mut scenario = scenario();
-    scenario.case[1].loss_back = Some(Losses::Periodic(1));
-    let refused = scenario.verify().unwrap_err();
-    assert_eq!(refused.key, "periodic");
+    for (losses, key) in [
+        (Losses::Periodic(1), "periodic"),
+        (Losses::Packets(vec![1]), "loss_back"),
+    ] {
+        scenario.case[1].loss_back = Some(losses);
+        assert_eq!(scenario.verify().unwrap_err().key, key);
+    }
 }
 
 #[test]
