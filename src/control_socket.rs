@@ -141,13 +141,15 @@ mod tests {
         fs::remove_file(&file).unwrap();
     }
 
+    fn connected() -> (Client, UnixStream) {
+        let (stream, other) = UnixStream::pair().unwrap();
+        let rest = Vec::new();
+        (Client { stream, rest }, other)
+    }
+
     #[test]
     fn the_last_line_needs_no_newline() {
-        let (stream, other) = UnixStream::pair().unwrap();
-        let mut client = Client {
-            stream,
-            rest: Vec::new(),
-        };
+        let (mut client, other) = connected();
         (&other).write_all(b"first\nlast").unwrap();
         other.shutdown(std::net::Shutdown::Write).unwrap();
         while client.serve(|line| format!("heard {line}")) {}
@@ -158,11 +160,7 @@ mod tests {
 
     #[test]
     fn a_line_that_does_not_end_is_refused_in_one_line() {
-        let (stream, other) = UnixStream::pair().unwrap();
-        let mut client = Client {
-            stream,
-            rest: Vec::new(),
-        };
+        let (mut client, other) = connected();
         (&other).write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
         while client.serve(|_| unreachable!("no line has come")) {}
         drop(client);

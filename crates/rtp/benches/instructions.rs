@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use budgets::{Case, counted};
 use evenkeel_rtp::rtcp::Packets;
 use evenkeel_rtp::session::MAX_DATAGRAM;
-use formats::{Ccfb, Format, Sack, Told, Twcc};
+use formats::{Ccfb, Format, Ring, Sack, Told, Twcc};
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
 use traffic::{IN_ORDER, LIGHT_PATH, SIZE, Traffic};
@@ -24,121 +24,130 @@ use traffic::{IN_ORDER, LIGHT_PATH, SIZE, Traffic};
 /// The budgets: little above what was counted. The targets are what a receiver and a sender may take without bytes
 /// (`tfrc`, the same).
 const CASES: [Case; 12] = [
-    receiver(
-        "ccfb_receiver",
-        "ccfb: packet noted and told twice",
+    case(
+        ("ccfb_receiver", "ccfb: packet noted and told twice"),
+        RECEIVER,
         120.0,
         |steps| {
             receive_all::<Ccfb>(IN_ORDER, steps);
         },
     ),
-    receiver("twcc_receiver", "twcc: the same", 128.0, |steps| {
-        receive_all::<Twcc>(IN_ORDER, steps);
-    }),
-    receiver("sack_receiver", "sack: the same", 67.0, |steps| {
-        receive_all::<Sack>(IN_ORDER, steps);
-    }),
-    receiver(
-        "ccfb_light_path",
-        "ccfb: the same, 1 Mb/s, 100 ms",
+    case(
+        ("twcc_receiver", "twcc: the same"),
+        RECEIVER,
+        128.0,
+        |steps| {
+            receive_all::<Twcc>(IN_ORDER, steps);
+        },
+    ),
+    case(
+        ("sack_receiver", "sack: the same"),
+        RECEIVER,
+        67.0,
+        |steps| {
+            receive_all::<Sack>(IN_ORDER, steps);
+        },
+    ),
+    case(
+        ("ccfb_light_path", "ccfb: the same, 1 Mb/s, 100 ms"),
+        RECEIVER,
         132.0,
         |steps| {
             receive_all::<Ccfb>(LIGHT_PATH, steps);
         },
     ),
-    receiver(
-        "twcc_light_path",
-        "twcc: the same, 1 Mb/s, 100 ms",
+    case(
+        ("twcc_light_path", "twcc: the same, 1 Mb/s, 100 ms"),
+        RECEIVER,
         151.0,
         |steps| {
             receive_all::<Twcc>(LIGHT_PATH, steps);
         },
     ),
-    receiver(
-        "sack_light_path",
-        "sack: the same, 1 Mb/s, 100 ms",
+    case(
+        ("sack_light_path", "sack: the same, 1 Mb/s, 100 ms"),
+        RECEIVER,
         96.0,
         |steps| {
             receive_all::<Sack>(LIGHT_PATH, steps);
         },
     ),
-    sender(
-        "ccfb_sender",
-        "ccfb: packet sent, read of twice",
+    case(
+        ("ccfb_sender", "ccfb: packet sent, read of twice"),
+        SENDER,
         138.0,
         |steps| {
             be_told_all::<Ccfb>(IN_ORDER, steps);
         },
     ),
-    sender("twcc_sender", "twcc: the same", 281.0, |steps| {
+    case(("twcc_sender", "twcc: the same"), SENDER, 281.0, |steps| {
         be_told_all::<Twcc>(IN_ORDER, steps);
     }),
-    sender("sack_sender", "sack: the same", 206.0, |steps| {
+    case(("sack_sender", "sack: the same"), SENDER, 206.0, |steps| {
         be_told_all::<Sack>(IN_ORDER, steps);
     }),
-    flood(
-        "ccfb_flood",
-        "ccfb: byte of what is told again and again",
+    case(
+        ("ccfb_flood", "ccfb: byte of what is told again and again"),
+        NO_TARGET,
         3.0,
         |steps| {
             be_flooded::<Ccfb>(steps);
         },
     ),
-    flood("twcc_flood", "twcc: the same", 33.0, |steps| {
+    case(("twcc_flood", "twcc: the same"), NO_TARGET, 33.0, |steps| {
         be_flooded::<Twcc>(steps);
     }),
-    flood("sack_flood", "sack: the same", 380.0, |steps| {
-        be_flooded::<Sack>(steps);
-    }),
+    case(
+        ("sack_flood", "sack: the same"),
+        NO_TARGET,
+        380.0,
+        |steps| {
+            be_flooded::<Sack>(steps);
+        },
+    ),
 ];
 
-const fn receiver(name: &'static str, what: &'static str, budget: f64, run: fn(u64)) -> Case {
+/// What a packet may take at a receiver, and at a sender.
+const RECEIVER: f64 = 25.0;
+const SENDER: f64 = 150.0;
+/// Of a flood what counts is that it is bounded.
+const NO_TARGET: f64 = f64::INFINITY;
+
+const fn case(
+    (name, what): (&'static str, &'static str),
+    target: f64,
+    budget: f64,
+    run: fn(u64),
+) -> Case {
     Case {
         name,
         what,
-        target: 25.0,
+        target,
         budget,
         run,
     }
 }
 
-const fn sender(name: &'static str, what: &'static str, budget: f64, run: fn(u64)) -> Case {
-    Case {
-        name,
-        what,
-        target: 150.0,
-        budget,
-        run,
-    }
-}
-
-/// No target: what counts is that it is bounded.
-const fn flood(name: &'static str, what: &'static str, budget: f64, run: fn(u64)) -> Case {
-    Case {
-        name,
-        what,
-        target: budget,
-        budget,
-        run,
-    }
+fn ring<F: Format>() -> Box<F::Ring> {
+    Box::new(F::Ring::of(F::LIMIT))
 }
 
 /// What a receiver does from a packet that comes to a report as it leaves.
 fn receive_all<F: Format>(traffic: Traffic, steps: u64) {
-    let (mut ring, mut buf) = (F::ring(), [0; formats::BUFFER]);
+    let (mut ring, mut buf) = (ring::<F>(), [0; formats::BUFFER]);
     for arrival in &traffic.arrivals(steps) {
-        black_box(counted(&mut *ring, arrival, F::record));
+        black_box(counted(&mut *ring, arrival, F::Ring::record));
         black_box(counted(&mut *ring, (arrival.at, &mut buf), F::report));
     }
 }
 
 /// What a sender does for a packet that it sends, and with a report as it comes.
 fn be_told_all<F: Format>(traffic: Traffic, steps: u64) {
-    let (mut ring, mut buf) = (F::ring(), [0; formats::BUFFER]);
+    let (mut ring, mut buf) = (ring::<F>(), [0; formats::BUFFER]);
     let mut told = Box::new(Told::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
     for arrival in &traffic.arrivals(steps) {
-        F::record(&mut *ring, arrival);
+        ring.record(arrival);
         let len = F::report(&mut *ring, (arrival.at, &mut buf));
         let now = arrival.at + traffic.rtt / 2;
         while start + traffic.spacing * seq <= now {

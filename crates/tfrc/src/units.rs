@@ -134,7 +134,7 @@ impl Rate {
 
     /// The larger of the two.
     pub const fn max(self, other: Self) -> Self {
-        if self.0 < other.0 { other } else { self }
+        Self(self.0.max(other.0))
     }
 
     /// The smaller of the two.

@@ -8,7 +8,7 @@ use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, FlowEve
 use evenkeel_rtp::session::Path;
 use tfrc::time::{Duration, Instant};
 
-use super::output::{Begun, Output};
+use super::output::{Output, Started};
 use super::tally::{self, Half, Rows, Sample};
 use super::trace::TraceFile;
 use super::{json, spawn, text, warnings};
@@ -74,7 +74,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         traced: trace.is_some(),
     };
     let client = Client::new(clock.now(), config);
-    let begun = Begun::default();
+    let begun = Started::default();
     let handle = spawn::spawn(clock, local, client, &args.output, begun.clone())?;
     let mut run = Run {
         clock,
@@ -190,7 +190,7 @@ struct Run {
     stop: Stop,
     handle: Handle<Tapped<Client>>,
     /// For the capture.
-    begun: Begun,
+    begun: Started,
     terms: Terms,
     interval: Duration,
     quiet: bool,

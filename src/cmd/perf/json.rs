@@ -1,6 +1,7 @@
 //! The results in iperf3's shape, with what it does not know under `end.tfrc`.
 
 use std::net::SocketAddr;
+use std::time::UNIX_EPOCH;
 
 use evenkeel_lab::machine;
 use evenkeel_net::Lateness;
@@ -155,7 +156,7 @@ fn begun(start: &mut Value, begun: &Begun) {
     start["connected"] = connected.collect();
     start["cookie"] = json!(format!("{:016x}", begun.nonce));
     start["timestamp"] = json!({
-        "time": http_date(begun.at.as_secs()),
+        "time": httpdate::fmt_http_date(UNIX_EPOCH + begun.at),
         "timesecs": begun.at.as_secs(),
         "timemillisecs": begun.at.as_millis() as u64,
     });
@@ -173,52 +174,6 @@ fn begun(start: &mut Value, begun: &Begun) {
         "target_bitrate": rate,
         "interval": begun.interval.as_secs_f64(),
     });
-}
-
-/// Seconds since the Unix epoch as RFC 9110 §5.6.7 writes them: `Mon, 23 Nov 2026 06:00:00 GMT`.
-fn http_date(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [(&str, u64); 12] = [
-        ("Jan", 31),
-        ("Feb", 28),
-        ("Mar", 31),
-        ("Apr", 30),
-        ("May", 31),
-        ("Jun", 30),
-        ("Jul", 31),
-        ("Aug", 31),
-        ("Sep", 30),
-        ("Oct", 31),
-        ("Nov", 30),
-        ("Dec", 31),
-    ];
-    let leaps = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let days = seconds / 86_400;
-    let (mut year, mut day) = (1970, days);
-    while day >= 365 + u64::from(leaps(year)) {
-        day -= 365 + u64::from(leaps(year));
-        year += 1;
-    }
-    let mut name = "Dec";
-    for (index, (month, length)) in MONTHS.into_iter().enumerate() {
-        let length = length + u64::from(index == 1 && leaps(year));
-        if day < length {
-            name = month;
-            break;
-        }
-        day -= length;
-    }
-    let [hour, minute, second] = [3_600, 60, 1].map(|unit| seconds / unit);
-    format!(
-        "{}, {:02} {name} {year} {:02}:{:02}:{:02} GMT",
-        DAYS[days as usize % 7],
-        day + 1,
-        hour % 24,
-        minute % 60,
-        second % 60
-    )
 }
 
 pub(super) fn interval(halves: &[Rows]) -> Value {
@@ -320,22 +275,4 @@ fn tfrc(report: &Report) -> Value {
             "rounds": report.driver.rounds,
         },
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, date) in [
-            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
-            // The example of RFC 9110.
-            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
-            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
-            (1_798_761_599, "Thu, 31 Dec 2026 23:59:59 GMT"),
-        ] {
-            assert_eq!(http_date(seconds), date);
-        }
-    }
 }

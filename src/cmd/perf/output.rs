@@ -27,9 +27,9 @@ pub(super) fn empty(file: &File) -> io::Result<()> {
 
 /// Says once that something has begun, to whoever waits for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Begun(Arc<AtomicBool>);
+pub(super) struct Started(Arc<AtomicBool>);
 
-impl Begun {
+impl Started {
     /// From now on.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -41,14 +41,14 @@ impl Begun {
 #[derive(Debug)]
 pub(super) struct Kept {
     file: File,
-    begun: Begun,
+    begun: Started,
     /// What was written so far; `None` once the file has it.
     waiting: Option<Vec<u8>>,
 }
 
 impl Kept {
     /// Opens the file, and leaves in it what it has.
-    pub(super) fn open(path: &Path, begun: Begun) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path, begun: Started) -> Result<Self, Failure> {
         let file = reserve(path)?;
         let waiting = Some(Vec::new());
         Ok(Self {
@@ -159,7 +159,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("evenkeel-kept-{}", std::process::id()));
         let read = || std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, "the last run\n").unwrap();
-        let begun = Begun::default();
+        let begun = Started::default();
         let mut file = Kept::open(&path, begun.clone()).unwrap();
         file.write_all(b"hello ").unwrap();
         file.flush().unwrap();
@@ -170,7 +170,7 @@ mod tests {
         file.write_all(b"world").unwrap();
         assert_eq!(read(), "hello world");
         // One that never begins.
-        let mut file = Kept::open(&path, Begun::default()).unwrap();
+        let mut file = Kept::open(&path, Started::default()).unwrap();
         file.write_all(b"in vain").unwrap();
         file.flush().unwrap();
         drop(file);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tfrc::time::{Duration, Instant};
 
 use super::intervals::{Intervals, line};
-use super::output::{Begun, Output};
+use super::output::{Output, Started};
 use super::tally::Rows;
 use super::{json, spawn};
 use crate::cli::PerfServerArgs;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
         seed: setup::network_seed(None),
         wallclock: clock.ntp_of_zero(),
     });
-    let begun = Begun::default();
+    let begun = Started::default();
     let handle = spawn::spawn(clock, address, server, &args.output, begun.clone())?;
     // It listens: what it will hear is a capture of its own, and may be much before any test.
     begun.set();

@@ -7,7 +7,7 @@ use evenkeel_net::{Capture, Clock, Driver, Handle, Socket, Tapped};
 use evenkeel_perf::control;
 use evenkeel_rtp::endpoint::Endpoint;
 
-use super::output::{Begun, Kept};
+use super::output::{Kept, Started};
 use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
 
@@ -18,7 +18,7 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
     address: SocketAddr,
     endpoint: E,
     args: &PerfOutputArgs,
-    begun: Begun,
+    begun: Started,
 ) -> Result<Handle<Tapped<E>>, Failure> {
     let socket = Socket::bind(address).map_err(Failure::usage)?;
     let capture = match &args.pcap {

@@ -19,14 +19,42 @@ const WALLCLOCK: NtpTime = NtpTime::from_unix(Duration::from_secs(1_700_000_000)
 pub(crate) type Told = Departures<8_192>;
 type Buffer = [u8; BUFFER];
 
-pub(crate) trait Format {
-    /// What a receiver keeps.
-    type Ring;
-
-    fn ring() -> Box<Self::Ring>;
+/// What a receiver keeps.
+pub(crate) trait Ring {
+    /// For reports of so many packets.
+    fn of(limit: usize) -> Self;
 
     /// What a receiver does with a packet.
-    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool;
+    fn record(&mut self, arrival: &Arrival) -> bool;
+}
+
+impl Ring for Arrivals<512> {
+    fn of(limit: usize) -> Self {
+        Self::new(limit)
+    }
+
+    #[inline]
+    fn record(&mut self, arrival: &Arrival) -> bool {
+        self.handle_data(arrival)
+    }
+}
+
+impl Ring for MeteredArrivals<1_024> {
+    fn of(limit: usize) -> Self {
+        Self::new(limit)
+    }
+
+    #[inline]
+    fn record(&mut self, arrival: &Arrival) -> bool {
+        self.handle_data(arrival)
+    }
+}
+
+pub(crate) trait Format {
+    type Ring: Ring;
+
+    /// The most packets that a report speaks of.
+    const LIMIT: usize;
 
     /// What it then asks for: how long the report is that is due, none if it is not.
     fn report(ring: &mut Self::Ring, to: (Instant, &mut Buffer)) -> usize;
@@ -43,15 +71,7 @@ pub(crate) struct Ccfb;
 
 impl Format for Ccfb {
     type Ring = Arrivals<512>;
-
-    fn ring() -> Box<Self::Ring> {
-        Box::new(Arrivals::new(400))
-    }
-
-    #[inline]
-    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
-        ring.handle_data(arrival)
-    }
+    const LIMIT: usize = 400;
 
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
@@ -86,15 +106,7 @@ pub(crate) struct Twcc;
 
 impl Format for Twcc {
     type Ring = Arrivals<512>;
-
-    fn ring() -> Box<Self::Ring> {
-        Box::new(Arrivals::new(350))
-    }
-
-    #[inline]
-    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
-        ring.handle_data(arrival)
-    }
+    const LIMIT: usize = 350;
 
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
@@ -126,15 +138,7 @@ pub(crate) struct Sack;
 
 impl Format for Sack {
     type Ring = MeteredArrivals<1_024>;
-
-    fn ring() -> Box<Self::Ring> {
-        Box::new(MeteredArrivals::new(1_024))
-    }
-
-    #[inline]
-    fn record(ring: &mut Self::Ring, arrival: &Arrival) -> bool {
-        ring.handle_data(arrival)
-    }
+    const LIMIT: usize = 1_024;
 
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {

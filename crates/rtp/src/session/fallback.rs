@@ -151,44 +151,29 @@ mod tests {
         reception
     }
 
+    /// The next rate at a host of which nothing was known before.
+    fn clean(rate: Rate, reception: &Reception) -> Rate {
+        next_rate(rate, PACKET, reception, LossEventRate::ZERO)
+    }
+
     #[test]
     fn without_loss_the_rate_grows_by_a_quarter_in_five_seconds() {
-        let rate = next_rate(
-            BLIND_RATE,
-            PACKET,
-            &reported(&[0], Some(ROUND_TRIP)),
-            LossEventRate::ZERO,
-        );
+        let rate = clean(BLIND_RATE, &reported(&[0], Some(ROUND_TRIP)));
         assert!((rate / BLIND_RATE - 1.25).abs() < 1e-9);
-        let unknown = next_rate(
-            BLIND_RATE,
-            PACKET,
-            &reported(&[0], None),
-            LossEventRate::ZERO,
-        );
+        let unknown = clean(BLIND_RATE, &reported(&[0], None));
         assert_eq!(unknown, BLIND_RATE);
     }
 
     #[test]
     fn a_loss_gives_the_rate_of_the_equation_and_is_remembered() {
         let wide = Rate::from_bits_per_sec(2e7);
-        let at_once = next_rate(
-            wide,
-            PACKET,
-            &reported(&[26], Some(ROUND_TRIP)),
-            LossEventRate::ZERO,
-        );
+        let at_once = clean(wide, &reported(&[26], Some(ROUND_TRIP)));
         let p = LossEventRate::new(26.0 / 256.0);
         assert_eq!(at_once, equation::rate(PACKET, ROUND_TRIP, p));
         // What eight reports averaged holds it back after the loss is over.
-        let after = next_rate(
-            wide,
-            PACKET,
-            &reported(&[26, 0], Some(ROUND_TRIP)),
-            LossEventRate::ZERO,
-        );
+        let after = clean(wide, &reported(&[26, 0], Some(ROUND_TRIP)));
         assert!(at_once < after && after < at_once * 4.0, "{after:?}");
-        let unknown = next_rate(wide, PACKET, &reported(&[26], None), LossEventRate::ZERO);
+        let unknown = clean(wide, &reported(&[26], None));
         assert!(unknown < at_once / 9.0);
     }
 
@@ -199,7 +184,7 @@ mod tests {
         assert_eq!(next_rate(wide, PACKET, &silent, rare), BLIND_RATE);
         // The reports tell of one packet in 256 now and then.
         let told = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
-        assert!(next_rate(wide, PACKET, &told, LossEventRate::ZERO) <= BLIND_RATE);
+        assert!(clean(wide, &told) <= BLIND_RATE);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Rto {
         self.smoothed = Some((srtt, rttvar));
         let margin = self.granularity.max(rttvar * 4);
         self.base = srtt.saturating_add(margin).max(self.min);
-        self.backoff = 0;
+        self.end_backoff();
     }
 
     /// The next timeout is not backed off.

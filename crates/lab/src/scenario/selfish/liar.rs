@@ -10,7 +10,7 @@ use evenkeel_rtp::rtcp::{Bye, TfrcFeedback, ccfb, sack, twcc};
 use evenkeel_rtp::rtp::RtpPacket;
 use evenkeel_rtp::session::{Config, ReceiveConfig};
 use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
-use tfrc::report::{Arrivals, Fate, MeteredArrivals, Span};
+use tfrc::report::{Arrivals, MeteredArrivals};
 use tfrc::seq::Extender;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
@@ -190,7 +190,7 @@ impl Liar {
             Reception::Arrivals(arrivals) => {
                 let span = arrivals.poll_report(now)?;
                 let rtt = arrivals.round_trip_time().unwrap_or_default();
-                let told = fates(arrivals, span);
+                let told = arrivals.told(span).collect();
                 self.tell(
                     now,
                     span.first,
@@ -204,7 +204,7 @@ impl Liar {
             Reception::Metered(metered) => {
                 let (span, mut vector) = metered.poll_report(now)?;
                 let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
-                let told = fates(metered.arrivals(), span);
+                let told = metered.arrivals().told(span).collect();
                 let times = match self.lie {
                     Lie::RaiseReceiveRate => 3.0,
                     Lie::Boast => 1_000.0,
@@ -428,16 +428,6 @@ impl Liar {
 pub(super) type Told = Option<(Instant, Ecn)>;
 /// Writes what is told of packets from a number on, in a report that is made then.
 type Writing<'a> = dyn FnMut(&mut Liar, u64, &[Told], Instant, &mut [u8]) -> Option<usize> + 'a;
-
-fn fates<const N: usize>(arrivals: &Arrivals<N>, span: Span) -> Vec<Told> {
-    let fate = |seq| match arrivals.fate(seq) {
-        Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
-        Fate::Missing => None,
-    };
-    (span.first..span.first + span.count as u64)
-        .map(fate)
-        .collect()
-}
 
 /// A clock at a third of its speed.
 fn slow(at: Instant) -> Instant {

@@ -142,9 +142,6 @@ impl Outbound {
     /// The least p that is believed of a receiver that computes it: what the ones before it left, as long as it has not
     /// outlived that.
     pub(super) fn inherited(&self) -> LossEventRate {
-        if !self.has_past() {
-            return LossEventRate::ZERO;
-        }
         self.known.past.loss_event_rate(self.reported)
     }
 

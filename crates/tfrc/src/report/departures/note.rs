@@ -63,7 +63,9 @@ impl<const N: usize> Departures<N> {
             let seq = next;
             next += this.count();
             match this {
-                Told::Missing { .. } => self.note_missing(seq..next),
+                Told::Missing { .. } => {
+                    self.note_missing(seq..next);
+                }
                 Told::Arrived { at: Some(at), ecn }
                     if self.note_next(seq, self.clock.place(at), ecn, least, made_at) => {}
                 Told::Arrived { at, ecn } => note_other(self, seq, at, ecn),
@@ -73,16 +75,15 @@ impl<const N: usize> Departures<N> {
     }
 
     /// Notes that packets in a row are reported as missing, of which only those matter that left and wait for their
-    /// turn. They may yet arrive, and what arrived stays so.
-    pub(in super::super) fn note_missing(&mut self, run: Range<u64>) {
-        let mut run = self.waiting(run);
+    /// turn. They may yet arrive, and what arrived stays so. Gives how many had to be looked at.
+    pub(in super::super) fn note_missing(&mut self, run: Range<u64>) -> usize {
+        let mut run = run.start.max(self.turn)..run.end.min(self.next);
+        let mut looked_at = 0;
         while !run.is_empty() {
             run.start = self.note_first_missing(&run);
+            looked_at += 1;
         }
-    }
-
-    fn waiting(&self, run: Range<u64>) -> Range<u64> {
-        run.start.max(self.turn)..run.end.min(self.next)
+        looked_at
     }
 
     /// Notes the first of a run, and gives the next to look at.
@@ -209,7 +210,8 @@ mod tests {
 
     const COUNT: u64 = 6_000;
 
-    /// Boxed, as a debug build has no room for two on a test's stack: one that has sent so many packets, a thirtieth of whose numbers were left out.
+    /// One that has sent so many packets, a thirtieth of whose numbers were left out; boxed, since two of them are more
+    /// than the stack of a test holds in a debug build.
     fn sender(count: u64) -> Box<Departures<8_192>> {
         let mut departures = Box::new(Departures::new(0, ReceiverConfig::default()));
         for seq in 0..count {
@@ -221,16 +223,6 @@ mod tests {
             }
         }
         departures
-    }
-
-    /// Notes them as [`Departures::note_missing`] does; how many are looked at.
-    fn looked_at(departures: &mut Departures<8_192>, run: Range<u64>) -> usize {
-        let (mut run, mut count) = (departures.waiting(run), 0);
-        while !run.is_empty() {
-            run.start = departures.note_first_missing(&run);
-            count += 1;
-        }
-        count
     }
 
     /// Whatever they tell while the first waits, and in whatever pieces.
@@ -254,7 +246,7 @@ mod tests {
             }
             let runs = order.iter().cloned().chain(all_from_each.clone());
             let count = runs.clone().count();
-            let looked_at: usize = runs.map(|run| looked_at(&mut departures, run)).sum();
+            let looked_at: usize = runs.map(|run| departures.note_missing(run)).sum();
             assert_eq!(departures.turn, 0);
             // Each once when it is told of, and some a run.
             assert!(looked_at <= COUNT as usize + 4 * count, "{looked_at}");
