@@ -60,6 +60,12 @@ fn tfrc_shares_an_emulated_link_with_the_kernels_tcp() {
     assert!((0.5..=1.01).contains(&used), "utilisation {used}");
     let ratio = value(&metrics, "tfrc_over_tcp_transatlantic");
     assert!((0.2..=5.0).contains(&ratio), "TFRC over TCP {ratio}");
+    for how_late in [
+        "late_p99_us_transatlantic",
+        "sender_late_max_us_transatlantic",
+    ] {
+        value(&metrics, how_late);
+    }
 }
 
 /// How far the rate falls says more of a busy machine than of the program: that it is found in the sender's

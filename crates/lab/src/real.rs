@@ -139,6 +139,8 @@ pub struct Seen {
     pub gaps: Vec<f64>,
     /// How late its sender, if that is TFRC, handed packets to the system: the median, and 99 of 100 at most.
     pub lateness: Option<[Duration; 2]>,
+    /// The longest that any sender of ours was late with a packet, if there is one: a kernel tells no such time of its TCP.
+    pub sender_late: Option<Duration>,
     /// What players counted of the titles, in the order of the flows.
     pub played: Vec<Played>,
     /// How late the emulator was with 99 packets of 100, at most: what a machine that others load adds to
@@ -163,9 +165,23 @@ impl Seen {
             allowed: Vec::new(),
             gaps: Vec::new(),
             lateness: None,
+            sender_late: None,
             played: Vec::new(),
             late: Duration::ZERO,
         }
+    }
+
+    /// One sender of ours was never later than this.
+    pub fn sender_was_late(&mut self, at_most: Duration) {
+        self.sender_late = self.sender_late.max(Some(at_most));
+    }
+
+    /// How late the machine was, in microseconds, by the beginnings of the metrics that every real half has.
+    pub(crate) fn late_us(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let emulator = ("late_p99_us", Some(self.late));
+        let senders = ("sender_late_max_us", self.sender_late);
+        let told = [emulator, senders].into_iter();
+        told.filter_map(|(name, late)| Some((name, late?.as_secs_f64() * 1e6)))
     }
 }
 
@@ -202,4 +218,34 @@ pub trait Real {
 
     /// Makes of what was seen what the simulator's half makes of its own.
     fn sample(&self, job: Job<'_>, seen: Seen) -> Sample;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_of_the_senders_is_told_and_a_kernels_is_not() {
+        let whole = [Duration::ZERO, Duration::from_secs(1)];
+        let mut seen = Seen::new(&Setup {
+            links: [LinkConfig::default(); 2],
+            packet: Bytes::new(1_000),
+            flows: Vec::new(),
+            rate_change: None,
+            shown: whole,
+            measured: whole,
+            bin: whole[1],
+            seed: 1,
+        });
+        seen.late = Duration::from_micros(130);
+        assert_eq!(Vec::from_iter(seen.late_us()), [("late_p99_us", 130.0)]);
+        for micros in [20, 300, 40] {
+            seen.sender_was_late(Duration::from_micros(micros));
+        }
+        let told = Vec::from_iter(seen.late_us());
+        assert_eq!(
+            told,
+            [("late_p99_us", 130.0), ("sender_late_max_us", 300.0)]
+        );
+    }
 }

@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
+use crate::datagrams::Latest;
 use crate::dumbbell::Dumbbell;
 use crate::host::HostError;
 use crate::meter::Meter;
@@ -41,6 +42,8 @@ pub(crate) struct Site {
     pub(crate) logs: PathBuf,
     /// Time.
     pub(crate) clock: Clock,
+    /// How late its sources of datagrams were.
+    pub(crate) latest: Latest,
 }
 
 /// Flow i listens at this port + i.
@@ -71,6 +74,7 @@ impl Bed for TestBed {
                 program: self.program.clone(),
                 logs: self.folder(),
                 clock: self.clock,
+                latest: Latest::default(),
             };
             let seen = site.run(setup, stop);
             self.folders().0.push(site.logs);
@@ -178,17 +182,22 @@ impl Site {
         }
         let mut seen = meter.finish();
         seen.late = snapshot.departures.quantile(0.99);
+        if let Some(late) = self.latest.get() {
+            seen.sender_was_late(late);
+        }
         for (index, flow) in setup.flows.iter().enumerate() {
             match flow.speaks {
                 RealProtocol::Tfrc { .. } => {
                     let results = results::read(&self.log(index, "sender"))?;
                     let began = results.began.saturating_sub(self.clock.unix_time(zero));
                     trace::read(&self.trace(index), began, index, &mut seen)?;
+                    seen.sender_was_late(results.late_max);
                     if index == 0 {
                         seen.lateness = Some(results.lateness);
                     }
                 }
                 RealProtocol::Title(_) => {
+                    seen.sender_was_late(played::server_was_late(&self.log(index, "sender"))?);
                     seen.played
                         .push(played::read(&self.log(index, "receiver"))?);
                 }

@@ -3,13 +3,30 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_net::Clock;
 use evenkeel_sim::{Agent as _, Source};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
+
+/// The longest that a packet of any thread that sends left after its time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Latest(Arc<AtomicU64>);
+
+impl Latest {
+    fn record(&self, late: Duration) {
+        let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+        self.0.fetch_max(nanos, Ordering::Relaxed);
+    }
+
+    /// So late, or nothing if none was.
+    pub(crate) fn get(&self) -> Option<Duration> {
+        let nanos = self.0.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+}
 
 /// A thread that sends. Dropping it stops the datagrams.
 pub(crate) struct Datagrams {
@@ -29,6 +46,7 @@ impl Datagrams {
         mut source: Source,
         to: SocketAddr,
         headers: Bytes,
+        latest: Latest,
     ) -> io::Result<Self> {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -43,12 +61,14 @@ impl Datagrams {
                     if over.load(Ordering::Relaxed) {
                         return;
                     }
-                    let now = Instant::ZERO + clock.now().saturating_since(zero);
+                    let woken = clock.now();
+                    let now = Instant::ZERO + woken.saturating_since(zero);
                     while let Some(packet) = source.poll_transmit(now) {
                         let size = packet.size.get().saturating_sub(headers.get());
                         let bytes = payload.get(..size as usize).unwrap_or(&payload);
                         // What the system does not take is lost, as in any network.
                         let _ = socket.send_to(bytes, to);
+                        latest.record(woken.saturating_since(due));
                     }
                 }
             })?;
@@ -89,7 +109,10 @@ mod tests {
         let times = [Instant::ZERO, Instant::from_millis(20)];
         let source = Source::new(pattern, times[0], times[1], Random::new(1, 1)).unwrap();
         let to = sink.local_addr().unwrap();
-        let sender = Datagrams::start(clock, clock.now(), source, to, Bytes::new(28)).unwrap();
+        let latest = Latest::default();
+        let headers = Bytes::new(28);
+        let sender =
+            Datagrams::start(clock, clock.now(), source, to, headers, latest.clone()).unwrap();
         let mut buffer = [0; 2_000];
         for _ in 0..20 {
             assert_eq!(sink.recv(&mut buffer).unwrap(), 472);
@@ -97,5 +120,7 @@ mod tests {
         drop(sender);
         sink.set_nonblocking(true).unwrap();
         assert!(sink.recv(&mut buffer).is_err());
+        // No thread hands over a packet in the nanosecond in which it is due.
+        assert!(latest.get().is_some());
     }
 }

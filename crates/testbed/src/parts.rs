@@ -134,7 +134,8 @@ impl Site {
                 let address = address
                     .map_err(|error| HostError::Failed(Dumbbell::D.into(), error.to_string()))?;
                 let (clock, to) = (self.clock, SocketAddr::new(address, port));
-                let begin = move || Datagrams::start(clock, zero, source, to, UDP_HEADERS);
+                let latest = self.latest.clone();
+                let begin = move || Datagrams::start(clock, zero, source, to, UDP_HEADERS, latest);
                 let begun = network.b.run(begin)?;
                 let datagrams = begun.map_err(|error| HostError::System("UDP source", error))?;
                 Ok(Part::Kept(Box::new(datagrams)))

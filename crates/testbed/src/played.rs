@@ -1,10 +1,11 @@
-//! What a player counted of a title, from what `evenkeel vod play --json` prints.
+//! What the two ends say of a title: from what `evenkeel vod play --json` and `evenkeel vod serve --json` print.
 
 use std::fs;
 use std::path::Path;
 
 use evenkeel_lab::real::Played;
 use serde::Deserialize;
+use tfrc::time::Duration;
 
 use crate::host::HostError;
 
@@ -18,18 +19,41 @@ struct Printed {
     stalled_s: f64,
 }
 
+#[derive(Deserialize)]
+struct Served {
+    late_max_us: f64,
+}
+
 /// Reads the file that the player's output went to.
 pub(crate) fn read(log: &Path) -> Result<Played, HostError> {
+    results(log, "the player", played)
+}
+
+/// Reads from the file that the server's output went to how late it handed packets to the system at most.
+pub(crate) fn server_was_late(log: &Path) -> Result<Duration, HostError> {
+    results(log, "the server", late)
+}
+
+fn results<T>(log: &Path, who: &str, of: fn(&str) -> Option<T>) -> Result<T, HostError> {
     let text = fs::read_to_string(log).map_err(|error| HostError::System("log", error))?;
-    parse(&text).ok_or_else(|| {
+    of(&text).ok_or_else(|| {
         let name = log.display().to_string();
-        HostError::Failed(name, "the player ended without results".into())
+        HostError::Failed(name, format!("{who} ended without results"))
     })
 }
 
 /// Warnings may stand before the results.
-fn parse(text: &str) -> Option<Played> {
-    let printed: Printed = serde_json::from_str(text.get(text.find('{')?..)?).ok()?;
+fn behind_warnings(text: &str) -> Option<&str> {
+    text.get(text.find('{')?..)
+}
+
+fn late(text: &str) -> Option<Duration> {
+    let served: Served = serde_json::from_str(behind_warnings(text)?).ok()?;
+    Duration::try_from_secs_f64(served.late_max_us / 1e6).ok()
+}
+
+fn played(text: &str) -> Option<Played> {
+    let printed: Printed = serde_json::from_str(behind_warnings(text)?).ok()?;
     Some(Played {
         iplr: printed.iplr,
         iptd_mean: printed.iptd_mean_ms? / 1e3,
@@ -55,9 +79,18 @@ mod tests {
             stalls: 2,
             stalled: 1.5,
         };
-        assert_eq!(parse(text), Some(expected));
+        assert_eq!(played(text), Some(expected));
         let silent = text.replace("62.5", "null");
-        assert_eq!(parse(&silent), None);
-        assert_eq!(parse("it was killed"), None);
+        assert_eq!(played(&silent), None);
+        assert_eq!(played("it was killed"), None);
+    }
+
+    #[test]
+    fn a_server_tells_how_late_it_was() {
+        let text = r#"evenkeel: something odd
+{"datagrams":5,"late_max_us":1250.0}
+"#;
+        assert_eq!(late(text), Some(Duration::from_micros(1_250)));
+        assert_eq!(late("it was killed"), None);
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Results {
     pub(crate) began: Duration,
     /// How late it handed packets to the system: the median, and what 99 of 100 are below.
     pub(crate) lateness: [Duration; 2],
+    /// The latest.
+    pub(crate) late_max: Duration,
 }
 
 #[derive(Deserialize)]
@@ -47,6 +49,7 @@ struct Tfrc {
 struct Departures {
     late_p50_us: f64,
     late_p99_us: f64,
+    late_max_us: f64,
 }
 
 /// Reads the file that the sender's output went to.
@@ -70,6 +73,7 @@ fn parse(text: &str) -> Option<Results> {
             micros(departures.late_p50_us)?,
             micros(departures.late_p99_us)?,
         ],
+        late_max: micros(departures.late_max_us)?,
     })
 }
 
@@ -81,11 +85,12 @@ mod tests {
     fn results_are_found_behind_a_warning() {
         let text = r#"evenkeel: something odd
 { "start": { "version": "", "timestamp": { "timemillisecs": 1500 } },
-  "end": { "sum": {}, "tfrc": { "departures": { "late_p50_us": 20.5, "late_p99_us": 100.0 } } } }
+  "end": { "sum": {}, "tfrc": { "departures": { "late_p50_us": 20.5, "late_p99_us": 100.0, "late_max_us": 2500.0 } } } }
 "#;
         let expected = Results {
             began: Duration::from_millis(1_500),
             lateness: [20_500, 100_000].map(Duration::from_nanos),
+            late_max: Duration::from_micros(2_500),
         };
         assert_eq!(parse(text), Some(expected));
         assert_eq!(parse("it was killed"), None);

@@ -13,6 +13,7 @@ use evenkeel_vod::{
     CLOCK_RATE, Content, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures, Title,
 };
 use serde_json::json;
+use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use super::frames::Frames;
@@ -71,6 +72,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         }
     }
     handle.call(Server::close).map_err(Failure::runtime)?;
+    let late_max = handle.stats().map_err(Failure::runtime)?.departures.max();
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
     if gave_up {
         return Err(Failure::runtime(format!(
@@ -78,7 +80,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         )));
     }
     setup::say(if args.run.json {
-        summary(&figures, &rates).to_string()
+        summary(&figures, &rates, late_max).to_string()
     } else {
         format!(
             "sent {} datagrams; waited for TFRC {:.0} ms on average, {:.0} ms at most; {} changes of rendition",
@@ -135,7 +137,7 @@ fn line(figures: &ServerFigures, rate: Rate, allowed: Option<Rate>) -> String {
     )
 }
 
-fn summary(figures: &ServerFigures, rates: &[Rate]) -> serde_json::Value {
+fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde_json::Value {
     let rates: Vec<f64> = rates.iter().map(|rate| rate.bits_per_sec()).collect();
     json!({
         "datagrams": figures.datagrams,
@@ -144,6 +146,8 @@ fn summary(figures: &ServerFigures, rates: &[Rate]) -> serde_json::Value {
         "is_done": figures.is_done,
         "wait_mean_ms": ms(mean_lag(figures)),
         "wait_max_ms": ms(figures.lag_max),
+        // Beyond that wait: from when a packet was to leave until the system was handed it.
+        "late_max_us": ms(late_max) * 1e3,
         "rendition_changes": figures.changes,
         "rendition_rates_bps": rates,
     })

@@ -178,8 +178,9 @@ impl Real for Descheduling {
         let name = &self.receiver[job.cell].name;
         let aways = self.aways(job.seed);
         let mut sample = self.sample_of(name, &seen.allowed, &aways, job.seed);
-        let late = seen.late.as_secs_f64() * 1e6;
-        sample.metric(format!("late_p99_us_{name}"), late);
+        for (metric, late) in seen.late_us() {
+            sample.metric(format!("{metric}_{name}"), late);
+        }
         sample
     }
 }

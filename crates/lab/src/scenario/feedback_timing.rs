@@ -189,8 +189,9 @@ impl Real for FeedbackTiming {
     fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {
         let cell = self.cell(job.cell);
         let mut sample = self.sample_of(&cell, &seen.received[0], seen.told.count());
-        let late = seen.late.as_secs_f64() * 1e6;
-        sample.metric(format!("late_p99_us_{}", cell.name()), late);
+        for (metric, late) in seen.late_us() {
+            sample.metric(format!("{metric}_{}", cell.name()), late);
+        }
         sample
     }
 }

@@ -67,10 +67,12 @@ impl Real for Timeline {
     fn sample(&self, job: Job<'_>, seen: Seen) -> Sample {
         let case = &self.case[job.cell];
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
-        let late = micros(seen.late);
+        let late = Vec::from_iter(seen.late_us());
         let lateness = seen.lateness.filter(|_| self.also.contains(&Also::Gaps));
         let mut sample = self.sample_of(case, &seen.into());
-        sample.metric(format!("late_p99_us_{}", case.name), late);
+        for (metric, late) in late {
+            sample.metric(format!("{metric}_{}", case.name), late);
+        }
         for (name, late) in ["p50", "p99"].iter().zip(lateness.into_iter().flatten()) {
             sample.metric(format!("ipi_error_{name}_us_{}", case.name), micros(late));
         }

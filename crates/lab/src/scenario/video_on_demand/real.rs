@@ -87,7 +87,9 @@ impl Real for VideoOnDemand {
         put("stalls", stalls as f64 / streams);
         let stalled: f64 = seen.played.iter().map(|played| played.stalled).sum();
         put("stalled_s", stalled / streams);
-        put("late_p99_us", seen.late.as_secs_f64() * 1e6);
+        for (metric, late) in seen.late_us() {
+            put(metric, late);
+        }
         sample
     }
 }
