@@ -484,3 +484,28 @@ fn a_test_bed_that_was_interrupted_goes_on_with_the_run_that_is_missing() {
     go(&plan("c-dirty")).unwrap();
     assert_eq!(counted(), 4);
 }
+
+/// Whoever kept them would read the same failure out of them again and again.
+#[test]
+fn runs_that_make_a_result_are_not_kept_if_it_lacks_a_metric() {
+    let scratch = Scratch::new("kept-lacking");
+    let out = scratch.0.join("out");
+    let required = "takes = \"1s\"\nrequires = [\"no_such_metric\"]";
+    let lacking = TWO_CASES.replace("takes = \"1s\"", required);
+    let real = scratch.experiment("e", &lacking).real().unwrap().unwrap();
+    let bed = Empty {
+        runs: AtomicUsize::new(0),
+        interrupted: usize::MAX,
+    };
+    let plan = Plan {
+        bed: Some(&bed),
+        ..plan(vec![real], &out, 1)
+    };
+    for runs in [2, 4] {
+        let (results, _) = go(&plan);
+        let failed = results[0].failed.as_deref().unwrap();
+        assert!(failed.contains("no_such_metric"), "{failed}");
+        assert_eq!(bed.runs.load(Ordering::Relaxed), runs);
+        assert!(!out.join("e-real/runs").exists());
+    }
+}

@@ -39,26 +39,41 @@ impl<K: PartialEq + Clone, V: Clone> Once<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
     #[test]
     fn what_is_under_way_is_waited_for_and_not_done_twice() {
-        let (once, count, begin) = (Once::new(), AtomicUsize::new(0), Barrier::new(8));
-        let work = || {
-            thread::yield_now();
-            Ok::<_, ()>(count.fetch_add(1, Ordering::SeqCst))
+        // Two who ask are seldom in the same few instructions, so they ask often.
+        const ROUNDS: usize = 1_000;
+        let asked = AtomicUsize::new(0);
+        let rounds: Vec<_> = (0..ROUNDS)
+            .map(|_| (Once::new(), AtomicUsize::new(0)))
+            .collect();
+        let ask = || {
+            for (round, (once, count)) in rounds.iter().enumerate() {
+                asked.fetch_add(1, Ordering::SeqCst);
+                while asked.load(Ordering::SeqCst) < 2 * (round + 1) {
+                    thread::yield_now();
+                }
+                let work = || {
+                    // Time for the other to begin as well.
+                    thread::yield_now();
+                    Ok::<_, ()>(count.fetch_add(1, Ordering::SeqCst))
+                };
+                // A panic here would leave the other waiting for the next round.
+                let _ = once.get(&"same", work);
+            }
         };
         thread::scope(|scope| {
-            for _ in 0..8 {
-                scope.spawn(|| {
-                    begin.wait();
-                    assert_eq!(once.get(&"same", work), Ok(0));
-                });
-            }
+            scope.spawn(ask);
+            scope.spawn(ask);
         });
-        assert_eq!(once.get(&"other", work), Ok(1));
+        for (once, count) in rounds {
+            assert_eq!(count.into_inner(), 1);
+            assert_eq!(once.get(&"same", || Err(())), Ok(0));
+            assert_eq!(once.get(&"other", || Ok::<_, ()>(5)), Ok(5));
+        }
     }
 
     #[test]

@@ -269,3 +269,41 @@ impl Agent for Party {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// Over a path that loses everything every sender ends, as it hears of nobody.
+    #[test]
+    fn an_honest_flow_that_ends_early_fails_the_run_and_one_that_a_liar_silences_does_not() {
+        let scenario: Selfish = toml::from_str(
+            r#"rate = "1Mb/s"
+               rtt = "100ms"
+               packet = "1000B"
+               loss = "100%"
+               lies = ["hide-losses"]
+               measured = ["1s", "200s"]"#,
+        )
+        .unwrap();
+        let stop = AtomicBool::new(false);
+        let honest = |cell: &Cell| cell.lie == Lie::Honest;
+        let cells = scenario.grid();
+        assert!(cells.iter().any(honest) && !cells.iter().all(honest));
+        for (cell, what) in cells.iter().enumerate() {
+            let run = scenario.run(Job {
+                cell,
+                seed: 1,
+                stop: &stop,
+            });
+            match run {
+                Ok(_) => assert!(!honest(what), "{what:?}"),
+                Err(RunError::Failed(how)) => {
+                    assert!(honest(what) && how.contains("nothing is left"), "{how}");
+                }
+                Err(RunError::Interrupted) => panic!("nobody interrupts"),
+            }
+        }
+    }
+}
