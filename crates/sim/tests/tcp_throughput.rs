@@ -49,9 +49,12 @@ fn pftk(p: f64, b: f64, t0: f64) -> f64 {
     (s / p + w + q / s) / (RTT * (b / 2.0 * w + 1.0) + q * t0 * backoff / s)
 }
 
-/// Losses are independent here. The model takes the rest of a round to be lost after its first loss,
-/// and so expects more timeouts; hence a timeout of two round trips, which weighs them little. At
-/// ten, SACK and NewReno send up to 1.6 times what it says, at p = 5 %.
+/// Losses are independent here, as those of a path with random loss are. The model takes the rest of a round to be
+/// lost after its first loss, and counts that as one halving. Of the three only SACK recovers from it as from one (next
+/// test): Reno and often NewReno wait for the timer, and then send 0.49 to 0.82 and 0.73 to 1.08 of what the model says. So
+/// it is these losses that all three can be held to. The model expects more timeouts than they cause; hence a timeout of
+/// two round trips, which weighs them little. At ten, SACK and NewReno send up to 1.65 times what it says and Reno 1.25
+/// times, at p = 5 %.
 #[test]
 fn throughput_under_random_loss_is_within_15_per_cent_of_the_equation() {
     let t0 = 2.0 * RTT;
@@ -81,8 +84,10 @@ fn throughput_under_random_loss_is_within_15_per_cent_of_the_equation() {
 /// With the model's own losses the timeouts are as it has them, and it holds for long ones too.
 #[test]
 fn throughput_under_bursts_of_loss_is_within_15_per_cent_of_the_equation() {
-    let t0 = 10.0 * RTT;
-    for (b, delayed_ack) in [(1.0, None), (2.0, Some(Duration::from_millis(100)))] {
+    let delays = [(1.0, None), (2.0, Some(Duration::from_millis(100)))];
+    let timers = [2.0, 10.0].map(|round_trips| round_trips * RTT);
+    let cases = timers.into_iter().flat_map(|t0| delays.map(|of| (t0, of)));
+    for (t0, (b, delayed_ack)) in cases {
         for p in [0.0005, 0.002, 0.01, 0.02, 0.05] {
             let config = Config {
                 variant: Variant::Sack,
@@ -93,7 +98,10 @@ fn throughput_under_bursts_of_loss_is_within_15_per_cent_of_the_equation() {
             let expected = pftk(p, b, t0);
             let secs = 400.0 / p / expected;
             let ratio = sent_under_bursts(&config, p, secs) as f64 / secs / expected;
-            assert!((0.85..1.15).contains(&ratio), "b = {b}, p = {p}: {ratio}");
+            assert!(
+                (0.85..1.15).contains(&ratio),
+                "b = {b}, timeout {t0} s, p = {p}: {ratio}"
+            );
         }
     }
 }
