@@ -134,7 +134,8 @@ impl Rate {
 
     /// The larger of the two.
     pub const fn max(self, other: Self) -> Self {
-        Self(self.0.max(other.0))
+        // `f64::max` asks for NaN, of which there is none, too: 19 of a feedback's 600 instructions.
+        if self.0 < other.0 { other } else { self }
     }
 
     /// The smaller of the two.
