@@ -75,15 +75,15 @@ const CASES: [Case; 12] = [
     case(
         ("ccfb_sender", "ccfb: packet sent, read of twice"),
         SENDER,
-        138.0,
+        137.0,
         |steps| {
             be_told_all::<Ccfb>(IN_ORDER, steps);
         },
     ),
-    case(("twcc_sender", "twcc: the same"), SENDER, 281.0, |steps| {
+    case(("twcc_sender", "twcc: the same"), SENDER, 152.0, |steps| {
         be_told_all::<Twcc>(IN_ORDER, steps);
     }),
-    case(("sack_sender", "sack: the same"), SENDER, 206.0, |steps| {
+    case(("sack_sender", "sack: the same"), SENDER, 140.0, |steps| {
         be_told_all::<Sack>(IN_ORDER, steps);
     }),
     case(
@@ -94,13 +94,13 @@ const CASES: [Case; 12] = [
             be_flooded::<Ccfb>(steps);
         },
     ),
-    case(("twcc_flood", "twcc: the same"), NO_TARGET, 33.0, |steps| {
+    case(("twcc_flood", "twcc: the same"), NO_TARGET, 30.0, |steps| {
         be_flooded::<Twcc>(steps);
     }),
     case(
         ("sack_flood", "sack: the same"),
         NO_TARGET,
-        380.0,
+        303.0,
         |steps| {
             be_flooded::<Sack>(steps);
         },

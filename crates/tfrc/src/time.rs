@@ -89,6 +89,13 @@ impl Nanos {
         }
     }
 
+    /// So many times as long, rounded down, for up to 292 years; both are no less than zero.
+    #[inline]
+    pub(crate) const fn scaled(self, factor: f64) -> Self {
+        // Signed, as processors convert.
+        Self((self.0 as i64 as f64 * factor) as i64 as u64)
+    }
+
     /// In seconds, as [`Duration::as_secs_f64`] has it.
     #[inline]
     pub(crate) const fn as_secs_f64(self) -> f64 {

@@ -14,6 +14,7 @@
 //! The paper gives no layout, and two polarities; here the zeros that pad the vector to a word read as
 //! packets that did not arrive. Its offset is the first packet, its TimeStamp is left out as in its figure 7.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use tfrc::report::Vector;
@@ -60,13 +61,60 @@ impl<'a> Sack<'a> {
     }
 
     /// True for each packet that arrived.
-    pub fn received(
-        &self,
-    ) -> impl ExactSizeIterator<Item = bool> + DoubleEndedIterator + Clone + use<'a> {
-        let bits = self.bits;
-        (0..self.count).map(move |index| bits[usize::from(index / 8)] << (index % 8) & 0x80 != 0)
+    pub fn received(&self) -> Received<'a> {
+        Received {
+            bits: self.bits,
+            left: 0..self.count,
+        }
     }
 }
+
+/// The bits of a vector, any of which is found at once.
+#[derive(Clone, Debug)]
+pub struct Received<'a> {
+    bits: &'a [u8],
+    left: Range<u16>,
+}
+
+impl Received<'_> {
+    #[inline]
+    const fn bit(&self, index: u16) -> bool {
+        self.bits[index as usize / 8] << (index % 8) & 0x80 != 0
+    }
+}
+
+impl Iterator for Received<'_> {
+    type Item = bool;
+
+    #[inline]
+    fn next(&mut self) -> Option<bool> {
+        self.left.next().map(|index| self.bit(index))
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<bool> {
+        self.left.nth(n).map(|index| self.bit(index))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Received<'_> {
+    #[inline]
+    fn next_back(&mut self) -> Option<bool> {
+        self.left.next_back().map(|index| self.bit(index))
+    }
+
+    #[inline]
+    fn nth_back(&mut self, n: usize) -> Option<bool> {
+        self.left.nth_back(n).map(|index| self.bit(index))
+    }
+}
+
+impl ExactSizeIterator for Received<'_> {}
 
 /// Bytes of the whole RTCP packet about so many packets.
 pub const fn packet_len(count: usize) -> usize {
@@ -146,7 +194,11 @@ mod tests {
             let app = read(&buf[..len]);
             let sack = Sack::parse(&app).unwrap();
             prop_assert_eq!((app.ssrc, sack.media_ssrc, sack.vector), (1, 7, vector));
-            prop_assert_eq!(sack.received().collect::<Vec<_>>(), received);
+            prop_assert_eq!(sack.received().collect::<Vec<_>>(), received.clone());
+            let some = received.len() / 3;
+            prop_assert_eq!(sack.received().skip(some).collect::<Vec<_>>(), &received[some..]);
+            let last = received[..some].iter().rposition(|received| *received);
+            prop_assert_eq!(sack.received().take(some).rposition(|received| received), last);
         }
 
         #[test]

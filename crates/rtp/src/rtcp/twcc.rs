@@ -43,6 +43,8 @@ pub struct Twcc<'a> {
     reference: Instant,
     chunks: &'a [u8],
     deltas: &'a [u8],
+    /// All deltas have one byte, so none goes back in time.
+    is_in_order: bool,
 }
 
 impl<'a> Twcc<'a> {
@@ -62,7 +64,7 @@ impl<'a> Twcc<'a> {
         let feedback_count = reader.u8("feedback packet count")?;
         let rest = reader.rest();
         let truncated = |field, offset| ParseError::Truncated { field, offset };
-        let (mut left, mut next, mut bytes) = (count, 0, 0);
+        let (mut left, mut next, mut bytes, mut is_in_order) = (count, 0, 0, true);
         while left > 0 {
             let chunk = rest[next..].first_chunk();
             let chunk = u16::from_be_bytes(*chunk.ok_or(truncated("packet chunk", 8 + next))?);
@@ -72,6 +74,7 @@ impl<'a> Twcc<'a> {
                 offset: 8 + next,
             })?;
             bytes += usize::from(small) + 2 * usize::from(large);
+            is_in_order &= large == 0;
             left -= told.count;
             next += 2;
         }
@@ -86,19 +89,29 @@ impl<'a> Twcc<'a> {
             reference: reference_time(reference.into()),
             chunks,
             deltas,
+            is_in_order,
         })
     }
 
     /// What the report says of itself. It does not tell when it was made: at the last arrival, then. Its
     /// clock counts from some multiple of twelve days.
     pub fn header(&self) -> Header {
-        let latest = self.told().filter_map(|told| match told {
-            Told::Arrived { at, .. } => at,
-            Told::Missing { .. } => None,
-        });
+        let made_at = if self.is_in_order {
+            // So many that the sum of them fits.
+            let some = self.deltas.chunks(256);
+            let sums = some.map(|deltas| deltas.iter().map(|delta| u16::from(*delta)).sum::<u16>());
+            let units: u32 = sums.map(u32::from).sum();
+            Instant::from_nanos(self.reference.as_nanos() + u64::from(units) * DELTA_NANOS)
+        } else {
+            let latest = self.told().filter_map(|told| match told {
+                Told::Arrived { at, .. } => at,
+                Told::Missing { .. } => None,
+            });
+            latest.max().unwrap_or(self.reference)
+        };
         Header {
             first: self.first,
-            made_at: latest.max().unwrap_or(self.reference),
+            made_at,
             resolution: RESOLUTION,
         }
     }
@@ -117,13 +130,15 @@ impl<'a> Twcc<'a> {
                 packets -= chunk.count;
                 chunks = others;
             }
-            let (kind, count) = chunk.next_run();
             // The number of deltas was checked.
             let mut byte = || deltas.next().unwrap_or(0);
-            let delta = match kind {
+            let delta = match chunk.next_kind() {
                 SMALL => byte().into(),
                 LARGE => i64::from(i16::from_be_bytes([byte(), byte()])),
-                _ => return Some(Told::Missing { count }),
+                _ => {
+                    let count = 1 + chunk.rest_of_run();
+                    return Some(Told::Missing { count });
+                }
             };
             at = at.wrapping_add_signed(delta * DELTA_NANOS as i64);
             Some(Told::Arrived {
@@ -149,54 +164,70 @@ const fn reference_time(units: u64) -> Instant {
 struct Chunk {
     /// Packets that it speaks of.
     count: u16,
-    /// Their symbols of so many bits, the last in the lowest; or one for all, of none.
-    bits: u16,
-    width: u16,
+    /// Their symbols of two bits, the first in the highest; or one for all.
+    symbols: u32,
+    /// Bits from a symbol to the next: none if one is for all.
+    step: u32,
 }
 
 impl Chunk {
     /// A chunk of which so many packets are spoken of at most.
     const fn new(chunk: u16, packets: u16) -> Self {
-        let (symbols, width) = match chunk >> 14 {
-            0b10 => (14, 1),
-            0b11 => (7, 2),
-            _ => (chunk & 0x1fff, 0),
+        let bits = chunk as u32;
+        let (count, symbols, step) = match chunk >> 14 {
+            0b10 => (14, two_bits_each(bits & 0x3fff) << 4, 2),
+            0b11 => (7, bits << 18, 2),
+            _ => (chunk & 0x1fff, bits << 17, 0),
         };
-        let count = if symbols < packets { symbols } else { packets };
-        let bits = if width == 0 {
-            chunk >> 13
-        } else {
-            (chunk & 0x3fff) >> (width * (symbols - count))
-        };
-        Self { count, bits, width }
+        Self {
+            count: if count < packets { count } else { packets },
+            symbols,
+            step,
+        }
     }
 
     /// How many arrivals it tells with a delta of one byte, and of two; `None` if it tells anything that has no meaning.
     const fn arrivals(self) -> Option<[u16; 2]> {
-        let Self { count, bits, width } = self;
-        let (low, high) = (bits & 0x5555, bits >> 1 & 0x5555);
-        match (width, bits) {
-            (1, _) => Some([bits.count_ones() as u16, 0]),
-            (2, _) if low & high == 0 => Some([low.count_ones() as u16, high.count_ones() as u16]),
-            (0, 0) => Some([0, 0]),
-            (0, 1) => Some([count, 0]),
-            (0, 2) => Some([0, count]),
-            (0, _) if count == 0 => Some([0, 0]),
-            _ => None,
+        const LOWER: u32 = 0x5555_5555;
+        let Self { count, step, .. } = self;
+        if count == 0 {
+            return Some([0, 0]);
+        }
+        // Those beyond the last packet say nothing.
+        let told = if step == 0 { 1 } else { count as u32 };
+        let symbols = self.symbols >> (32 - 2 * told);
+        let [small, large] = [symbols & LOWER, symbols >> 1 & LOWER];
+        match step {
+            _ if small & large != 0 => None,
+            0 => Some([small as u16 * count, large as u16 * count]),
+            _ => Some([small.count_ones() as u16, large.count_ones() as u16]),
         }
     }
 
-    /// What it says next, and of how many packets: of more than one where they are missing. There is one at least.
-    const fn next_run(&mut self) -> (u8, u16) {
-        if self.width == 0 && self.bits as u8 == MISSING {
-            let count = self.count;
-            self.count = 0;
-            return (MISSING, count);
-        }
+    /// What it says of the next packet, of which there is one.
+    #[inline]
+    const fn next_kind(&mut self) -> u8 {
+        let kind = (self.symbols >> 30) as u8;
+        self.symbols <<= self.step;
         self.count -= 1;
-        let mask = if self.width == 1 { 1 } else { 3 };
-        ((self.bits >> (self.width * self.count) & mask) as u8, 1)
+        kind
     }
+
+    /// Steps over the packets of which it says what it said of the one before, if it says it of all at once; how many
+    /// they are.
+    const fn rest_of_run(&mut self) -> u16 {
+        let rest = if self.step == 0 { self.count } else { 0 };
+        self.count -= rest;
+        rest
+    }
+}
+
+/// Fourteen bits, a zero before each.
+const fn two_bits_each(bits: u32) -> u32 {
+    let bits = (bits | bits << 8) & 0x00ff_00ff;
+    let bits = (bits | bits << 4) & 0x0f0f_0f0f;
+    let bits = (bits | bits << 2) & 0x3333_3333;
+    (bits | bits << 1) & 0x5555_5555
 }
 
 /// Bytes that a report of so many packets may take.
@@ -396,7 +427,79 @@ mod tests {
         assert!(len < 250, "{len}");
     }
 
+    /// Symbol by symbol, as §3.1.3 and §3.1.4 draw chunks: what is told of each packet, if it has a meaning.
+    fn read_singly(fci: &[u8]) -> Option<Vec<Fate>> {
+        let count = u16::from_be_bytes([fci[2], fci[3]]).into();
+        let mut symbols = Vec::new();
+        let mut rest = &fci[8..];
+        while symbols.len() < count {
+            let (chunk, others) = rest.split_first_chunk()?;
+            let chunk = u16::from_be_bytes(*chunk);
+            match chunk >> 14 {
+                0b10 => symbols.extend((0..14).rev().map(|bit| chunk >> bit & 1)),
+                0b11 => symbols.extend((0..7).rev().map(|symbol| chunk >> (2 * symbol) & 3)),
+                _ => symbols.extend(iter::repeat_n(chunk >> 13, (chunk & 0x1fff).into())),
+            }
+            rest = others;
+        }
+        symbols.truncate(count);
+        let reference = u32::from_be_bytes([0, fci[4], fci[5], fci[6]]);
+        let mut units = (REFERENCE_WRAP + u64::from(reference)) * 256;
+        symbols
+            .into_iter()
+            .map(|symbol| {
+                let (delta, others) = rest.split_at_checked(symbol.into())?;
+                rest = others;
+                let delta = match *delta {
+                    [] => return Some(Fate::Missing),
+                    [small] => small.into(),
+                    [high, low] => i16::from_be_bytes([high, low]),
+                    _ => return None,
+                };
+                units = units.wrapping_add_signed(delta.into());
+                Some(arrived(units))
+            })
+            .collect()
+    }
+
+    /// Chunks of any kind, most of those that are drawn with a meaning.
+    fn chunk() -> impl Strategy<Value = u16> {
+        let run = (0u16..4, 0u16..40).prop_map(|(symbol, count)| symbol << 13 | count);
+        let small = (0u16..1 << 14).prop_map(|bits| 0b10 << 14 | bits);
+        let large = prop::collection::vec(0u16..3, 7).prop_map(|symbols| {
+            symbols
+                .into_iter()
+                .fold(0b11, |chunk, symbol| chunk << 2 | symbol)
+        });
+        prop_oneof![1 => run, 2 => small, 2 => large, 1 => any::<u16>()]
+    }
+
     proptest! {
+        #[test]
+        fn chunks_are_read_as_one_reads_them_symbol_by_symbol(
+            count in 0u16..100,
+            reference in 0u32..1 << 24,
+            chunks in prop::collection::vec(chunk(), 0..8),
+            deltas: Vec<u8>,
+        ) {
+            let mut fci = vec![0, 7];
+            fci.extend(count.to_be_bytes());
+            fci.extend((reference << 8).to_be_bytes());
+            fci.extend(chunks.iter().flat_map(|chunk| chunk.to_be_bytes()));
+            fci.extend(deltas);
+            let told = read_singly(&fci);
+            let read = Twcc::parse(&fci).ok();
+            prop_assert_eq!(&read.map(|twcc| twcc.fates().collect::<Vec<_>>()), &told);
+            if let (Some(read), Some(told)) = (read, told) {
+                let times = told.iter().filter_map(|fate| match fate {
+                    Fate::Arrived { at, .. } => *at,
+                    Fate::Missing => None,
+                });
+                let reference = Instant::from_nanos((REFERENCE_WRAP + u64::from(reference)) * REFERENCE_NANOS);
+                prop_assert_eq!(read.header().made_at, times.max().unwrap_or(reference));
+            }
+        }
+
         #[test]
         fn what_is_reported_is_read_to_a_unit(
             first: u16,

@@ -59,11 +59,6 @@ impl Sent {
         is_test: false,
         is_plain: false,
     };
-
-    /// True if nothing that is said of it changes anything.
-    pub(super) const fn is_settled(&self) -> bool {
-        matches!(self.state, State::Arrived { .. } | State::Done)
-    }
 }
 
 /// What reports claimed and cannot be.
@@ -106,8 +101,8 @@ pub struct Departures<const N: usize> {
     skipped: u64,
     /// Packets that had their turn and were never reported.
     never_reported: u64,
-    /// The packet before was one of them.
-    in_hole: bool,
+    /// One past the last of them and past the numbers left out behind it: the next belongs to the same hole. `MAX` before the first.
+    hole_end: u64,
     /// Since when a packet that was not reported keeps others from their turn.
     waiting_since: Option<Instant>,
     /// R of the last packet that left, and in microseconds.
@@ -156,7 +151,7 @@ impl<const N: usize> Departures<N> {
             reported: first,
             skipped: 0,
             never_reported: 0,
-            in_hole: false,
+            hole_end: u64::MAX,
             waiting_since: None,
             rtt: None,
             rtt_micros: 0,
@@ -311,6 +306,12 @@ impl<const N: usize> Departures<N> {
         highest.checked_sub(behind.into())
     }
 
+    /// Those of which nothing that is said changes anything: they had their turn, and came.
+    #[inline]
+    pub(super) fn settled(&self) -> Range<u64> {
+        self.settled.max(self.remembered().start)..self.turn
+    }
+
     /// The packets that are remembered.
     #[inline]
     pub(super) fn remembered(&self) -> Range<u64> {
@@ -335,29 +336,30 @@ impl<const N: usize> Departures<N> {
         match state {
             State::Arrived { at, ecn, .. } => {
                 sent.state = State::Done;
-                self.in_hole = false;
                 let known = Known::new(at, seq, seq - skipped, ecn, sent);
                 self.push(known);
             }
             State::Missing { .. } => {
                 sent.state = State::Lost { skipped };
                 self.settled = self.turn;
-                self.in_hole = false;
             }
             State::Unreported => {
                 self.settled = self.turn;
-                sent.state = if self.in_hole || self.is_trusting {
+                sent.state = if self.hole_end == seq || self.is_trusting {
                     self.skipped += 1;
                     State::Done
                 } else {
                     State::Lost { skipped }
                 };
-                self.in_hole = true;
+                self.hole_end = self.turn;
                 self.never_reported += 1;
             }
             State::LeftOut | State::Lost { .. } | State::Done => {
                 self.settled = self.turn;
                 self.skipped += 1;
+                if self.hole_end == seq {
+                    self.hole_end = self.turn;
+                }
             }
         }
     }

@@ -348,6 +348,34 @@ fn packets_that_no_report_spoke_of_are_neither_received_nor_lost() {
     assert_eq!(counters.loss_events, 5);
 }
 
+#[test]
+fn packets_that_no_report_spoke_of_are_one_hole_whatever_number_among_them_was_left_out() {
+    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    for seq in FIRST..FIRST + 40 {
+        if seq == FIRST + 15 {
+            departures.handle_left_out(sent_at(seq));
+        } else {
+            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+        }
+    }
+    for first in [FIRST, FIRST + 20, FIRST + 30] {
+        let made_at = sent_at(first + 15) + ZERO;
+        let header = Header {
+            first: first as u16,
+            made_at,
+            resolution: Duration::ZERO,
+        };
+        let fates = (first..first + 10).map(|seq| Fate::Arrived {
+            at: Some(sent_at(seq) + ZERO + Duration::from_millis(40)),
+            ecn: Ecn::NotEct,
+        });
+        departures.handle_report(made_at - ZERO + RTT, &header, fates);
+    }
+    let counters = departures.counters();
+    assert_eq!((counters.received, counters.lost), (30, 1));
+    assert_eq!(departures.never_reported(), 9);
+}
+
 /// A receiver that lies, or does not, about a path that loses nothing; every tenth number is left out.
 fn with_numbers_left_out(is_missing: impl Fn(u64) -> bool) -> Sender {
     let mut departures = Sender::new(FIRST, ReceiverConfig::default());

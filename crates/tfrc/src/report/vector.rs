@@ -7,7 +7,6 @@ use core::mem;
 use core::time::Duration;
 
 use super::{Arrivals, Departures, Fate, Span};
-use crate::Ecn;
 use crate::receiver::{Arrival, RateMeter};
 use crate::sender::Feedback;
 use crate::time::Instant;
@@ -110,13 +109,12 @@ pub(super) struct Anchor {
 
 impl Anchor {
     /// When a packet arrived that was sent at that time.
+    #[inline]
     fn estimate(&self, sent_at: Instant) -> Instant {
-        let stretch =
-            |time: Duration| Duration::from_nanos((time.as_nanos() as f64 * self.stretch) as u64);
         if sent_at < self.sent_at {
-            self.arrived_at - stretch(self.sent_at.saturating_since(sent_at))
+            self.arrived_at - self.sent_at.nanos_since(sent_at).scaled(self.stretch)
         } else {
-            self.arrived_at + stretch(sent_at.saturating_since(self.sent_at))
+            self.arrived_at + sent_at.nanos_since(self.sent_at).scaled(self.stretch)
         }
     }
 }
@@ -152,23 +150,46 @@ impl<const N: usize> Departures<N> {
         self.resolution = Duration::ZERO;
         self.vector = Some(*vector);
         let remembered = self.remembered();
-        let received = received.into_iter();
-        let last_first = received.clone().enumerate().rev();
-        let highest = last_first
-            .map(|(index, received)| (first + index as u64, received))
-            .find(|(seq, received)| *received && remembered.contains(seq))
-            .map_or(first, |(seq, _)| seq);
+        let mut received = received.into_iter();
+        let told_of_sent = remembered.end.saturating_sub(first) as usize;
+        let highest = received
+            .clone()
+            .take(told_of_sent)
+            .rposition(|received| received);
+        let highest = highest.map_or(first, |index| first + index as u64);
+        let highest = if remembered.contains(&highest) {
+            highest
+        } else {
+            first
+        };
         let came = now - vector.delay;
         let anchor = self.stretch(highest, vector.receive_rate, came);
-        for (seq, received) in (first..).zip(received) {
-            if !received {
-                self.note_missing(seq..seq + 1);
-            } else if !remembered.contains(&seq) {
-                self.refuse_unknown(seq);
-            } else if !self.slot(seq).is_settled() {
-                let at = anchor.estimate(self.slot(seq).at);
-                self.note_arrived(seq, at, Ecn::NotEct, came);
-            }
+        // Each packet is reported more than once.
+        let known = self.settled();
+        let mut next = first;
+        while next < known.start
+            && let Some(received) = received.next()
+        {
+            self.note_told(next, received, &anchor, came);
+            next += 1;
+        }
+        if let Some(last) = known.end.checked_sub(next + 1) {
+            received.nth(last as usize);
+            next = known.end;
+        }
+        for (seq, received) in (next..).zip(received) {
+            self.note_told(seq, received, &anchor, came);
+        }
+        self.note_end();
+    }
+
+    /// Notes what a vector says of a packet, that had come at `came` if it did.
+    #[inline]
+    fn note_told(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
+        if received {
+            self.note_arrived(seq, |sent_at| anchor.estimate(sent_at), came);
+        } else {
+            self.note_missing(seq..seq + 1);
         }
     }
 
@@ -188,9 +209,8 @@ impl<const N: usize> Departures<N> {
         };
         if highest > anchor.seq && remembered.contains(&highest) && remembered.contains(&anchor.seq)
         {
-            let bytes = (anchor.seq + 1..=highest)
-                .map(|seq| self.size(seq))
-                .sum::<Bytes>();
+            let sizes = (anchor.seq + 1..=highest).map(|seq| self.size(seq).get());
+            let bytes = Bytes::new(sizes.sum());
             let earliest = self.earliest(sent_at);
             let sending = sent_at.saturating_since(anchor.sent_at);
             anchor.stretch = if receive_rate > Rate::ZERO && !sending.is_zero() {
@@ -213,8 +233,9 @@ impl<const N: usize> Departures<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ReceiverConfig;
+    use crate::{Ecn, ReceiverConfig};
     use proptest::prelude::*;
+    use std::boxed::Box;
     use std::vec::Vec;
 
     const SIZE: Bytes = Bytes::new(1_000);
@@ -284,6 +305,31 @@ mod tests {
     }
 
     proptest! {
+        /// However much of it a report begins with.
+        #[test]
+        fn what_was_told_before_changes_nothing_when_it_is_told_again(
+            came in prop::collection::vec(prop::bool::weighted(0.9), 300..301),
+            reports in prop::collection::vec((1usize..40, 0usize..80, 50.0..200.0), 1..8),
+        ) {
+            let [mut again, mut once] = [Box::new(sender(300)), Box::new(sender(300))];
+            let mut told = 0;
+            for (count, more, kilobytes_per_sec) in reports {
+                let end = (told + count).min(300);
+                let now = at(10 * end as u64 + 100);
+                let first = told.saturating_sub(more);
+                let of = |first: usize| (vector(first as u16, kilobytes_per_sec), came[first..end].to_vec());
+                let [(vector, received), (shorter, rest)] = [of(first), of(told)];
+                // With nothing new the highest is another, from which the delay counts.
+                if rest.contains(&true) {
+                    let feedback = again.handle_vector(now, &vector, received);
+                    prop_assert_eq!(feedback, once.handle_vector(now, &shorter, rest));
+                    prop_assert_eq!(again.counters(), once.counters());
+                    prop_assert_eq!(again.refused(), once.refused());
+                    told = end;
+                }
+            }
+        }
+
         /// Though it notes no times but in the ring, and those of packets that are not the next.
         #[test]
         fn a_receive_rate_is_that_of_a_meter_which_is_told_of_each_packet(

@@ -168,8 +168,9 @@ fn run_after(last: &Arrival, known: &[Known], until: Instant) -> Option<Run> {
     for (_, known) in follow {
         count += 1;
         // A batch of packets of 2^16 bytes each is far from the end of what fits.
-        bytes += u64::from(known.size);
-        largest = known.size.max(largest);
+        let size = u64::from(known.size);
+        bytes += size;
+        largest = size.max(largest);
     }
     let run = known[..count].last()?;
     Some(Run {
@@ -178,6 +179,6 @@ fn run_after(last: &Arrival, known: &[Known], until: Instant) -> Option<Run> {
         last_at: run.at,
         rtt: last.rtt?,
         bytes: Bytes::new(bytes),
-        largest: Bytes::new(largest.into()),
+        largest: Bytes::new(largest),
     })
 }

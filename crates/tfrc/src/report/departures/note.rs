@@ -42,7 +42,10 @@ impl<const N: usize> Departures<N> {
             }
         };
         let mut next = first;
-        let (turn, settled) = (self.turn, self.settled.max(remembered.start));
+        let Range {
+            start: settled,
+            end: turn,
+        } = self.settled();
         while next < settled
             && let Some(this) = told.next()
         {
@@ -71,6 +74,12 @@ impl<const N: usize> Departures<N> {
                 Told::Arrived { at, ecn } => note_other(self, seq, at, ecn),
             }
         }
+        self.note_end();
+    }
+
+    /// A report ends: all that had their turn meanwhile were reported.
+    #[inline]
+    pub(in super::super) fn note_end(&mut self) {
         self.reported = self.reported.max(self.turn);
     }
 
@@ -115,26 +124,38 @@ impl<const N: usize> Departures<N> {
         seq + 1
     }
 
-    /// Notes that a packet, which is remembered, is reported as arrived, no later than `latest` on our
-    /// clock: it must have left before.
+    /// Notes that a packet is reported as arrived, at a time that follows from when it left, and no later than `latest` on
+    /// our clock: it must have left before. The caller notes the end of the report.
     #[inline]
     pub(in super::super) fn note_arrived(
         &mut self,
         seq: u64,
-        at: Instant,
-        ecn: Ecn,
+        at: impl Fn(Instant) -> Instant,
         latest: Instant,
     ) {
-        let is_early = latest <= self.slot(seq).at;
-        if is_early || !self.note_next(seq, at, ecn, Nanos::ZERO, Instant::MAX) {
-            self.note_other_arrived(seq, at, ecn, latest);
+        let sent_at = self.slot(seq).at;
+        let is_usual = seq == self.turn
+            && seq < self.next
+            && sent_at < latest
+            && self.note_next(seq, at(sent_at), Ecn::NotEct, Nanos::ZERO, Instant::MAX);
+        if !is_usual {
+            self.note_any_arrived(seq, at, latest);
         }
-        self.reported = self.reported.max(self.turn);
+    }
+
+    #[inline(never)]
+    fn note_any_arrived(&mut self, seq: u64, at: impl Fn(Instant) -> Instant, latest: Instant) {
+        if self.remembered().contains(&seq) {
+            let at = at(self.slot(seq).at);
+            self.note_other_arrived(seq, at, Ecn::NotEct, latest);
+        } else {
+            self.refuse_unknown(seq);
+        }
     }
 
     /// The same if it is told the first time, all below had their turn, and it came no later than `latest` on the
     /// receiver's clock and was on its way for as long as that report's must be: so are nearly all. The caller
-    /// moves `reported`.
+    /// notes the end of the report.
     #[inline]
     fn note_next(
         &mut self,
@@ -156,7 +177,6 @@ impl<const N: usize> Departures<N> {
             sent.state = State::Done;
             let known = Known::new(at, seq, seq - self.skipped, ecn, sent);
             self.turn = seq + 1;
-            self.in_hole = false;
             self.batch.push(known);
         }
         is_usual
@@ -242,7 +262,7 @@ mod tests {
             let mut departures = sender(COUNT);
             for seq in (100..COUNT).step_by(7) {
                 let at = Instant::from_secs(1);
-                departures.note_arrived(seq, at, Ecn::NotEct, at);
+                departures.note_arrived(seq, |_| at, at);
             }
             let runs = order.iter().cloned().chain(all_from_each.clone());
             let count = runs.clone().count();
