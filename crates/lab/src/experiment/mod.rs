@@ -100,12 +100,17 @@ impl Experiment {
     pub fn read(file: &Path, text: String, settings: &[String]) -> Result<Self, ExperimentError> {
         let mut definition = Definition::read(file, &text)?;
         let folder = file.parent().unwrap_or(Path::new(""));
-        for count in 1..=settings.len() {
-            let changed =
-                Definition::changed(&text, folder, ClockKind::Virtual, &settings[..count]);
-            definition = changed.map_err(|what| ExperimentError::Setting {
-                setting: settings[count - 1].clone(),
-                what,
+        if !settings.is_empty() {
+            let with = |settings| Definition::changed(&text, folder, ClockKind::Virtual, settings);
+            // Together, as one may fit only with the next. What is wrong with all is the fault of the first with which it is.
+            definition = with(settings).map_err(|what| {
+                let is_wrong =
+                    |count: &usize| with(&settings[..*count]).is_err_and(|of| of == what);
+                let count = (1..settings.len()).find(is_wrong);
+                ExperimentError::Setting {
+                    setting: settings[count.unwrap_or(settings.len()) - 1].clone(),
+                    what,
+                }
             })?;
         }
         let id = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -238,6 +238,27 @@ fn settings_change_parameters_and_their_errors_name_them() {
 }
 
 #[test]
+fn settings_that_fit_only_together_stand_in_any_order_and_the_first_that_is_wrong_is_named() {
+    let read = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|of| (*of).to_owned()).collect();
+        Experiment::read(Path::new("e.toml"), SOUND.to_owned(), &settings)
+            .map(|experiment| experiment.settings)
+            .map_err(|error| error.to_string())
+    };
+    // The end of the file's own run is 13 s.
+    for settings in [["ends_at=20s", "until=30s"], ["until=30s", "ends_at=20s"]] {
+        assert_eq!(read(&settings).unwrap(), settings);
+    }
+    let named = |settings: &[&str]| read(settings).unwrap_err();
+    let alone = named(&["ends_at=20s"]);
+    assert!(alone.starts_with("--set ends_at=20s: "), "{alone}");
+    assert_eq!(named(&["ends_at=20s", "rtt=90ms"]), alone);
+    assert_eq!(named(&["rtt=90ms", "ends_at=20s"]), alone);
+    let unknown = named(&["ends_at=20s", "until=30s", "speed=3", "rtt=90ms"]);
+    assert!(unknown.starts_with("--set speed=3: "), "{unknown}");
+}
+
+#[test]
 fn a_check_of_every_seed_has_one_bound_and_one_metric() {
     let every = |more: &str| {
         with(
