@@ -37,6 +37,9 @@ pub struct Tcp {
     /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
+    /// The receiver's window in packets; beyond any path unless given.
+    #[serde(default)]
+    pub receive_window: Option<u32>,
     /// Says that its packets may be marked, and heeds marks (RFC 3168).
     #[serde(default)]
     pub ecn: bool,
@@ -69,6 +72,7 @@ impl Default for Tcp {
             byte_counting: false,
             ends_backoff: false,
             initial_window: None,
+            receive_window: None,
             ecn: false,
             kernel: None,
         }
@@ -109,6 +113,7 @@ impl Tcp {
     }
 
     pub(crate) fn config(self, packet: Bytes) -> tcp::Config {
+        let standard = tcp::Config::default();
         tcp::Config {
             variant: match self.variant {
                 TcpVariant::Tahoe => Variant::Tahoe,
@@ -129,7 +134,8 @@ impl Tcp {
             initial_window: self
                 .initial_window
                 .map_or(InitialWindow::Rfc3390, InitialWindow::Packets),
-            ..tcp::Config::default()
+            receive_window: self.receive_window.unwrap_or(standard.receive_window),
+            ..standard
         }
     }
 }
@@ -151,6 +157,11 @@ impl Stacks {
         require(
             self.tcp.initial_window != Some(0),
             "initial_window",
+            "at least 1 packet",
+        )?;
+        require(
+            self.tcp.receive_window != Some(0),
+            "receive_window",
             "at least 1 packet",
         )?;
         let waits = self.tcp.min_rto.0 + self.tcp.clock.0;

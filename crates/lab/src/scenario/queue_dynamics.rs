@@ -47,19 +47,59 @@ pub struct QueueDynamics {
 }
 
 /// A bottleneck and its long flows.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
+    /// Ends the names of its metrics, to tell it from another with the same flows and kind of queue.
+    name: Option<String>,
     flows: usize,
     rate: BitRate,
     queue: Queue,
+    /// When each flow starts, in place of evenly over the scenario's time.
+    starts: Option<Vec<Time>>,
+    /// Long TCP flows against the data, in place of the scenario's short ones.
+    against: Option<Against>,
+    /// The TFRC flows, in place of the scenario's.
+    tfrc: Option<Tfrc>,
+}
+
+/// TCP flows against the data: what they queue holds up acknowledgements and reports.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Against {
+    /// They start a second apart, the first at once.
+    flows: usize,
+    /// Their receivers' windows in packets.
+    window: u32,
+}
+
+impl Against {
+    fn verify(self) -> Result<(), Impossible> {
+        let flows = (1..=100).contains(&self.flows);
+        require(flows, "against", "flows from 1 to 100")?;
+        require(self.window > 0, "against", "a window of 1 packet or more")
+    }
 }
 
 impl Case {
     fn verify(&self, packet: Size) -> Result<(), Impossible> {
         self.queue.verify(packet)?;
+        self.against.map_or(Ok(()), Against::verify)?;
+        self.tfrc.map_or(Ok(()), |tfrc| tfrc.verify())?;
         let flows = (1..=5_000).contains(&self.flows);
-        require(flows, "flows", "from 1 to 5000")
+        require(flows, "flows", "from 1 to 5000")?;
+        let each = |starts: &Vec<Time>| starts.len() == self.flows;
+        let starts = self.starts.as_ref().is_none_or(each);
+        require(starts, "starts", "as many as flows")
+    }
+
+    /// What the metrics of one of its cells end in.
+    fn suffix(&self, protocol: &str) -> String {
+        let known = format!("{protocol}_{}_{}", self.queue.key(), self.flows);
+        match &self.name {
+            Some(name) => format!("{known}_{name}"),
+            None => known,
+        }
     }
 }
 
@@ -79,7 +119,8 @@ impl Scenario for QueueDynamics {
         require_window("measured", self.measured)?;
         for (index, case) in self.case.iter().enumerate() {
             // With the short flows of both ways.
-            let sound = require_recordable("measured", self.measured, case.flows + 2);
+            let against = case.against.map_or(1, |against| against.flows);
+            let sound = require_recordable("measured", self.measured, case.flows + 1 + against);
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
         Ok(())
@@ -94,7 +135,7 @@ impl Scenario for QueueDynamics {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let case = self.case[job.cell / PROTOCOLS.len()];
+        let case = &self.case[job.cell / PROTOCOLS.len()];
         let (_, name) = PROTOCOLS[job.cell % PROTOCOLS.len()];
         let measured = self.stage(job.cell, job.seed).run(job)?;
 
@@ -103,7 +144,7 @@ impl Scenario for QueueDynamics {
         let lengths: Vec<(f64, f64)> = lengths.map(|(t, b)| (*t, *b as f64 / size)).collect();
         let values: Vec<f64> = lengths.iter().map(|(_, length)| *length).collect();
         let time = self.measured[1].0 - self.measured[0].0;
-        let suffix = format!("{name}_{}_{}", case.queue.key(), case.flows);
+        let suffix = case.suffix(name);
         let mut sample = Sample::default();
         for (metric, value) in [
             (
@@ -128,12 +169,9 @@ impl Scenario for QueueDynamics {
     fn derive(&self, findings: &mut Findings) {
         for case in &self.case {
             for metric in ["utilisation", "drop_rate"] {
-                let of = |name: &str| {
-                    let (key, flows) = (case.queue.key(), case.flows);
-                    findings.value(&format!("{metric}_{name}_{key}_{flows}"))
-                };
+                let of = |name| findings.value(&format!("{metric}_{}", case.suffix(name)));
                 let more = of("tfrc") - of("tcp");
-                let name = format!("{metric}_tfrc_less_tcp_{}_{}", case.queue.key(), case.flows);
+                let name = format!("{metric}_{}", case.suffix("tfrc_less_tcp"));
                 findings.derive(name, more);
             }
         }
@@ -142,7 +180,7 @@ impl Scenario for QueueDynamics {
 
 impl QueueDynamics {
     pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
-        let case = self.case[cell / PROTOCOLS.len()];
+        let case = &self.case[cell / PROTOCOLS.len()];
         let (protocol, _) = PROTOCOLS[cell % PROTOCOLS.len()];
         let bottleneck = Bottleneck {
             jitter: self.jitter,
@@ -161,22 +199,49 @@ impl QueueDynamics {
         }
     }
 
-    fn members(&self, case: Case, protocol: Protocol, seed: u64) -> Vec<Member> {
+    fn members(&self, case: &Case, protocol: Protocol, seed: u64) -> Vec<Member> {
         let [least, most] = self.rtt.map(Time::secs);
         let late = self.starts_over.secs() / case.flows as f64;
         let long = (0..case.flows).map(|index| {
             let mut random = Random::new(seed, 1 + index as u64);
             let rtt = least + (most - least) * random.unit();
+            let start = match &case.starts {
+                Some(starts) => starts[index].0,
+                None => duration_from_secs(late * (index as f64 + random.unit())),
+            };
             Member {
                 speaks: Speaks::Long(protocol, self.feedback),
-                stacks: self.stacks(),
+                stacks: Stacks {
+                    tfrc: case.tfrc.unwrap_or(self.tfrc),
+                    ..self.stacks()
+                },
                 reverse: false,
                 rtt: duration_from_secs(rtt),
-                start: Instant::ZERO + duration_from_secs(late * (index as f64 + random.unit())),
+                start: Instant::ZERO + start,
                 stop: Instant::MAX,
             }
         });
-        let short = [(self.background, false), (self.reverse, true)];
+        let against = case.against.map_or(0, |against| against.flows);
+        let back = (0..against).map(|index| Member {
+            speaks: Speaks::Long(Protocol::Tcp, self.feedback),
+            stacks: Stacks {
+                tcp: Tcp {
+                    receive_window: case.against.map(|against| against.window),
+                    ..self.tcp
+                },
+                ..self.stacks()
+            },
+            reverse: true,
+            rtt: self.rtt[0].0,
+            start: Instant::from_secs(index as u64),
+            stop: Instant::MAX,
+        });
+        let reverse = if against > 0 {
+            Share(0.0)
+        } else {
+            self.reverse
+        };
+        let short = [(self.background, false), (reverse, true)];
         let short = short.into_iter().filter(|(share, _)| share.0 > 0.0);
         let short = short.map(|(share, reverse)| Member {
             speaks: Speaks::Web(case.rate.0 * share.0),
@@ -186,6 +251,78 @@ impl QueueDynamics {
             start: Instant::ZERO,
             stop: Instant::MAX,
         });
-        long.chain(short).collect()
+        long.chain(short).chain(back).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tfrc::time::Duration;
+
+    use super::*;
+
+    /// One bottleneck with two flows and what is given for it.
+    fn scenario(case: &str) -> QueueDynamics {
+        let text = format!(
+            r#"packet = "1000B"
+               rtt = ["40ms", "50ms"]
+               starts_over = "20s"
+               background = "20%"
+               reverse = "2%"
+               jitter = 1.0
+               measured = ["0s", "30s"]
+               tcp = {{ variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false }}
+               case = [{{ flows = 2, rate = "1.5Mb/s", queue = {{ drop-tail = {{ packets = 30 }} }}{case} }}]"#
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn key(case: &str) -> &'static str {
+        scenario(case).verify().unwrap_err().key
+    }
+
+    #[test]
+    fn flows_against_the_data_take_the_place_of_short_ones_and_start_a_second_apart() {
+        let scenario = scenario(", against = { flows = 2, window = 8 }");
+        let members = scenario.stage(0, 1).members;
+        let against: Vec<&Member> = members.iter().filter(|member| member.reverse).collect();
+        let starts: Vec<Instant> = against.iter().map(|member| member.start).collect();
+        assert_eq!(starts, [Instant::ZERO, Instant::from_secs(1)]);
+        for member in against {
+            assert!(matches!(member.speaks, Speaks::Long(Protocol::Tcp, _)));
+            assert_eq!(member.stacks.tcp.receive_window, Some(8));
+        }
+        let along = members.iter().filter(|member| !member.reverse);
+        assert!(
+            along
+                .map(|m| m.stacks.tcp.receive_window)
+                .all(|w| w.is_none())
+        );
+    }
+
+    #[test]
+    fn a_case_says_when_its_flows_start_and_how_its_tfrc_behaves() {
+        let scenario = scenario(r#", starts = ["0s", "4100ms"], tfrc = { spacing = false }"#);
+        let members = scenario.stage(1, 1).members;
+        let long = members
+            .iter()
+            .filter(|m| matches!(m.speaks, Speaks::Long(..)));
+        let long: Vec<(Instant, bool)> = long.map(|m| (m.start, m.stacks.tfrc.spacing)).collect();
+        let later = Instant::ZERO + Duration::from_millis(4_100);
+        assert_eq!(long, [(Instant::ZERO, false), (later, false)]);
+    }
+
+    #[test]
+    fn the_name_of_a_case_ends_the_names_of_its_metrics() {
+        assert_eq!(scenario("").case[0].suffix("tcp"), "tcp_droptail_2");
+        let named = scenario(r#", name = "scripts""#);
+        assert_eq!(named.case[0].suffix("tcp"), "tcp_droptail_2_scripts");
+    }
+
+    #[test]
+    fn a_case_with_flows_that_cannot_be_is_refused() {
+        assert_eq!(key(", against = { flows = 0, window = 8 }"), "against");
+        assert_eq!(key(", against = { flows = 1, window = 0 }"), "against");
+        assert_eq!(key(r#", starts = ["0s"]"#), "starts");
     }
 }
