@@ -165,7 +165,7 @@ impl Definition {
         let mut definition: Self = toml::from_str(text).map_err(|error| {
             let part = error.span().unwrap_or(0..text.len());
             let at = part.start.min(text.len());
-            wrong(at, place::key_of(text, &part), one_line(error.message()))
+            wrong(at, place::key_of(text, &part), told(&error))
         })?;
         let folder = file.parent().unwrap_or(Path::new(""));
         match definition.complete(folder, ClockKind::Virtual) {
@@ -182,7 +182,6 @@ impl Definition {
         half: ClockKind,
         settings: &[String],
     ) -> Result<Self, String> {
-        let told = |error: &toml::de::Error| one_line(error.message());
         let mut root: toml::Table = toml::from_str(text).map_err(|error| told(&error))?;
         if half == ClockKind::Real {
             let own = root.get("real").and_then(toml::Value::as_table).cloned();
@@ -235,8 +234,21 @@ fn change(root: &mut toml::Table, setting: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// What the reader says in one line, and of what it expects no more than who writes a file knows.
+fn told(error: &toml::de::Error) -> String {
+    let words: Vec<&str> = error.message().split_whitespace().collect();
+    let line = words.join(" ");
+    let Some((wrong, kind)) = line.rsplit_once(", expected ") else {
+        return line;
+    };
+    let right = match kind {
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number from 0 on",
+        "f64" => "a number",
+        "a sequence" => "a list in brackets",
+        other => other,
+    };
+    format!("{wrong}, expected {right}")
 }
 
 #[cfg(test)]

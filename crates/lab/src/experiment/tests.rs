@@ -219,6 +219,35 @@ fn each_half_is_held_to_its_own_checks() {
 }
 
 #[test]
+fn what_would_be_right_is_said_without_the_names_of_types() {
+    for (from, to, right) in [
+        (
+            "lost_one_in = 100",
+            "lost_one_in = -1",
+            "lost_one_in: invalid value: integer `-1`, expected a whole number from 0 on",
+        ),
+        (
+            "low = 0.08",
+            "low = \"0.08\"",
+            "low: invalid type: string \"0.08\", expected a number",
+        ),
+        (
+            "takes =",
+            "seeds = -5\ntakes =",
+            "expected a whole number from 0 to 4294967295",
+        ),
+        (
+            "takes =",
+            "requires = \"p\"\ntakes =",
+            "expected a list in brackets",
+        ),
+    ] {
+        let said = error(&with(from, to));
+        assert!(said.ends_with(right), "{said}");
+    }
+}
+
+#[test]
 fn settings_change_parameters_and_their_errors_name_them() {
     let set = |setting: &str| {
         Definition::changed(
