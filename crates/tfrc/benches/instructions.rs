@@ -113,14 +113,14 @@ const CASES: [Case; 13] = [
         name: "reported_in_order",
         what: "sender, packet sent and reported twice",
         target: 150.0,
-        budget: 123.0,
+        budget: 120.0,
         run: |steps| be_told_all(IN_ORDER, steps),
     },
     Case {
         name: "reported_hdtv",
         what: "sender, the same, HDTV",
         target: 150.0,
-        budget: 130.0,
+        budget: 128.0,
         run: |steps| be_told_all(HDTV, steps),
     },
     Case {

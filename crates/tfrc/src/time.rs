@@ -79,7 +79,7 @@ pub(crate) struct Nanos(u64);
 
 impl Nanos {
     pub(crate) const ZERO: Self = Self(0);
-    const MAX: Self = Self(u64::MAX);
+    pub(crate) const MAX: Self = Self(u64::MAX);
 
     /// The least that makes more than this when it is added to `other`; zero if `other` alone is more.
     pub(crate) const fn just_above(self, other: Self) -> Self {

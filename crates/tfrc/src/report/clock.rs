@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 
 /// How far the receiver's clock may seem to run ahead of ours or behind between two reports: what
 /// reports wait on their way. Beyond it, the clock was set.
@@ -28,19 +28,26 @@ pub(super) struct Clock {
 
 impl Clock {
     /// A report that was made at `made_at` came at `now`; when it was made on the time line. `None` if another just came
-    /// that was made long after it: 16 bits may mean other packets by now. A clock that was set back is followed when
-    /// none has come for as long.
-    pub(super) fn handle_report(&mut self, now: Instant, made_at: Instant) -> Option<Instant> {
+    /// that was made long after it, or if it was made before the packets left that are remembered: 16 bits may mean other
+    /// packets by now. A clock that was set back is followed when none has come for a second.
+    pub(super) fn handle_report(
+        &mut self,
+        now: Instant,
+        made_at: Instant,
+        remembered: Nanos,
+    ) -> Option<Instant> {
         let made = self.place(made_at);
         let expected = self
             .newest
-            .map_or(now, |(made, came)| made + now.saturating_since(came));
-        let error = made
-            .saturating_since(expected)
-            .max(expected.saturating_since(made));
-        let is_set = self.newest.is_none() || error > TOLERANCE;
-        let is_late = |(newest, came)| made < newest && now.saturating_since(came) <= TOLERANCE;
-        if is_set && self.newest.is_some_and(is_late) {
+            .map_or(now, |(made, came)| made + now.nanos_since(came));
+        let (ahead, behind) = (made.nanos_since(expected), expected.nanos_since(made));
+        let tolerance = Nanos::from(TOLERANCE);
+        let is_set = self.newest.is_none() || ahead.max(behind) > tolerance;
+        let is_late = |(newest, came)| {
+            let is_old = behind > remembered || is_set && made < newest;
+            is_old && now.nanos_since(came) <= tolerance
+        };
+        if self.newest.is_some_and(is_late) {
             return None;
         }
         let made = if is_set {
@@ -61,7 +68,7 @@ impl Clock {
     /// waited.
     fn follow(&mut self, now: Instant, made: Instant) {
         let last = self.followed.replace(now);
-        let most = last.map_or(Duration::ZERO, |last| now.saturating_since(last)) / DRIFT;
+        let most = last.map_or(Nanos::ZERO, |last| now.nanos_since(last)) / DRIFT.into();
         let ours = now.min(self.ours(made) + most);
         self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
@@ -97,6 +104,9 @@ impl Clock {
 mod tests {
     use super::*;
 
+    /// No packet is forgotten.
+    const EVER: Nanos = Nanos::MAX;
+
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
     }
@@ -109,9 +119,9 @@ mod tests {
     fn a_clock_of_any_zero_runs_as_ours() {
         for zero in [at(0), at(1_000_000_000), Instant::MAX] {
             let mut clock = Clock::default();
-            assert_eq!(clock.handle_report(at(500), zero), Some(at(500)));
+            assert_eq!(clock.handle_report(at(500), zero, EVER), Some(at(500)));
             let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
-            assert_eq!(clock.handle_report(at(620), later), Some(at(600)));
+            assert_eq!(clock.handle_report(at(620), later, EVER), Some(at(600)));
             assert_eq!(clock.age(at(590), at(630)), ms(20));
         }
     }
@@ -119,12 +129,12 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_runs_on_where_it_was_expected() {
         let mut clock = Clock::default();
-        clock.handle_report(at(0), at(50_000));
+        clock.handle_report(at(0), at(50_000), EVER);
         for set in [3_600_000, 7, 900_000] {
             let before = clock.newest.unwrap().0;
             let now = clock.newest.unwrap().1 + Duration::from_millis(100);
             assert_eq!(
-                clock.handle_report(now, at(set)),
+                clock.handle_report(now, at(set), EVER),
                 Some(before + Duration::from_millis(100))
             );
         }
@@ -137,7 +147,7 @@ mod tests {
         for report in 0..1_000 {
             let now = at(report * 100 + 30);
             let made = clock
-                .handle_report(now, Instant::from_micros(report * 99_950))
+                .handle_report(now, Instant::from_micros(report * 99_950), EVER)
                 .unwrap();
             let late = now.saturating_since(clock.ours(made));
             assert!(late < Duration::from_millis(1), "{report}: {late:?}");
@@ -145,7 +155,7 @@ mod tests {
         }
         let (now, waited) = (at(100_030), ms(32));
         let made = clock
-            .handle_report(now + waited, Instant::from_micros(1_000 * 99_950))
+            .handle_report(now + waited, Instant::from_micros(1_000 * 99_950), EVER)
             .unwrap();
         let late = (now + waited).saturating_since(clock.ours(made));
         assert!(late > ms(31) && late <= ms(32), "{late:?}");
@@ -154,16 +164,16 @@ mod tests {
     #[test]
     fn ours_gains_no_more_than_clocks_drift_from_any_number_of_reports() {
         let mut clock = Clock::default();
-        let began = clock.handle_report(at(0), at(50_000)).unwrap();
+        let began = clock.handle_report(at(0), at(50_000), EVER).unwrap();
         let mut newest = 50_000;
         for round in 1..=1_000 {
             // A clock at half its speed, and many reports of a date before the newest.
             if round % 8 == 0 {
                 newest += 400;
-                clock.handle_report(at(100 * round), at(newest));
+                clock.handle_report(at(100 * round), at(newest), EVER);
             }
             for _ in 0..20 {
-                clock.handle_report(at(100 * round), at(newest - 1));
+                clock.handle_report(at(100 * round), at(newest - 1), EVER);
             }
         }
         let gained = clock.ours(began).saturating_since(began);
@@ -173,9 +183,9 @@ mod tests {
     #[test]
     fn a_report_that_comes_sooner_shows_what_those_before_it_waited() {
         let mut clock = Clock::default();
-        let waited = clock.handle_report(at(150), at(1_000)).unwrap();
+        let waited = clock.handle_report(at(150), at(1_000), EVER).unwrap();
         assert_eq!(clock.ours(waited), at(150));
-        let sooner = clock.handle_report(at(151), at(1_100)).unwrap();
+        let sooner = clock.handle_report(at(151), at(1_100), EVER).unwrap();
         assert_eq!(clock.ours(sooner), at(151));
         assert_eq!(clock.ours(waited), at(51));
     }
@@ -183,9 +193,9 @@ mod tests {
     #[test]
     fn a_report_that_was_overtaken_keeps_its_time() {
         let mut clock = Clock::default();
-        clock.handle_report(at(0), at(0));
-        clock.handle_report(at(200), at(200));
-        assert_eq!(clock.handle_report(at(210), at(100)), Some(at(100)));
+        clock.handle_report(at(0), at(0), EVER);
+        clock.handle_report(at(200), at(200), EVER);
+        assert_eq!(clock.handle_report(at(210), at(100), EVER), Some(at(100)));
         assert_eq!(clock.age(at(190), at(215)), ms(25));
     }
 
@@ -194,27 +204,41 @@ mod tests {
     {
         let mut clock = Clock::default();
         for ms in (10_000..20_000).step_by(100) {
-            assert!(clock.handle_report(at(ms), at(ms)).is_some());
+            assert!(clock.handle_report(at(ms), at(ms), EVER).is_some());
         }
         for late in (15_000..18_000).step_by(100) {
-            assert_eq!(clock.handle_report(at(20_000), at(late)), None);
+            assert_eq!(clock.handle_report(at(20_000), at(late), EVER), None);
         }
         assert_eq!(
-            clock.handle_report(at(20_010), at(20_000)),
+            clock.handle_report(at(20_010), at(20_000), EVER),
             Some(at(20_000))
         );
-        let set_back = |clock: &mut Clock, ms| clock.handle_report(at(ms), at(ms - 5_000));
+        let set_back = |clock: &mut Clock, ms| clock.handle_report(at(ms), at(ms - 5_000), EVER);
         assert_eq!(set_back(&mut clock, 21_010), None);
         assert_eq!(set_back(&mut clock, 21_110), Some(at(21_100)));
         assert_eq!(set_back(&mut clock, 21_210), Some(at(21_200)));
     }
 
     #[test]
+    fn a_report_that_is_older_than_what_is_remembered_tells_nothing_unless_nothing_else_comes() {
+        let remembered = ms(100).into();
+        let mut clock = Clock::default();
+        clock.handle_report(at(10_000), at(10_000), remembered);
+        let mut handle = |now, made| clock.handle_report(at(now), at(made), remembered);
+        assert_eq!(handle(10_850, 9_950), None);
+        assert_eq!(handle(10_850, 10_000), None);
+        assert_eq!(handle(10_900, 10_800), Some(at(10_800)));
+        // Set back by 200 ms.
+        assert_eq!(handle(11_000, 10_700), None);
+        assert_eq!(handle(12_000, 11_700), Some(at(11_700)));
+    }
+
+    #[test]
     fn reports_that_were_all_held_up_tell_their_time() {
         let mut clock = Clock::default();
-        clock.handle_report(at(0), at(50_000));
+        clock.handle_report(at(0), at(50_000), EVER);
         for made in (50_100..53_000).step_by(100) {
-            assert!(clock.handle_report(at(3_000), at(made)).is_some());
+            assert!(clock.handle_report(at(3_000), at(made), EVER).is_some());
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
 use crate::suspicions::Suspicions;
-use crate::time::Instant;
+use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
 
 /// What is known of a packet.
@@ -316,6 +316,17 @@ impl<const N: usize> Departures<N> {
     #[inline]
     pub(super) fn remembered(&self) -> Range<u64> {
         self.first.max(self.next.saturating_sub(N as u64))..self.next
+    }
+
+    /// How long ago the first of them left, if others were forgotten.
+    #[inline]
+    fn remembered_for(&self, now: Instant) -> Nanos {
+        match self.next.checked_sub(N as u64) {
+            Some(oldest) if oldest > self.first => {
+                now.nanos_since(self.sent[oldest as usize % N].at)
+            }
+            _ => Nanos::MAX,
+        }
     }
 
     /// Gives their turn to packets, up to the first that was not reported.

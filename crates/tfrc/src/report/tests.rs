@@ -497,15 +497,24 @@ fn a_second_claim_long_after_the_first_is_a_first_one() {
     assert!(claim(2 + 301 + 300, 32));
 }
 
-/// An honest receiver, two of whose reports come when 16 bits have come round.
 #[test]
 fn reports_that_are_a_round_of_numbers_late_accuse_nobody_and_tell_nothing() {
+    // A round is eleven minutes, and two thirds of a second.
+    for spacing in [SPACING, Duration::from_micros(10)] {
+        be_told_a_round_late(spacing);
+    }
+}
+
+/// An honest receiver, three of whose reports come when 16 bits have come round.
+fn be_told_a_round_late(spacing: Duration) {
     const PART: u64 = 50;
     // The last then speaks of some that are still to be sent.
     const LATE: core::ops::Range<u64> = FIRST + PART..FIRST + 4 * PART;
+    let rtt = spacing * 10;
+    let sent_at = |seq: u64| Instant::from_secs(1) + spacing * (seq - FIRST) as u32;
     let is_left_out = |seq: u64| seq.is_multiple_of(10);
     let report = |first: u64| {
-        let came = move |seq| sent_at(seq) + RTT / 2 + ZERO;
+        let came = move |seq| sent_at(seq) + rtt / 2 + ZERO;
         let header = Header {
             first: first as u16,
             made_at: came(first + PART),
@@ -529,7 +538,7 @@ fn reports_that_are_a_round_of_numbers_late_accuse_nobody_and_tell_nothing() {
         if is_left_out(seq) {
             departures.handle_left_out(sent_at(seq));
         } else {
-            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+            departures.handle_sent(sent_at(seq), SIZE, Some(rtt));
         }
         // All but the last ten have been on their way for a round trip.
         let told = (seq - FIRST).checked_sub(9);

@@ -20,7 +20,8 @@ impl<const N: usize> Departures<N> {
             return;
         };
         let mut told = packets.into_iter().map(Into::<Told>::into);
-        let Some(made_at) = self.clock.handle_report(now, header.made_at) else {
+        let remembered = self.remembered_for(now);
+        let Some(made_at) = self.clock.handle_report(now, header.made_at, remembered) else {
             let arrived = told.filter(|told| matches!(told, Told::Arrived { .. }));
             self.refused.unknown += arrived.count() as u64;
             return;
