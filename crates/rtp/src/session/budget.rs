@@ -5,8 +5,8 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-/// RTCP's share of what is received (RFC 3550 §6.2): a report of 56 bytes with its IP and UDP
-/// headers is less than 5 % of a full packet, so a report for every packet fits.
+/// RTCP's share of what is received (RFC 3550 §6.2). A report of p, 56 bytes with its IP and UDP headers, is
+/// less than 5 % of a packet of 1,200 bytes, so that one for every packet fits.
 const SHARE: u64 = 20;
 /// Always granted, so that a stream of small packets is still reported ten times a second.
 const FLOOR: Rate = Rate::from_bytes_per_sec(560.0);
