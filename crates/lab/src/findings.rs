@@ -1,6 +1,6 @@
 //! What runs gave: metrics and curves, over cells and seeds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +125,16 @@ impl Findings {
             }
         }
         findings
+    }
+
+    /// What is wrong if two metrics have one name: a check would hold the one, and a result tell the other.
+    pub(crate) fn ambiguous(&self) -> Option<String> {
+        let mut names = BTreeSet::new();
+        let mut metrics = self.metrics.iter();
+        let (name, _) = metrics.find(|(name, _)| !names.insert(name))?;
+        Some(format!(
+            "metric {name}: the scenario gives two of this name: what tells them apart belongs in the names of its cases"
+        ))
     }
 
     /// The mean of a metric; not a number if there is none of this name.
@@ -281,6 +291,21 @@ mod tests {
         assert_eq!(one.curves[0].points[0].y.half_width, Some(0.5));
         let two = Findings::join(&[vec![of(3.0), of(3.0)]]);
         assert_eq!(two.estimate("m").half_width, Some(0.0));
+    }
+
+    #[test]
+    fn two_metrics_of_one_name_are_told_of_cells_and_of_what_follows_from_them() {
+        let of = |name: &str| {
+            let mut sample = Sample::default();
+            sample.metric(name, 1.0);
+            vec![sample.clone(), sample]
+        };
+        let mut apart = Findings::join(&[of("a"), of("b")]);
+        assert_eq!(apart.ambiguous(), None);
+        let told = Findings::join(&[of("a"), of("b"), of("a")]).ambiguous();
+        assert!(told.unwrap().starts_with("metric a: "));
+        apart.derive("b", 2.0);
+        assert!(apart.ambiguous().unwrap().starts_with("metric b: "));
     }
 
     #[test]

@@ -349,9 +349,10 @@ impl Plan<'_> {
                 let mut findings = Findings::join(&samples);
                 let scenario = experiment.definition.scenario.scenario();
                 scenario.derive(&mut findings);
-                match experiment.definition.missing(&findings) {
+                let missing = || experiment.definition.missing(&findings);
+                match findings.ambiguous().or_else(missing) {
                     None => (findings, None),
-                    missing => (Findings::default(), missing),
+                    wrong => (Findings::default(), wrong),
                 }
             }
             Err(how) => (Findings::default(), Some(how)),

@@ -292,6 +292,51 @@ fn what_is_drawn_or_checked_and_not_found_fails_the_experiment() {
     }
 }
 
+const TWICE: &str = r#"paper = "vod"
+figure = "1"
+caption = "A caption."
+claim = "A claim."
+takes = "1s"
+
+[scenario.video-on-demand]
+movies = ["slow"]
+transports = ["udp"]
+d2 = ["20ms", "20ms"]
+buffers = [9]
+tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false }
+variants = ["sack"]
+streams = [1]
+tcps = [0]
+rate = "2Mb/s"
+packet = "1344B"
+pace = "even"
+jitter = 0.0
+measured = ["0s", "2s"]
+
+[[panel]]
+curves = "iplr_slow"
+x = "d2 (ms)"
+y = "IPLR"
+
+[[check]]
+name = "iplr_udp_slow_20ms"
+high = 1.0
+source = "ours"
+"#;
+
+#[test]
+fn two_metrics_of_one_name_fail_the_experiment() {
+    let scratch = Scratch::new("twice");
+    let failed = |text: &str| {
+        let experiment = scratch.experiment("e", text);
+        let (results, _) = go(&plan(vec![experiment], &scratch.0.join("out"), 1));
+        results[0].failed.clone()
+    };
+    let told = failed(TWICE).unwrap_or_default();
+    assert!(told.contains("gives two of this name"), "{told}");
+    assert_eq!(failed(&TWICE.replace("\"20ms\"]", "\"60ms\"]")), None);
+}
+
 #[test]
 fn a_metric_that_moved_appeared_or_went_is_told_and_a_blessed_one_is_not() {
     let scratch = Scratch::new("golden");

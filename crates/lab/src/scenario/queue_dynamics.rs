@@ -109,7 +109,15 @@ impl Scenario for QueueDynamics {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.case.is_empty(), "case", "one or more")?;
         for (index, case) in self.case.iter().enumerate() {
-            let sound = case.verify(self.packet);
+            let sound = case.verify(self.packet).and_then(|()| {
+                let mut before = self.case[..index].iter();
+                let named = before.all(|other| other.suffix("") != case.suffix(""));
+                require(
+                    named,
+                    "name",
+                    "another in each case with as many flows and this kind of queue",
+                )
+            });
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
         let rtt = self.rtt[0] <= self.rtt[1] && !self.rtt[0].0.is_zero();
@@ -317,6 +325,23 @@ mod tests {
         assert_eq!(scenario("").case[0].suffix("tcp"), "tcp_droptail_2");
         let named = scenario(r#", name = "scripts""#);
         assert_eq!(named.case[0].suffix("tcp"), "tcp_droptail_2_scripts");
+    }
+
+    #[test]
+    fn cases_whose_metrics_would_have_one_name_are_refused() {
+        let twice = |names: [&str; 2]| {
+            let mut scenario = scenario("");
+            let cases = names.map(|name| Case {
+                name: (!name.is_empty()).then(|| name.to_owned()),
+                ..scenario.case[0].clone()
+            });
+            scenario.case = cases.to_vec();
+            scenario.verify().map_err(|wrong| (wrong.key, wrong.inside))
+        };
+        assert_eq!(twice(["", "scripts"]), Ok(()));
+        for same in [["", ""], ["scripts", "scripts"]] {
+            assert_eq!(twice(same), Err(("name", Some(("case", 1)))));
+        }
     }
 
     #[test]
