@@ -13,7 +13,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::findings::Sample;
 use crate::metrics::Throughput;
-use crate::network::{Feedback, Measured, Told, Udp};
+use crate::network::{Feedback, Measured, Tcp, Told, Udp};
 use crate::scenario::{Job, RunError};
 
 /// What a test bed builds for one run. Equal ones are the same run, which several figures may show.
@@ -88,6 +88,17 @@ pub struct RealTcp {
     pub control: String,
     /// Its socket buffers, which bound its window, if not the kernel's own.
     pub window: Option<Bytes>,
+}
+
+impl RealTcp {
+    /// This TCP as the kernel has it, with packets of this size.
+    pub(crate) fn new(tcp: &Tcp, packet: Bytes) -> Self {
+        let packets = tcp.receive_window.map(u64::from);
+        Self {
+            control: tcp.kernel_name().to_owned(),
+            window: packets.map(|packets| Bytes::new(packet.get() * packets)),
+        }
+    }
 }
 
 /// What a server of video on demand sends.

@@ -37,7 +37,7 @@ pub struct Tcp {
     /// The window before the first acknowledgement, in packets; that of RFC 3390 unless given.
     #[serde(default)]
     pub initial_window: Option<u32>,
-    /// The receiver's window in packets; beyond any path unless given.
+    /// The receiver's window in packets; beyond any path unless given, and on the test bed the kernel's own.
     #[serde(default)]
     pub receive_window: Option<u32>,
     /// Says that its packets may be marked, and heeds marks (RFC 3168).
@@ -103,6 +103,17 @@ pub(crate) const MOST_PACKET: Bytes = Bytes::new(65_000);
 const ACK_DELAY: Duration = Duration::from_millis(100);
 
 impl Tcp {
+    pub(crate) fn verify(&self) -> Result<(), Impossible> {
+        for (window, key) in [
+            (self.initial_window, "initial_window"),
+            (self.receive_window, "receive_window"),
+        ] {
+            require(window != Some(0), key, "at least 1 packet")?;
+        }
+        let waits = self.min_rto.0 + self.clock.0;
+        require(!waits.is_zero(), "min_rto", "above 0, or a clock above 0")
+    }
+
     /// What the kernel of a test bed calls this congestion control.
     pub(crate) fn kernel_name(&self) -> &'static str {
         match (self.kernel, self.variant) {
@@ -154,18 +165,7 @@ pub(crate) struct Stacks {
 impl Stacks {
     pub(crate) fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify()?;
-        require(
-            self.tcp.initial_window != Some(0),
-            "initial_window",
-            "at least 1 packet",
-        )?;
-        require(
-            self.tcp.receive_window != Some(0),
-            "receive_window",
-            "at least 1 packet",
-        )?;
-        let waits = self.tcp.min_rto.0 + self.tcp.clock.0;
-        require(!waits.is_zero(), "min_rto", "above 0, or a clock above 0")?;
+        self.tcp.verify()?;
         let room = self.packet.0 > TCP_HEADER && self.packet.0 <= MOST_PACKET;
         require(room, "packet", "from 41B to 65kB")
     }

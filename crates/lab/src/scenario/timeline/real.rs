@@ -41,10 +41,9 @@ impl Real for Timeline {
                 Speaks::Long(Protocol::Udp(udp), _) => {
                     RealProtocol::Udp(udp, FLOW_STREAMS + index as u64)
                 }
-                Speaks::Long(..) | Speaks::Web(_) => RealProtocol::Tcp(RealTcp {
-                    control: self.tcp.kernel_name().to_owned(),
-                    window: None,
-                }),
+                Speaks::Long(..) | Speaks::Web(_) => {
+                    RealProtocol::Tcp(RealTcp::new(&self.tcp, self.packet.0))
+                }
             },
             start: since(member.start),
             stop: (member.stop < Instant::MAX).then(|| since(member.stop)),

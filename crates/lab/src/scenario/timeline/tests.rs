@@ -172,6 +172,41 @@ fn a_case_may_have_other_numbers_of_flows() {
 }
 
 #[test]
+fn a_receiver_s_window_bounds_what_tcp_sends_and_is_the_kernel_s_on_a_test_bed() {
+    let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
+    let job = Job { cell, seed, stop };
+    let kbps = |window: Option<u32>| {
+        let mut scenario = scenario();
+        scenario.tcp.receive_window = window;
+        scenario.tcp.delayed_ack = false;
+        scenario.case[0].rtt = Time(Duration::from_millis(100));
+        scenario.case[0].counts = Some(vec![0, 1]);
+        scenario.group[1].stop = None;
+        scenario.shown = scenario.measured;
+        let measured = scenario.stage(cell, seed).run(job).unwrap();
+        measured.received[0].mean().bits_per_sec() / 1e3
+    };
+    // Five packets of 1000 bytes a round trip, which is 100 ms and the time of a packet on the wire.
+    let bounded = kbps(Some(5));
+    assert!((330.0..400.0).contains(&bounded), "{bounded} kb/s");
+    assert!(kbps(None) > 1.5 * bounded);
+
+    let mut scenario = scenario();
+    let mut window = |packets| {
+        scenario.tcp.receive_window = packets;
+        let setup = Real::setup(&scenario, job).unwrap();
+        let flows = setup.flows.into_iter();
+        let mut windows = flows.filter_map(|flow| match flow.speaks {
+            RealProtocol::Tcp(tcp) => Some(tcp.window),
+            _ => None,
+        });
+        windows.next().unwrap()
+    };
+    assert_eq!(window(Some(5)), Some(Bytes::new(5_000)));
+    assert_eq!(window(None), None);
+}
+
+#[test]
 fn a_test_bed_s_receivers_report_what_the_simulator_s_do() {
     let mut scenario = scenario();
     scenario.group[0].feedback = Feedback::Ccfb;

@@ -34,8 +34,6 @@ pub struct VideoOnDemand {
     buffers: Vec<u32>,
     /// The TCP flows, but for their variant.
     tcp: Tcp,
-    /// TCP's receive window, in packets.
-    receive_window: u32,
     /// Which TCP.
     variants: Vec<TcpVariant>,
     /// How many streams there are.
@@ -126,7 +124,7 @@ impl Scenario for VideoOnDemand {
             "one or more from 1 to 1000",
         )?;
         require(some(&self.tcps, 0), "tcps", "one or more from 0 to 1000")?;
-        require(self.receive_window > 0, "receive_window", "at least 1")?;
+        self.tcp.verify()?;
         let packet = (tfrc::units::Bytes::new(1_344)..=MOST_PACKET).contains(&self.packet.0);
         require(packet, "packet", "from 1344B to 65kB")?;
         require_jitter(self.jitter)?;
@@ -187,6 +185,13 @@ impl VideoOnDemand {
             buffer: self.buffers[place(self.buffers.len())],
             d2: self.d2[place(self.d2.len())].0,
             movie: self.movies[place(self.movies.len())],
+        }
+    }
+
+    fn tcp_of(&self, case: Case) -> Tcp {
+        Tcp {
+            variant: case.variant,
+            ..self.tcp
         }
     }
 
@@ -264,8 +269,7 @@ mod tests {
                transports = ["tfrc", "udp"]
                d2 = ["20ms", "60ms"]
                buffers = [18, 37]
-               tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false }
-               receive_window = 20
+               tcp = { variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = false, receive_window = 20 }
                variants = ["reno", "sack"]
                streams = [1, 2, 3]
                tcps = [2]
@@ -315,7 +319,10 @@ mod tests {
         assert_eq!(impossible(|s| s.variants.clear()), "variants");
         assert_eq!(impossible(|s| s.streams[2] = 0), "streams");
         assert_eq!(impossible(|s| s.tcps[0] = 1_001), "tcps");
-        assert_eq!(impossible(|s| s.receive_window = 0), "receive_window");
+        assert_eq!(
+            impossible(|s| s.tcp.receive_window = Some(0)),
+            "receive_window"
+        );
         assert_eq!(impossible(|s| s.jitter = f64::NAN), "jitter");
         assert_eq!(impossible(|s| s.measured[1] = s.measured[0]), "measured");
         let header = Size(tfrc::units::Bytes::new(1_343));

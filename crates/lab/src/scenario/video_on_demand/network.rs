@@ -11,7 +11,7 @@ use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::record::Record;
 use super::{Case, Movie, STARTS, STRAGGLERS, Transport, VideoOnDemand};
-use crate::network::{Edition, Tcp, Tfrc, advance, broken, link};
+use crate::network::{Edition, Tfrc, advance, broken, link};
 use crate::scenario::{Job, RunError};
 
 /// Half an hour, so that streams of one movie are seldom at one scene.
@@ -131,14 +131,7 @@ fn video(stream: TsStream, transport: Transport, scenario: &VideoOnDemand) -> [T
 }
 
 fn tcp(scenario: &VideoOnDemand, case: Case, start: Instant) -> Result<[Traffic; 2], RunError> {
-    let config = Tcp {
-        variant: case.variant,
-        ..scenario.tcp
-    };
-    let config = evenkeel_sim::tcp::Config {
-        receive_window: scenario.receive_window,
-        ..config.config(scenario.packet.0)
-    };
+    let config = scenario.tcp_of(case).config(scenario.packet.0);
     let sender = TcpSender::new(&config, start, Instant::MAX);
     let receiver = TcpReceiver::new(&config);
     Ok([

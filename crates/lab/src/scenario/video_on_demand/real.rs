@@ -3,13 +3,12 @@
 use evenkeel_link::{LinkConfig, QueueLimit};
 use evenkeel_sim::{Frame, FrameTrace};
 use tfrc::time::Duration;
-use tfrc::units::Bytes;
 
 use super::sample::{Stream, TcpFlow};
 use super::{STARTS, Transport, VideoOnDemand, network};
 use crate::findings::Sample;
 use crate::metrics::{BIN, Throughput, lost_share};
-use crate::network::{Tcp, broken};
+use crate::network::broken;
 use crate::real::{Played, Real, RealFlow, RealProtocol, RealTcp, RealTitle, Seen, Setup};
 use crate::scenario::{Job, RunError};
 
@@ -39,16 +38,8 @@ impl Real for VideoOnDemand {
                 };
                 (from + after, RealProtocol::Title(title))
             } else {
-                let variant = case.variant;
-                let control = Tcp {
-                    variant,
-                    ..self.tcp
-                }
-                .kernel_name()
-                .to_owned();
-                let window = self.packet.0.get() * u64::from(self.receive_window);
-                let window = Some(Bytes::new(window));
-                (after, RealProtocol::Tcp(RealTcp { control, window }))
+                let tcp = RealTcp::new(&self.tcp_of(case), self.packet.0);
+                (after, RealProtocol::Tcp(tcp))
             };
             flows.push(RealFlow {
                 speaks,
@@ -135,6 +126,7 @@ mod tests {
     use crate::scenario::Scenario as _;
     use std::sync::atomic::AtomicBool;
     use tfrc::time::Instant;
+    use tfrc::units::Bytes;
 
     fn setup(cell: usize) -> Result<Setup, RunError> {
         let stop = AtomicBool::new(false);
