@@ -246,6 +246,8 @@ fn told(error: &toml::de::Error) -> String {
         "u64" | "usize" => "a whole number from 0 on",
         "f64" => "a number",
         "a sequence" => "a list in brackets",
+        // Of a struct serde knows its own name alone, not its keys.
+        other if other.starts_with("struct ") => "a table: { key = value, … }",
         other => other,
     };
     format!("{wrong}, expected {right}")

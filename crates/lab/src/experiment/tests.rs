@@ -122,6 +122,11 @@ source = "ours"
             "21: packets: packets must be at least 1",
         ),
         (
+            "{ packets = 8 }",
+            "8",
+            "21: drop-tail: invalid type: integer `8`, expected a table: { key = value, … }",
+        ),
+        (
             "min_rto = \"200ms\"",
             "min_rto = \"0s\"",
             "8: min_rto: min_rto must be above 0, or a clock above 0",
@@ -241,10 +246,24 @@ fn what_would_be_right_is_said_without_the_names_of_types() {
             "requires = \"p\"\ntakes =",
             "expected a list in brackets",
         ),
+        (
+            "until =",
+            "tfrc = 5\nuntil =",
+            ":13: tfrc: invalid type: integer `5`, expected a table: { key = value, … }",
+        ),
     ] {
         let said = error(&with(from, to));
         assert!(said.ends_with(right), "{said}");
     }
+    let changed = |setting: &str| {
+        let settings = [setting.to_owned()];
+        Definition::changed(SOUND, Path::new(""), ClockKind::Virtual, &settings)
+    };
+    let said = changed("tfrc=5").unwrap_err();
+    assert!(
+        said.ends_with("expected a table: { key = value, … }"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -74,6 +74,10 @@ struct Against {
 }
 
 impl Against {
+    fn starts(self) -> impl Iterator<Item = Instant> {
+        (0..self.flows as u64).map(Instant::from_secs)
+    }
+
     fn verify(self) -> Result<(), Impossible> {
         let flows = (1..=100).contains(&self.flows);
         require(flows, "against", "flows from 1 to 100")?;
@@ -91,6 +95,17 @@ impl Case {
         let each = |starts: &Vec<Time>| starts.len() == self.flows;
         let starts = self.starts.as_ref().is_none_or(each);
         require(starts, "starts", "as many as flows")
+    }
+
+    /// Refuses flows that would never send.
+    fn verify_starts(&self, end: Time) -> Result<(), Impossible> {
+        let mut starts = self.starts.iter().flatten();
+        let sound = starts.all(|start| *start < end);
+        require(sound, "starts", "each before the end of measured")?;
+        let last = self.against.and_then(|against| against.starts().last());
+        let sound = last.is_none_or(|last| last < Instant::ZERO + end.0);
+        let wanted = "so few flows that all start before the end of measured: one a second";
+        require(sound, "against", wanted)
     }
 
     /// What the metrics of one of its cells end in.
@@ -128,10 +143,12 @@ impl Scenario for QueueDynamics {
         for (index, case) in self.case.iter().enumerate() {
             // With the short flows of both ways.
             let against = case.against.map_or(1, |against| against.flows);
-            let sound = require_recordable("measured", self.measured, case.flows + 1 + against);
+            let sound = require_recordable("measured", self.measured, case.flows + 1 + against)
+                .and_then(|()| case.verify_starts(self.measured[1]));
             sound.map_err(|wrong| wrong.inside("case", index))?;
         }
-        Ok(())
+        let starts = self.starts_over <= self.measured[1];
+        require(starts, "starts_over", "not longer than the end of measured")
     }
 
     fn cells(&self) -> usize {
@@ -229,8 +246,8 @@ impl QueueDynamics {
                 stop: Instant::MAX,
             }
         });
-        let against = case.against.map_or(0, |against| against.flows);
-        let back = (0..against).map(|index| Member {
+        let back = case.against.into_iter().flat_map(Against::starts);
+        let back = back.map(|start| Member {
             speaks: Speaks::Long(Protocol::Tcp, self.feedback),
             stacks: Stacks {
                 tcp: Tcp {
@@ -241,14 +258,10 @@ impl QueueDynamics {
             },
             reverse: true,
             rtt: self.rtt[0].0,
-            start: Instant::from_secs(index as u64),
+            start,
             stop: Instant::MAX,
         });
-        let reverse = if against > 0 {
-            Share(0.0)
-        } else {
-            self.reverse
-        };
+        let reverse = case.against.map_or(self.reverse, |_| Share(0.0));
         let short = [(self.background, false), (reverse, true)];
         let short = short.into_iter().filter(|(share, _)| share.0 > 0.0);
         let short = short.map(|(share, reverse)| Member {
@@ -349,5 +362,21 @@ mod tests {
         assert_eq!(key(", against = { flows = 0, window = 8 }"), "against");
         assert_eq!(key(", against = { flows = 1, window = 0 }"), "against");
         assert_eq!(key(r#", starts = ["0s"]"#), "starts");
+    }
+
+    #[test]
+    fn flows_that_would_start_only_when_the_run_has_ended_are_refused() {
+        let verified = |case: &str| scenario(case).verify().map_err(|wrong| wrong.key);
+        assert_eq!(verified(r#", starts = ["0s", "29999ms"]"#), Ok(()));
+        assert_eq!(key(r#", starts = ["0s", "30s"]"#), "starts");
+        assert_eq!(verified(", against = { flows = 30, window = 8 }"), Ok(()));
+        assert_eq!(key(", against = { flows = 31, window = 8 }"), "against");
+        let late = scenario("");
+        let starts_over = Time(Duration::from_millis(30_001));
+        let late = QueueDynamics {
+            starts_over,
+            ..late
+        };
+        assert_eq!(late.verify().unwrap_err().key, "starts_over");
     }
 }
