@@ -14,6 +14,7 @@ mod told;
 mod udp;
 
 use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig, Loss};
+use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 pub use edition::{Edition, Timeout};
@@ -37,6 +38,7 @@ pub(crate) struct Bottleneck {
     /// On average, if a trace sets the pace.
     pub(crate) rate: Rate,
     pub(crate) trace: Option<DeliveryTrace>,
+    /// Each way.
     pub(crate) queue: Queue,
     /// What it does besides, along the data.
     pub(crate) impairments: Impairments,
@@ -64,10 +66,17 @@ impl Bottleneck {
         }
     }
 
-    /// The link itself, along the data.
-    pub(crate) fn apply(&self, config: &mut LinkConfig) {
-        self.queue.apply(config);
-        self.impairments.apply(config);
+    /// The link itself, along the data and back: the same queue, each way its own losses.
+    fn links(&self, delay: Duration) -> [LinkConfig; 2] {
+        let mut either = link(self.rate, delay);
+        self.queue.apply(&mut either);
+        let mut forward = either;
+        self.impairments.apply(&mut forward);
+        let back = LinkConfig {
+            loss: self.report_loss,
+            ..either
+        };
+        [forward, back]
     }
 
     fn access_rate(&self) -> Rate {

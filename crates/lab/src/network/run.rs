@@ -35,8 +35,6 @@ impl Run {
         // A quarter of the least round trip each way on the shared link, the rest before and after it.
         let least = members.iter().map(|member| member.rtt).min();
         let shared = least.unwrap_or(Duration::ZERO) / 4;
-        let mut forward = link(bottleneck.rate, shared);
-        bottleneck.apply(&mut forward);
         let accesses = members.iter().map(|member| {
             let each = (member.rtt - 2 * shared) / 4;
             let plain = link(bottleneck.access_rate(), each);
@@ -49,11 +47,8 @@ impl Run {
                 receiver: [plain; 2],
             }
         });
-        let back = LinkConfig {
-            loss: bottleneck.report_loss,
-            ..link(bottleneck.rate, shared)
-        };
-        let shape = Shape::dumbbell([forward, back], accesses).map_err(|error| broken(&error))?;
+        let links = bottleneck.links(shared);
+        let shape = Shape::dumbbell(links, accesses).map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, seed);
         for (index, (place, member)) in shape.places.iter().zip(members).enumerate() {
             let random = Random::new(seed, FLOW_STREAMS + index as u64);
@@ -218,9 +213,9 @@ pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
 mod tests {
     use super::*;
     use crate::metrics::{Throughput, utilisation};
-    use crate::network::{Feedback, Impairments, Protocol, Queue, Speaks, Stacks, Tcp, Tfrc};
-    use crate::units::Size;
-    use evenkeel_link::Loss;
+    use crate::network::{Feedback, Protocol, Queue, Speaks, Stacks, Tcp, Tfrc};
+    use crate::units::{BitRate, Size};
+    use evenkeel_sim::{Body, End, FlowId, Packet};
     use std::sync::atomic::AtomicBool;
     use tfrc::units::Bytes;
 
@@ -237,37 +232,95 @@ mod tests {
     }
 
     fn measure_with(speaks: [Speaks; 2], reverse: bool, jitter: f64, tfrc: Tfrc) -> Measured {
-        let bottleneck = Bottleneck {
-            rate: Rate::from_bits_per_sec(2e6),
-            trace: None,
-            queue: Queue::DropTail { packets: 20 },
-            impairments: Impairments::default(),
-            report_loss: Loss::None,
+        let members = speaks.map(|speaks| Member {
+            reverse,
+            ..member(speaks, tfrc)
+        });
+        let window = [secs(5), secs(15)];
+        let run = Run::new(&bottleneck(jitter), &members, window, 1).unwrap();
+        run.measure(window, job()).unwrap()
+    }
+
+    fn bottleneck(jitter: f64) -> Bottleneck {
+        Bottleneck {
             jitter,
-        };
+            ..Bottleneck::new(
+                BitRate(Rate::from_bits_per_sec(2e6)),
+                Queue::DropTail { packets: 20 },
+            )
+        }
+    }
+
+    fn member(speaks: Speaks, tfrc: Tfrc) -> Member {
         let stacks = Stacks {
             packet: Size(Bytes::new(1_000)),
             tcp_packet: Size(Bytes::new(1_000)),
             tcp: Tcp::default(),
             tfrc,
         };
-        let members = speaks.map(|speaks| Member {
+        Member {
             speaks,
             stacks,
-            reverse,
+            reverse: false,
             rtt: Duration::from_millis(40),
             start: Instant::ZERO,
             stop: Instant::MAX,
-        });
-        let window = [secs(5), secs(15)];
-        let run = Run::new(&bottleneck, &members, window, 1).unwrap();
-        let stop = AtomicBool::new(false);
-        let job = Job {
+        }
+    }
+
+    fn job() -> Job<'static> {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        Job {
             cell: 0,
             seed: 1,
-            stop: &stop,
+            stop: &STOP,
+        }
+    }
+
+    /// Of each flow, how many packets of its receiver were sent and have not arrived.
+    #[derive(Default)]
+    struct Missing([i32; 3]);
+
+    impl Observer<Traffic> for Missing {
+        fn sent(&mut self, _: Instant, flow: FlowId, end: End, _: &Packet<Body>) {
+            self.0[flow.index()] += i32::from(end == End::Receiver);
+        }
+
+        fn arrived(&mut self, _: Instant, flow: FlowId, end: End, _: &Packet<Body>) {
+            self.0[flow.index()] -= i32::from(end == End::Sender);
+        }
+    }
+
+    #[test]
+    fn a_full_queue_on_the_way_back_drops_acknowledgements_and_reports() {
+        let along = [Protocol::Tcp, Protocol::Tfrc].map(|protocol| Member {
+            stop: secs(10),
+            ..member(long(protocol), Tfrc::default())
+        });
+        // Half as much again as the link carries.
+        let udp = Udp::Constant {
+            packet: Size(Bytes::new(1_000)),
+            rate: BitRate(Rate::from_bits_per_sec(3e6)),
         };
-        run.measure(window, job).unwrap()
+        let against = Member {
+            reverse: true,
+            start: secs(4),
+            stop: secs(8),
+            ..member(long(Protocol::Udp(udp)), Tfrc::default())
+        };
+        let missing = |members: &[Member]| {
+            let window = [Instant::ZERO; 2];
+            let mut run = Run::new(&bottleneck(0.0), members, window, 1).unwrap();
+            let mut missing = Missing::default();
+            let end = run.sim.run_observed(secs(20), &mut missing);
+            // Nothing is under way any more, so what is missing was dropped.
+            assert!(matches!(end, Outcome::NothingLeft { .. }), "{end:?}");
+            missing.0
+        };
+        let [acknowledgements, reports, _] = missing(&[along[0], along[1], against]);
+        assert!(acknowledgements > 50, "{acknowledgements}");
+        assert!(reports > 5, "{reports}");
+        assert_eq!(missing(&along), [0; 3]);
     }
 
     #[test]

@@ -2,8 +2,9 @@
 #
 #   ns queue.tcl AGENT FLOWS RATE_MBPS QUEUE AGAINST SHORT FROM TO SEED [CLASS VARIABLE VALUE]...
 #
-# FLOWS of AGENT (TCP/Sack1 or TFRC) start over 20 s, each with 45 ms of round trip. AGAINST are TCP flows against
-# the data with windows of 8 packets, SHORT the share of the rate that TCP connections of 1 to 20 packets take.
+# FLOWS of AGENT (TCP/Sack1 or TFRC) start over 20 s, each with 45 ms of round trip. QUEUE packets fit each way.
+# AGAINST are TCP flows against the data, SHORT the share of the rate that TCP connections of 1 to 20 packets take,
+# both with windows of 8 packets. The parameters are of a script whose author is not known; it fits the appendix.
 # Prints, from FROM to TO, the utilisation, the drop rate, and the distance of the 5th and the 95th percentile of
 # the queue.
 
