@@ -145,7 +145,17 @@ fn every_experiment_requires_the_metrics_that_it_is_known_for() {
 #[test]
 fn every_case_of_rfc_8867_checks_delay_and_loss() {
     for case in [
-        "5-1", "5-2", "5-3", "5-4", "5-5", "5-6", "5-7", "5-8", "6-2", "6-3",
+        "5-1",
+        "5-2",
+        "5-3",
+        "5-4",
+        "5-5",
+        "5-6",
+        "5-7",
+        "5-8",
+        "6-2",
+        "6-2-drops",
+        "6-3",
     ] {
         let checks = experiment(&format!("rmcat-{case}")).definition.checks;
         for name in ["queueing_p95_ms_", "loss_"] {
