@@ -70,20 +70,23 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
         ),
         SessionEvent::RateControl(decision) => rate_control(decision),
         SessionEvent::ReportSent {
+            format,
             receive_rate,
             loss_event_rate,
             delay,
         } => (
             "report",
             json!({
+                "format": format.name(),
                 "x_recv_bps": receive_rate.bits_per_sec(),
                 "p": loss_event_rate.get(),
                 "delay_ms": millis(*delay),
             }),
         ),
-        SessionEvent::ArrivalsReported { packets } => {
-            ("arrivals_reported", json!({ "packets": packets }))
-        }
+        SessionEvent::ArrivalsReported { format, packets } => (
+            "arrivals_reported",
+            json!({ "format": format.name(), "packets": packets }),
+        ),
         SessionEvent::SenderReport { timestamp, .. } => {
             ("sender_report", json!({ "timestamp": timestamp }))
         }

@@ -6,6 +6,7 @@
 mod decoders;
 mod faults;
 mod foreign;
+mod formats;
 mod interop;
 mod link;
 mod namespaces;

@@ -68,6 +68,43 @@ fn tfrc_shares_an_emulated_link_with_the_kernels_tcp() {
     }
 }
 
+/// A sender of TFRC that computes p itself, from RFC 8888's reports, beside the kernel's TCP.
+#[test]
+fn tfrc_by_reports_of_arrivals_shares_an_emulated_link_with_the_kernels_tcp() {
+    let scratch = Scratch::new("testbed-ccfb");
+    let out = scratch.file("out");
+    let mark = format!("{}-ccfb", std::process::id());
+    let groups = r#"group=[{ name = "TFRC", protocol = "tfrc", feedback = "ccfb", count = 1, start = "0s" },
+        { name = "TCP", protocol = "tcp", count = 3, start = "0s" }]"#;
+    let mut command = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"]);
+    command.arg(&out).env(MARK, &mark).stdout(Stdio::null());
+    for setting in [groups, r#"measured=["3s","10s"]"#, r#"shown=["0s","10s"]"#] {
+        command.args(["--set", setting]);
+    }
+    let mut running = Running::start(&mut command);
+    // The programs of the run say what they were told: a result does not.
+    let is_wanted = |pid: u32| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<_> = words.split(|byte| *byte == 0).collect();
+        let [feedback, ccfb] = ["--feedback", "ccfb"].map(str::as_bytes);
+        words.windows(2).any(|pair| pair == [feedback, ccfb])
+    };
+    let is_ccfb = (0..200).any(|_| {
+        pause(Duration::from_millis(50));
+        marked(&mark).into_iter().any(is_wanted)
+    });
+    assert!(is_ccfb, "no sender with --feedback ccfb");
+    let code = running.wait(60).code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    let metrics = metrics(&out, "sigcomm-fig15-real");
+    // As above: bounds of a run that worked.
+    let used = value(&metrics, "utilisation_transatlantic");
+    let ratio = value(&metrics, "tfrc_over_tcp_transatlantic");
+    println!("ccfb: {used} of the link, {ratio} of TCP's rate");
+    assert!((0.5..=1.01).contains(&used), "utilisation {used}");
+    assert!((0.2..=5.0).contains(&ratio), "TFRC over TCP {ratio}");
+}
+
 /// How far the rate falls says more of a busy machine than of the program: that it is found in the sender's
 /// trace, at the time at which the receiver was stopped, does not.
 #[test]

@@ -139,7 +139,7 @@ fn columns(kind: &EventKind) -> Option<String> {
 mod tests {
     use super::*;
     use evenkeel_perf::{Count, FlowState};
-    use evenkeel_rtp::session::Event;
+    use evenkeel_rtp::session::{Event, FeedbackMode};
     use tfrc::units::{LossEventRate, Rate};
 
     #[test]
@@ -152,7 +152,10 @@ mod tests {
             flow: 0,
             event: Event {
                 at,
-                kind: EventKind::ArrivalsReported { packets: 1 },
+                kind: EventKind::ArrivalsReported {
+                    format: FeedbackMode::Ccfb,
+                    packets: 1,
+                },
             },
             state: FlowState {
                 count: Count::default(),
@@ -189,6 +192,7 @@ mod tests {
                 interval: Duration::from_secs(1),
             }),
             EventKind::ReportSent {
+                format: FeedbackMode::Tfrc,
                 receive_rate: Rate::from_bits_per_sec(1e6),
                 loss_event_rate: LossEventRate::ZERO,
                 delay: Duration::ZERO,

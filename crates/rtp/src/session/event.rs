@@ -9,6 +9,7 @@ use tfrc::trace::Trace;
 use tfrc::units::{LossEventRate, Rate};
 
 use super::fallback::{Breach, RateSource};
+use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
 
 /// Something that happened in a session, and when.
@@ -65,6 +66,8 @@ pub enum EventKind {
     KeyframeRequested,
     /// We sent TFRC feedback.
     ReportSent {
+        /// In which format.
+        format: FeedbackMode,
         /// The receive rate *X_recv* that it carries.
         receive_rate: Rate,
         /// The loss event rate *p* that it carries.
@@ -74,6 +77,8 @@ pub enum EventKind {
     },
     /// We reported which packets came, in place of p and *X_recv*.
     ArrivalsReported {
+        /// In which format.
+        format: FeedbackMode,
         /// How many packets the report speaks of.
         packets: usize,
     },

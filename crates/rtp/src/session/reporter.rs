@@ -159,7 +159,7 @@ impl Reporter {
 
     /// The report that is due, if one is, and what is told of it.
     pub(super) fn poll_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
-        let (span, report) = match self {
+        let (format, span, report) = match self {
             Self::Tfrc(receiver) => {
                 let report = receiver.poll_report(now)?;
                 let feedback = TfrcFeedback::new(
@@ -168,26 +168,28 @@ impl Reporter {
                     report.receive_rate,
                     report.loss_event_rate,
                 );
-                return Some((Report::Tfrc(feedback), report_sent(&report)));
+                let event = report_sent(FeedbackMode::Tfrc, &report);
+                return Some((Report::Tfrc(feedback), event));
             }
             Self::App { receiver, .. } => {
                 return receiver.poll_report(now).as_ref().map(told_of);
             }
             Self::Ccfb(arrivals) => {
                 let span = arrivals.poll_report(now)?;
-                (span, Report::Arrivals(span, now))
+                (FeedbackMode::Ccfb, span, Report::Arrivals(span, now))
             }
             Self::Twcc { arrivals, made } => {
                 let span = arrivals.poll_report(now)?;
                 *made = made.wrapping_add(1);
-                (span, Report::Arrivals(span, now))
+                (FeedbackMode::Twcc, span, Report::Arrivals(span, now))
             }
             Self::Sack(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
-                (span, Report::Vector(span, vector))
+                (FeedbackMode::Sack, span, Report::Vector(span, vector))
             }
         };
         let event = EventKind::ArrivalsReported {
+            format,
             packets: span.count,
         };
         Some((report, event))
@@ -221,8 +223,9 @@ impl Reporter {
     }
 }
 
-fn report_sent(report: &tfrc::Report) -> EventKind {
+fn report_sent(format: FeedbackMode, report: &tfrc::Report) -> EventKind {
     EventKind::ReportSent {
+        format,
         receive_rate: report.receive_rate,
         loss_event_rate: report.loss_event_rate,
         delay: report.delay,
@@ -231,5 +234,5 @@ fn report_sent(report: &tfrc::Report) -> EventKind {
 
 fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
     let told = Told(report.delay, report.receive_rate, report.loss_event_rate);
-    (Report::Told(told), report_sent(report))
+    (Report::Told(told), report_sent(FeedbackMode::App, report))
 }
