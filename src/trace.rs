@@ -59,7 +59,15 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
         ),
         SessionEvent::PeerLeft => ("peer_left", json!({})),
         SessionEvent::MarksLost => ("marks_lost", json!({})),
-        SessionEvent::ReceiverLied => ("receiver_lied", json!({})),
+        SessionEvent::ReceiverLied {
+            address,
+            ssrc,
+            lie,
+            again,
+        } => (
+            "receiver_lied",
+            json!({ "address": address.to_string(), "ssrc": ssrc, "lie": lie.name(), "again": again }),
+        ),
         SessionEvent::GaveUp => ("gave_up", json!({})),
         SessionEvent::KeyframeRequested => ("keyframe_requested", json!({})),
         SessionEvent::Returned => ("returned", json!({})),
@@ -243,4 +251,34 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
 
 fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use evenkeel_rtp::session::{FeedbackMode, Lie};
+
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_was_caught_is_named_with_what_it_did() {
+        let caught = SessionEvent::ReceiverLied {
+            address: ([192, 0, 2, 7], 5004).into(),
+            ssrc: 9,
+            lie: Lie::NeverSent,
+            again: true,
+        };
+        let fields =
+            json!({ "address": "192.0.2.7:5004", "ssrc": 9, "lie": "never_sent", "again": true });
+        assert_eq!(session(&caught), ("receiver_lied", fields));
+    }
+
+    #[test]
+    fn a_report_names_its_format() {
+        let reported = SessionEvent::ArrivalsReported {
+            format: FeedbackMode::Twcc,
+            packets: 3,
+        };
+        let fields = json!({ "format": "twcc", "packets": 3 });
+        assert_eq!(session(&reported), ("arrivals_reported", fields));
+    }
 }

@@ -1,6 +1,6 @@
 //! What the one who runs a sender must know of its receiver, in a sentence each.
 
-use evenkeel_rtp::session::{Breach, EventKind, RateSource};
+use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 
 /// The warning that goes with an event, if one does.
 pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
@@ -35,7 +35,53 @@ pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
             }
             Breach::NoMedia => "no packet reaches the receiver: media has stopped (RFC 8083)",
         },
+        EventKind::ReceiverLied { again: true, .. } => {
+            "a receiver at the address of one that was caught is held for it, whatever its name: \
+             start this end again once the receiver there was mended or replaced"
+        }
+        EventKind::ReceiverLied {
+            lie: Lie::NeverSent,
+            ..
+        } => {
+            "the receiver reports packets as received that were never sent: its reports count as none from now on, and \
+             the rate falls until media stops; mend or replace it, then start this end again (--trace has its address)"
+        }
+        EventKind::ReceiverLied {
+            lie: Lie::ReceiveRate,
+            ..
+        } => {
+            "the receiver reports a receive rate of many times what was sent: its reports count as none from now on, and \
+             the rate falls until media stops; mend or replace it, then start this end again (--trace has its address)"
+        }
         EventKind::GaveUp => "no report for as long as --give-up allows: media has stopped",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_was_caught_is_warned_of_with_what_it_did_and_what_helps() {
+        let told = |lie, again| {
+            let address = ([192, 0, 2, 7], 5004).into();
+            let caught = EventKind::ReceiverLied {
+                address,
+                ssrc: 1,
+                lie,
+                again,
+            };
+            of(&caught).expect("a warning")
+        };
+        let texts = [
+            (told(Lie::NeverSent, false), "never sent"),
+            (told(Lie::ReceiveRate, false), "receive rate"),
+            (told(Lie::NeverSent, true), "whatever its name"),
+        ];
+        for (text, what) in texts {
+            assert!(text.contains(what), "{text}");
+            assert!(text.contains("start this end again"), "{text}");
+        }
+    }
 }

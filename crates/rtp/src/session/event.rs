@@ -40,10 +40,18 @@ pub enum EventKind {
     },
     /// The peer said BYE. A sender probes on, as before the first feedback, until it gives up.
     PeerLeft,
-    /// The peer twice reported packets that were never sent as received, or three times a receive rate of many
-    /// times what was sent. Its reports count as none from now
-    /// on: the rate falls until media stops.
-    ReceiverLied,
+    /// The peer was caught, or is at a host where one was: its reports count as none from now on, and the rate falls
+    /// until media stops.
+    ReceiverLied {
+        /// Where it sends from.
+        address: SocketAddr,
+        /// Its synchronisation source.
+        ssrc: u32,
+        /// By what it was caught, or the one before it.
+        lie: Lie,
+        /// It is held for one that was caught at its host before, be that itself or another.
+        again: bool,
+    },
     /// Three packets that left with a congestion mark of our own came without: the peer or the path hides
     /// marks. Packets to this host leave as not ECN-capable from now on, so that congestion shows as loss.
     MarksLost,
@@ -98,6 +106,25 @@ pub enum EventKind {
         /// Interarrival jitter in ticks of our media clock.
         jitter: u32,
     },
+}
+
+/// What no honest receiver reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// Twice, packets that were never sent as received.
+    NeverSent,
+    /// Three times, a receive rate *X_recv* of many times what was sent.
+    ReceiveRate,
+}
+
+impl Lie {
+    /// The name by which traces tell of it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NeverSent => "never_sent",
+            Self::ReceiveRate => "receive_rate",
+        }
+    }
 }
 
 /// A fixed ring: the newest events survive.

@@ -29,7 +29,7 @@ use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
 pub use config::{Config, ReceiveConfig, RepairConfig, SendConfig};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventKind, Lie};
 pub use fallback::{Breach, RateSource};
 pub use feedback_mode::{FeedbackMode, UnknownFeedback};
 pub use statistics::{Ignored, Statistics};
@@ -417,5 +417,6 @@ impl Session {
             outbound.replace_receiver(self.now, from, to);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
+        self.tell_of_a_lie(true);
     }
 }

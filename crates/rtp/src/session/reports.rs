@@ -36,12 +36,11 @@ impl Session {
         handle: impl FnOnce(&mut Outbound) -> Result<Option<Trace>, Ignored>,
     ) -> Result<(), Ignored> {
         let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
-        let (had_lied, capped) = (outbound.has_caught_a_lie(), outbound.capped());
+        let (lie, capped) = (outbound.lie(), outbound.capped());
         let trace = handle(outbound);
-        let has_lied = outbound.has_caught_a_lie();
         self.statistics.receive_rates_capped += outbound.capped() - capped;
-        if has_lied && !had_lied {
-            self.emit(EventKind::ReceiverLied);
+        if lie.is_none() {
+            self.tell_of_a_lie(false);
         }
         self.note_feedback(trace?);
         Ok(())
@@ -96,16 +95,16 @@ impl Session {
             return Ok(());
         }
         let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
-        let (had_lied, used_ecn) = (outbound.has_caught_a_lie(), outbound.uses_ecn());
+        let (lie, used_ecn) = (outbound.lie(), outbound.uses_ecn());
         let trace = outbound.handle_arrivals(now, arrived, |departures| {
             for report in reports {
                 note_arrivals(&report, (author, ssrc), arrived, departures)?;
             }
             Ok(departures.conclude(arrived))
         });
-        let (has_lied, uses_ecn) = (outbound.has_caught_a_lie(), outbound.uses_ecn());
-        if has_lied && !had_lied {
-            self.emit(EventKind::ReceiverLied);
+        let uses_ecn = outbound.uses_ecn();
+        if lie.is_none() {
+            self.tell_of_a_lie(false);
         }
         if used_ecn && !uses_ecn {
             self.emit(EventKind::MarksLost);
@@ -133,6 +132,20 @@ impl Session {
         let now = self.now;
         if let Some(outbound) = &mut self.outbound {
             outbound.handle_block(now, &block, round_trip);
+        }
+    }
+
+    /// Tells of the peer that it was caught, or that it is held for what was caught before, if so.
+    pub(super) fn tell_of_a_lie(&mut self, again: bool) {
+        let lie = self.outbound.as_ref().and_then(Outbound::lie);
+        if let (Some(lie), Some(address), Some(ssrc)) = (lie, self.peer.address(), self.peer.ssrc())
+        {
+            self.emit(EventKind::ReceiverLied {
+                address,
+                ssrc,
+                lie,
+                again,
+            });
         }
     }
 

@@ -8,7 +8,7 @@ use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, ccfb};
 use evenkeel_rtp::session::{
-    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, SendConfig, Session,
+    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, Lie, MediaInfo, SendConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -34,7 +34,8 @@ struct World {
     told_from: u64,
     /// When each packet left, by its number.
     sent: BTreeMap<u64, Instant>,
-    accusations: usize,
+    /// Whom it was said of that it lies, by what, and whether for one before it.
+    accused: Vec<(u32, Lie, bool)>,
     /// The last sender report, as reception reports name it, and when it left.
     sender_report: Option<(u32, Instant)>,
 }
@@ -69,7 +70,7 @@ impl World {
             is_lossy: false,
             told_from: 0,
             sent: BTreeMap::new(),
-            accusations: 0,
+            accused: Vec::new(),
             sender_report: None,
         }
     }
@@ -238,7 +239,16 @@ impl World {
         let incoming = self.session.handle_datagram(self.now, datagram);
         let is_control = incoming == Incoming::Control;
         while let Some(event) = self.session.poll_event() {
-            self.accusations += usize::from(event.kind == EventKind::ReceiverLied);
+            if let EventKind::ReceiverLied {
+                address,
+                ssrc,
+                lie,
+                again,
+            } = event.kind
+            {
+                assert_eq!(address, End::B.address());
+                self.accused.push((ssrc, lie, again));
+            }
         }
         is_control
     }
@@ -256,7 +266,7 @@ fn an_honest_receiver_that_begins_again_is_served_as_before() {
     world.leave(7);
     let packets = world.run(8, FIRST);
     assert!(2 * packets > before, "{packets} packets after {before}");
-    assert_eq!(world.accusations, 0);
+    assert_eq!(world.accused, []);
 }
 
 #[test]
@@ -265,12 +275,16 @@ fn a_receiver_that_was_caught_stays_at_the_nofeedback_rate_under_any_name() {
     world.run(7, FIRST);
     world.report(7, UNSENT);
     world.report(7, UNSENT + 1);
-    assert_eq!(world.accusations, 1);
+    let mut accused = vec![(7, Lie::NeverSent, false)];
+    assert_eq!(world.accused, accused);
     world.run(7, LATER);
     for ssrc in 8..12 {
         world.leave(ssrc - 1);
         let packets = world.run(ssrc, LATER);
         assert!(packets < 10, "{packets} packets to receiver {ssrc}");
+        // Each is named once, as held for what the first did.
+        accused.push((ssrc, Lie::NeverSent, true));
+        assert_eq!(world.accused, accused);
     }
 }
 
@@ -279,11 +293,11 @@ fn lies_are_counted_over_all_names() {
     let mut world = World::new();
     world.run(7, FIRST);
     world.report(7, UNSENT);
-    assert_eq!(world.accusations, 0);
+    assert_eq!(world.accused, []);
     world.leave(7);
     world.run(8, FIRST);
     world.report(8, UNSENT);
-    assert_eq!(world.accusations, 1);
+    assert_eq!(world.accused, [(8, Lie::NeverSent, false)]);
 }
 
 #[test]
@@ -367,7 +381,8 @@ fn a_receiver_that_is_caught_without_feedback_is_not_served_by_its_reception_rep
             world.claim_unsent(7, 1);
             world.claim_unsent(7, 2);
         }
-        assert_eq!(world.accusations, usize::from(lies));
+        let accused = [(7, Lie::NeverSent, false)];
+        assert_eq!(world.accused, accused[..usize::from(lies)]);
         world.claim_no_way(7, LATER)
     };
     let (honest, caught) = (packets(false), packets(true));

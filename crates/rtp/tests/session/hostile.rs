@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::pair::{End, Pair};
 use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::rtcp::{Packet, Packets, TfrcFeedback};
-use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, MediaInfo, Session};
+use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, Lie, MediaInfo, Session};
 use proptest::prelude::*;
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -71,6 +71,30 @@ fn feedback_about_packets_that_were_never_sent_is_stale() {
         Ignored::WrongSsrc.name()
     );
     assert_eq!(pair.session(End::A).path().unwrap(), rate);
+}
+
+#[test]
+fn who_claims_a_receive_rate_of_many_times_what_was_sent_is_named() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(20));
+    for _ in 0..3 {
+        let sent = pair.log.iter().rfind(|sent| sent.is_media).unwrap().at;
+        pair.run(Duration::from_millis(60));
+        let bytes = forged(&pair, sent, 0);
+        pair.inject(End::A, End::B.address(), &bytes);
+    }
+    pair.run(secs(1));
+    let events = pair.events.iter().map(|(_, event)| event.kind);
+    let accused: Vec<_> = events
+        .filter(|kind| matches!(kind, EventKind::ReceiverLied { .. }))
+        .collect();
+    let caught = EventKind::ReceiverLied {
+        address: End::B.address(),
+        ssrc: pair.session(End::B).ssrc(),
+        lie: Lie::ReceiveRate,
+        again: false,
+    };
+    assert_eq!(accused, [caught]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use tfrc::report::Departures;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
+use super::super::event::Lie;
 use super::super::statistics::Ignored;
 use super::{Control, IN_FLIGHT, Outbound};
 use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
@@ -21,7 +22,7 @@ impl Outbound {
         arrival: Instant,
         feedback: TfrcFeedback,
     ) -> Result<Option<Trace>, Ignored> {
-        if self.known.has_lied {
+        if self.has_caught_a_lie() {
             return Err(Ignored::Distrusted);
         }
         let sent_at = self
@@ -43,7 +44,7 @@ impl Outbound {
         if self.config.verify {
             receive_rate = self.receivable.handle_report(sent_at, receive_rate);
             if self.receivable.has_caught_a_lie() {
-                self.note_lie(now);
+                self.note_lie(now, Lie::ReceiveRate);
                 return Err(Ignored::Distrusted);
             }
         }
@@ -91,13 +92,13 @@ impl Outbound {
         let Some(departures) = &mut self.departures else {
             return Err(Ignored::StaleFeedback);
         };
-        if self.known.has_lied {
+        if self.known.lie.is_some() {
             return Err(Ignored::Distrusted);
         }
         let refused = departures.refused();
         let feedback = read(departures)?;
         if departures.has_caught_a_lie() {
-            self.note_lie(now);
+            self.note_lie(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);
         }
         if departures.loses_marks() {

@@ -9,6 +9,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{LossEventRate, Rate};
 use tfrc::{ReceiverConfig, Suspicions};
 
+use super::super::event::Lie;
 use super::{Control, Outbound};
 
 /// So long after the last feedback what it said of the path is out of date: five minutes, as RFC 7661 has it for a
@@ -22,8 +23,8 @@ const LEAST_TOLD_ROUND_TRIP: Duration = Duration::from_millis(10);
 /// What is known of the host that the receiver is at.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// A receiver there reported what was never sent.
-    pub(super) has_lied: bool,
+    /// By what a receiver there was caught.
+    pub(super) lie: Option<Lie>,
     /// Marks of ours do not come back from there.
     pub(super) loses_marks: bool,
     /// What is counted before it comes to that.
@@ -40,7 +41,7 @@ impl Known {
     /// Of a stranger's.
     pub(super) fn nothing() -> Self {
         Self {
-            has_lied: false,
+            lie: None,
             loses_marks: false,
             suspicions: Suspicions::default(),
             least_told: Some(LEAST_TOLD_ROUND_TRIP),
@@ -64,7 +65,7 @@ impl Outbound {
             self.known = self.hosts.take(to).unwrap_or(Known::nothing());
             self.has_feedback = false;
             self.begin(now);
-        } else if !self.known.has_lied {
+        } else if !self.has_caught_a_lie() {
             self.restart(now);
         }
     }

@@ -14,6 +14,7 @@ use tfrc::{Ecn, Sender, SenderConfig};
 
 use super::Path;
 use super::config::SendConfig;
+use super::event::Lie;
 use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::{Gaps, LEFT_OUT, MARKED};
@@ -417,9 +418,14 @@ impl Outbound {
         self.is_ecn_capable && !self.known.loses_marks
     }
 
+    /// By what a receiver at its host was caught.
+    pub(super) fn lie(&self) -> Option<Lie> {
+        self.known.lie
+    }
+
     /// True once the receiver was caught lying.
     pub(super) fn has_caught_a_lie(&self) -> bool {
-        self.known.has_lied
+        self.known.lie.is_some()
     }
 
     /// Claims of X_recv above what was sent to the present receiver.

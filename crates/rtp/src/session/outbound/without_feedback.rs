@@ -2,6 +2,7 @@
 
 use tfrc::time::{Duration, Instant};
 
+use super::super::event::Lie;
 use super::super::fallback::{self, Breach, RateSource};
 use super::super::reception::Reception;
 use super::{Control, FIXED_RATE_CREDIT, Outbound, plain_pacer};
@@ -28,7 +29,7 @@ impl Outbound {
         match &mut self.control {
             Control::Tfrc(sender) => {
                 // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
-                let counts = self.departures.is_some() && !self.known.has_lied;
+                let counts = self.departures.is_some() && self.known.lie.is_none();
                 let sample = round_trip.filter(|_| counts).zip(self.known.least_told);
                 if let Some((sample, least)) = sample {
                     sender.handle_round_trip(now, sample.max(least));
@@ -74,7 +75,7 @@ impl Outbound {
     fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
         self.config.fallback
             && !self.has_feedback
-            && !self.known.has_lied
+            && !self.has_caught_a_lie()
             && matches!(self.control, Control::Tfrc(_))
             && self
                 .started
@@ -94,8 +95,8 @@ impl Outbound {
     }
 
     /// The receiver was caught: without feedback that is believed, the nofeedback timer is all that sets the rate.
-    pub(super) fn note_lie(&mut self, now: Instant) {
-        self.known.has_lied = true;
+    pub(super) fn note_lie(&mut self, now: Instant, lie: Lie) {
+        self.known.lie = Some(lie);
         self.leave_fallback(now);
     }
 
@@ -110,7 +111,9 @@ impl Outbound {
     pub(in crate::session) fn fallback_expiry(&self) -> Option<Instant> {
         match &self.control {
             _ if self.has_ceased || self.gave_up => None,
-            Control::Tfrc(_) if self.config.fallback && !self.has_rtcp && !self.known.has_lied => {
+            Control::Tfrc(_)
+                if self.config.fallback && !self.has_rtcp && !self.has_caught_a_lie() =>
+            {
                 self.started.map(|started| started + fallback::BLIND_AFTER)
             }
             Control::Plain(..) if self.config.circuit_breakers => {
