@@ -36,7 +36,8 @@ pub struct Config {
     /// Identifier of the transport-wide sequence number, 1 to 14 and not `extension_id`; what is not
     /// counts as the default. It is sent with [`FeedbackMode::Twcc`] alone.
     pub transport_sequence_id: u8,
-    /// Sends media as ECT(0).
+    /// Sends media as ECT(0), where the feedback tells of marks. For ends that know it of each other: a description
+    /// does not say it (RFC 8888 §7 asks for `a=ecn-capable-rtp` where it is to).
     pub ecn: bool,
     /// The wall-clock time at [`Instant::ZERO`](tfrc::time::Instant::ZERO), which the caller's clock
     /// leaves open. Sender reports carry it, and two ends whose wall clocks agree measure delay by it.
