@@ -79,9 +79,10 @@ pub struct Refused {
 ///
 /// Packets take their turn in the order of their numbers: a report that another overtook is waited for a
 /// quarter of a round trip. Arrivals that are then known take theirs in the order of time. Where reports
-/// spoke of none of several packets in a row, the first counts as lost and the others as never sent: what no
-/// report of several spoke of SHOULD slow a sender down (RFC 8888 §5), and a receiver that passes over
-/// what it lost gains nothing by it; yet lost reports say little about the path of the data.
+/// spoke of none of several packets in a row, the first counts as lost and the others as never sent. After several lost
+/// reports a sender SHOULD slow down; after one it may take congestion for what it was before (RFC 8888 §5). It is a loss
+/// event all the same, as nothing tells a report that was lost from one that was withheld, and a receiver that passes over
+/// what it lost must gain nothing by it. Lost reports say little about the path of the data, so it is no more than one.
 ///
 /// A number may be left out ([`Departures::handle_left_out`]): an honest receiver reports it as missing,
 /// which counts as nothing, and one that calls lost packets received calls this one so, too.
