@@ -204,9 +204,15 @@ const CHECKS = {
     await until("TCP has throughput", 10, async () => (await sample()).tcp_bps > 200e3);
     await until("the allowed rate falls", 30, async () => (await allowed()) < 1.2e6);
     await until("the chart's legend says so", 3, async () => /TCP, each\s*\d/.test(await page.locator("#chart-rates .legend").innerText()));
-    await slide(page, "tcp", "ArrowLeft", (flows) => flows === 0);
+    const flows = async () => (await sample()).knobs.tcp;
+    await page.getByRole("button", { name: "Stop TCP" }).click();
+    await until("the button stops all flows", 3, async () => (await flows()) === 0);
     await until("TCP has gone", 10, async () => (await sample()).tcp_bps === null);
     await until("the allowed rate rises again", 60, async () => (await allowed()) > 2e6);
+    await page.getByRole("button", { name: "Start TCP" }).click();
+    await until("the button starts as many as there were", 3, async () => (await flows()) === 4);
+    await slide(page, "tcp", "ArrowLeft", (flows) => flows === 0);
+    assert.ok(await page.getByRole("button", { name: "Start TCP" }).isVisible());
   },
 
   async "the codec changes while it runs, and frames of the new one are shown"(page) {

@@ -43,7 +43,7 @@ const KNOBS = [
   },
   {
     field: "tcp", name: "TCP flows", note: "Modelled, endless, through the same link", show: (flows) => [count(flows), ""],
-    values: ([min, max]) => stairs(min, max, [[max, 1]]),
+    values: ([min, max]) => stairs(min, max, [[max, 1]]), button: { start: "Start TCP", stop: "Stop TCP" },
   },
 ];
 
@@ -153,31 +153,62 @@ class Slider {
     });
     const note = Object.assign(document.createElement("small"), { id: `${id}-note`, textContent: knob.note });
     this.input.setAttribute("aria-describedby", note.id);
-    this.input.addEventListener("input", () => {
-      const value = this.values[this.input.valueAsNumber];
+    const set = (value) => {
       this.movedAt = performance.now();
       this.display(value);
       moved(value);
-    });
+    };
+    this.input.addEventListener("input", () => set(this.values[this.input.valueAsNumber]));
     this.element = document.createElement("div");
     this.element.className = "knob";
     this.element.append(label, this.output, this.input, note);
+    if (knob.button) {
+      this.button = new StartStop(knob.button, this.values, (value) => {
+        this.place(value);
+        set(value);
+      });
+      this.element.append(this.button.element);
+    }
   }
 
   /** The link's present value; the slider stands at the nearest round one. */
   update(value) {
     this.input.disabled = value === null;
+    if (this.button) this.button.element.disabled = value === null;
     if (value === null || performance.now() - this.movedAt < SETTLE_MS) return;
-    const distance = (index) => Math.abs(this.values[index] - value);
-    const nearest = this.values.reduce((best, _, index) => (distance(index) < distance(best) ? index : best), 0);
-    if (this.input.valueAsNumber !== nearest) this.input.value = nearest;
+    this.place(value);
     this.display(value);
   }
 
+  place(value) {
+    const distance = (index) => Math.abs(this.values[index] - value);
+    const nearest = this.values.reduce((best, _, index) => (distance(index) < distance(best) ? index : best), 0);
+    if (this.input.valueAsNumber !== nearest) this.input.value = nearest;
+  }
+
   display(value) {
+    this.button?.display(value);
     const shown = text(this.show(value));
     if (this.output.textContent === shown) return;
     this.output.textContent = shown;
     this.input.setAttribute("aria-valuetext", shown);
+  }
+}
+
+/** A button that goes from the least of a slider's values to the last one that was above it, and back. */
+class StartStop {
+  constructor({ start, stop }, [least, next], chosen) {
+    this.names = { start, stop };
+    this.least = least;
+    this.value = least;
+    this.last = next;
+    this.element = Object.assign(document.createElement("button"), { type: "button", disabled: true, textContent: start });
+    this.element.addEventListener("click", () => chosen(this.value === least ? this.last : least));
+  }
+
+  display(value) {
+    this.value = value;
+    if (value !== this.least) this.last = value;
+    this.element.textContent = value === this.least ? this.names.start : this.names.stop;
   }
 }
