@@ -304,6 +304,18 @@ mod tests {
         assert_eq!(departures.counters().loss_events, 2);
     }
 
+    #[test]
+    fn a_packet_told_lost_that_a_later_vector_tells_as_come_is_counted() {
+        let mut departures = sender(40);
+        let told = (0..10).map(|seq| seq != 3).collect::<Vec<_>>();
+        departures.handle_vector(at(150), &vector(0, 0.0), told);
+        let counters = departures.counters();
+        assert_eq!((counters.received, counters.lost), (9, 1));
+        departures.handle_vector(at(250), &vector(1, 100.0), [true; 19]);
+        let counters = departures.counters();
+        assert_eq!((counters.received, counters.lost), (20, 0));
+    }
+
     proptest! {
         /// However much of it a report begins with.
         #[test]
