@@ -261,7 +261,10 @@ fn control() -> [(&'static str, Vec<u8>); 8] {
         delay: Duration::from_millis(2),
     };
     let received = arrivals.clone().map(|at| at.is_some());
-    let sack: Write<'_> = &|buf: &mut [u8]| sack::emit(ssrcs, &vector, received.clone(), buf);
+    let sack: Write<'_> = &|buf: &mut [u8]| {
+        let bits = sack::bits_of(received.clone());
+        sack::emit(ssrcs, &vector, received.len(), bits, buf)
+    };
     let round_trip = TfrcApp::round_trip(Some(Duration::from_millis(132)));
     let round_trip: Write<'_> = &|buf: &mut [u8]| round_trip.emit(SSRC, buf);
     let told = TfrcApp::Reception(Reception::new(ssrcs.1, Duration::from_millis(2), rate, p));

@@ -94,7 +94,8 @@ fn check_vector(app: &App<'_>, buf: &mut [u8]) {
     };
     let received: Vec<bool> = sack.received().collect();
     let ssrcs = (app.ssrc, sack.media_ssrc);
-    let len = sack::emit(ssrcs, &sack.vector, received.iter().copied(), buf);
+    let bits = sack::bits_of(received.iter().copied());
+    let len = sack::emit(ssrcs, &sack.vector, received.len(), bits, buf);
     let len = len.expect("it was read from as much");
     let Packet::Application(again) = only(&buf[..len]) else {
         panic!("a vector reads as another packet");

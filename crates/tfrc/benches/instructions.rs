@@ -85,14 +85,14 @@ const CASES: [Case; 13] = [
         name: "metered_receiver",
         what: "receiver that reports X_recv, packet in order",
         target: 25.0,
-        budget: 33.0,
+        budget: 36.0,
         run: |steps| meter_all(&IN_ORDER.arrivals(steps)),
     },
     Case {
         name: "metered_receiver_light_path",
         what: "receiver that reports X_recv, as `light` has it",
         target: 25.0,
-        budget: 50.0,
+        budget: 57.0,
         run: |steps| meter_all(&LIGHT_PATH.arrivals(steps)),
     },
     Case {

@@ -143,8 +143,7 @@ impl Format for Sack {
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
         ring.poll_report(now).map_or(0, |(span, vector)| {
-            let received = ring.arrivals().told(span).map(|packet| packet.is_some());
-            sack::emit(SSRCS, &vector, received, buf).unwrap_or(0)
+            sack::emit(SSRCS, &vector, span.count, ring.bits(span), buf).unwrap_or(0)
         })
     }
 
@@ -164,8 +163,9 @@ impl Format for Sack {
             receive_rate: Rate::ZERO,
             delay: Duration::ZERO,
         };
-        let received = (0..8 * (len - 32).min(8_191)).map(|index| index % 2 == 0);
-        let written = sack::emit(SSRCS, &vector, received, &mut datagram);
+        let bytes = (len - 32).min(8_191);
+        let bits = std::iter::repeat(0xaa);
+        let written = sack::emit(SSRCS, &vector, 8 * bytes, bits, &mut datagram);
         datagram.truncate(written.unwrap_or(0));
         datagram
     }

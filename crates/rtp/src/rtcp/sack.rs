@@ -121,15 +121,24 @@ pub const fn packet_len(count: usize) -> usize {
     28 + count.div_ceil(8).next_multiple_of(4)
 }
 
-/// Writes the whole packet: what it says of itself, then whether each packet arrived. `None` if it does not
-/// fit or speaks of too many.
+/// The bits of a vector, eight packets a byte.
+pub fn bits_of(mut received: impl Iterator<Item = bool>) -> impl Iterator<Item = u8> {
+    std::iter::from_fn(move || {
+        let first = received.next()?;
+        let others = (0..7).map(|_| received.next() == Some(true));
+        Some(others.fold(u8::from(first), |byte, bit| byte << 1 | u8::from(bit)))
+    })
+}
+
+/// Writes the whole packet: what it says of itself, then of so many packets whether they arrived, as [`bits_of`] has it.
+/// `None` if it does not fit, speaks of too many or lacks bits.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
     vector: &Vector,
-    mut received: impl ExactSizeIterator<Item = bool>,
+    count: usize,
+    bits: impl IntoIterator<Item = u8>,
     buf: &mut [u8],
 ) -> Option<usize> {
-    let count = received.len();
     let mut writer = Writer::new(buf);
     emit_header(&mut writer, 0, APPLICATION, packet_len(count) - 4)?;
     writer.u32(sender_ssrc)?;
@@ -139,11 +148,9 @@ pub fn emit(
     writer.u16(u16::try_from(count).ok()?)?;
     writer.u32(to_wire_rate(vector.receive_rate))?;
     writer.u32(u32::try_from(vector.delay.as_micros()).unwrap_or(u32::MAX))?;
-    for _ in 0..count.div_ceil(8) {
-        let byte = (0..8).fold(0, |byte, _| {
-            byte << 1 | u8::from(received.next() == Some(true))
-        });
-        writer.u8(byte)?;
+    let mut bits = bits.into_iter();
+    for byte in writer.space(count.div_ceil(8))? {
+        *byte = bits.next()?;
     }
     writer.pad_to_word()?;
     Some(writer.len())
@@ -164,7 +171,7 @@ mod tests {
         };
         let received = (0..9).map(|index| index != 1);
         let mut buf = [0xaa; 64];
-        let len = emit((1, 7), &vector, received, &mut buf).unwrap();
+        let len = emit((1, 7), &vector, 9, bits_of(received), &mut buf).unwrap();
         let expected = [
             0x80, 204, 0, 7, 0, 0, 0, 1, b'S', b'A', b'C', b'K', 0, 0, 0, 7, //
             0xff, 0xfe, 0, 9, 0, 0, 0, 1, 0, 0, 1, 2, 0xbf, 0x80, 0, 0,
@@ -189,7 +196,8 @@ mod tests {
                 delay: Duration::from_micros(delay.into()),
             };
             let mut buf = [0; 512];
-            let len = emit((1, 7), &vector, received.iter().copied(), &mut buf).unwrap();
+            let bits = bits_of(received.iter().copied());
+            let len = emit((1, 7), &vector, received.len(), bits, &mut buf).unwrap();
             prop_assert_eq!(len, packet_len(received.len()));
             let app = read(&buf[..len]);
             let sack = Sack::parse(&app).unwrap();

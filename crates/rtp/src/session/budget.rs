@@ -6,11 +6,12 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 /// RTCP's share of what is received (RFC 3550 §6.2). A report of p, 56 bytes with its IP and UDP headers, is
-/// less than 5 % of a packet of 1,200 bytes, so that one for every packet fits.
+/// less than 5 % of a packet of 1,200 bytes, so that one for every packet fits; those of arrivals are longer and take the share of more.
 const SHARE: u64 = 20;
-/// Always granted, so that a stream of small packets is still reported ten times a second.
+/// Always granted, so that a stream of small packets is still reported ten times a second by reports of p, and less often
+/// by those of arrivals, which are longer.
 const FLOOR: Rate = Rate::from_bytes_per_sec(560.0);
-/// Saved up at most: sixteen reports, for expedited ones after a quiet time.
+/// Saved up at most: sixteen reports of p, for expedited ones after a quiet time.
 const DEPTH: u64 = 16 * 56;
 
 /// A token bucket in bytes, headers of the lower layers included. It starts full.

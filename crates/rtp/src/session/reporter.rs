@@ -18,7 +18,7 @@ use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 /// [`CONTROL_BUFFER`](super::CONTROL_BUFFER), at two bytes a packet, or two and two sevenths.
 const CCFB_PACKETS: usize = 400;
 const TWCC_PACKETS: usize = 350;
-/// A vector of 128 bytes: two round trips of packets, what a report tells of, up to 41 Mb/s at 100 ms and 1,000 bytes a packet.
+/// A vector of 128 bytes: four round trips of packets up to 20 Mb/s at 100 ms and 1,000 bytes a packet.
 const SACK_PACKETS: usize = 1_024;
 
 /// What keeps the reception of a source.
@@ -211,8 +211,7 @@ impl Reporter {
                 twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
             }
             (Report::Vector(span, vector), Self::Sack(metered)) => {
-                let received = metered.arrivals().told(span).map(|packet| packet.is_some());
-                sack::emit(to.ssrcs, &vector, received, buf)
+                sack::emit(to.ssrcs, &vector, span.count, metered.bits(span), buf)
             }
             (Report::Told(Told(delay, rate, p)), _) => {
                 let told = Reception::new(to.ssrcs.1, delay, rate, p);

@@ -61,7 +61,7 @@ impl Slot {
 }
 
 /// The last N packets, N a power of two: sixteen bytes each, integers alone. A report speaks of as many as
-/// fit into it, so N is best the next power above that.
+/// fit into it at most, so N is best the next power above that.
 #[derive(Clone, Debug)]
 pub struct Arrivals<const N: usize> {
     slots: [Slot; N],
@@ -73,10 +73,13 @@ pub struct Arrivals<const N: usize> {
     first: u64,
     /// One past the highest number that came.
     end: u64,
+    /// All from this one on came.
+    whole_from: u64,
     /// One past what the last report spoke of; a packet that came late moves it back.
     unreported: u64,
-    /// How many packets the last report was the first to speak of, and one past them.
-    told_first: u64,
+    /// How many of those below the next report speaks of again: as many as the last was the first to speak of.
+    pub(super) again: u64,
+    /// One past what that spoke of.
     told_end: u64,
     /// When the first and the last came since then of those that were not noted as the next in order.
     others: [Instant; 2],
@@ -92,7 +95,7 @@ pub struct Arrivals<const N: usize> {
     due: Instant,
     rtt: Option<Duration>,
     /// Reports are so far apart.
-    interval: Nanos,
+    pub(super) interval: Nanos,
 }
 
 impl<const N: usize> Arrivals<N> {
@@ -108,8 +111,9 @@ impl<const N: usize> Arrivals<N> {
             most_new: limit - limit.div_ceil(8),
             first: u64::MAX,
             end: 0,
+            whole_from: 0,
             unreported: 0,
-            told_first: 0,
+            again: 0,
             told_end: 0,
             others: NONE,
             news: 0,
@@ -167,6 +171,9 @@ impl<const N: usize> Arrivals<N> {
         } else if seq > self.end && at >= self.quiet_until && self.loss == u64::MAX {
             self.loss = seq + (NDUPACK - 1);
         }
+        if seq > self.end {
+            self.whole_from = seq;
+        }
         self.first = self.first.min(seq);
         self.unreported = self.unreported.min(seq);
         self.end = self.end.max(seq + 1);
@@ -209,11 +216,11 @@ impl<const N: usize> Arrivals<N> {
     }
 
     /// What the next report speaks of: all that came since the last, and as much again as that one told
-    /// first, up to the limit. One lost report then loses nothing, or at a high rate little.
+    /// first (more in a [`MeteredArrivals`](super::MeteredArrivals)), up to the limit. One lost report then loses nothing, as
+    /// long as two fit into the limit; of a stream so fast that none does beside another, each lost report leaves a hole.
     pub fn next_span(&self) -> Span {
         let oldest = self.first.max(self.end.saturating_sub(self.limit));
-        let told_once = self.unreported.saturating_sub(self.told_first);
-        let first = told_once.max(oldest);
+        let first = self.unreported.saturating_sub(self.again).max(oldest);
         Span {
             first,
             count: (self.end - first) as usize,
@@ -236,7 +243,7 @@ impl<const N: usize> Arrivals<N> {
     #[inline(never)]
     pub(super) fn report(&mut self, now: Instant) -> Span {
         let span = self.next_span();
-        self.told_first = self.end - self.unreported;
+        self.again = self.end - self.unreported;
         (self.unreported, self.told_end) = (self.end, self.end);
         self.others = NONE;
         self.news = self.loss.min(self.end + self.most_new);
@@ -262,6 +269,18 @@ impl<const N: usize> Arrivals<N> {
         let highest = self.end.saturating_sub(1);
         last = last.max(self.slots[highest as usize % N].at);
         (first, last)
+    }
+
+    /// Which of eight packets came, the first of them below the end: 1 for one that did, from the most significant bit on.
+    #[inline]
+    pub(super) fn eight(&self, first: u64) -> u8 {
+        if first < self.whole_from {
+            let came = (first..first + 8).map(|seq| self.slots[seq as usize % N].holds(seq));
+            came.fold(0, |bits, came| bits << 1 | u8::from(came))
+        } else {
+            let others = self.end - first;
+            !0xff_u8.checked_shr(others as u32).unwrap_or(0)
+        }
     }
 
     /// What a report says of a packet.

@@ -15,6 +15,7 @@ mod arrivals;
 mod batch;
 mod clock;
 mod departures;
+mod metered;
 mod vector;
 mod ways;
 
@@ -25,7 +26,8 @@ use crate::time::Instant;
 
 pub use arrivals::{Arrivals, Span};
 pub use departures::{Departures, Refused};
-pub use vector::{MeteredArrivals, Vector};
+pub use metered::MeteredArrivals;
+pub use vector::Vector;
 
 /// What a report says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,11 @@
-//! Reports without arrival times, as in the `light` paper: a bit a packet, and X_recv.
+//! Reports without arrival times, as in the `light` paper: a bit a packet, and X_recv. What a sender makes of them.
 //!
 //! The paper sorts losses into loss events by the times at which packets were sent, corrected by
 //! α = X_sent / X_recv: what leaves at one rate and arrives at another is that much further apart.
 
-use core::mem;
 use core::time::Duration;
 
-use super::{Arrivals, Departures, Fate, Span};
-use crate::receiver::{Arrival, RateMeter};
+use super::Departures;
 use crate::sender::Feedback;
 use crate::time::Instant;
 use crate::units::{Bytes, Rate};
@@ -25,76 +23,6 @@ pub struct Vector {
     pub receive_rate: Rate,
     /// From the arrival of the highest packet to the report.
     pub delay: Duration,
-}
-
-/// A receiver that reports so: [`Arrivals`] and X_recv.
-#[derive(Clone, Debug)]
-pub struct MeteredArrivals<const N: usize> {
-    arrivals: Arrivals<N>,
-    /// Bytes since the last report.
-    bytes: u64,
-    meter: RateMeter,
-}
-
-impl<const N: usize> MeteredArrivals<N> {
-    /// A receiver that has seen nothing.
-    pub fn new(limit: usize) -> Self {
-        Self {
-            arrivals: Arrivals::new(limit),
-            bytes: 0,
-            meter: RateMeter::new(),
-        }
-    }
-
-    /// Takes in a packet, as [`Arrivals::handle_data`] does.
-    #[inline]
-    pub fn handle_data(&mut self, arrival: &Arrival) -> bool {
-        if !self.arrivals.is_next(arrival) {
-            return self.handle_news(arrival);
-        }
-        self.bytes = self.bytes.wrapping_add(arrival.size.get());
-        self.arrivals.handle_data(arrival)
-    }
-
-    #[inline(never)]
-    fn handle_news(&mut self, arrival: &Arrival) -> bool {
-        let is_new = self.arrivals.handle_data(arrival);
-        if is_new {
-            self.bytes = self.bytes.wrapping_add(arrival.size.get());
-        }
-        is_new
-    }
-
-    /// What came, and when a report is due.
-    pub const fn arrivals(&self) -> &Arrivals<N> {
-        &self.arrivals
-    }
-
-    /// The report that is due, if one is.
-    #[inline]
-    pub fn poll_report(&mut self, now: Instant) -> Option<(Span, Vector)> {
-        self.arrivals.is_due(now).then(|| self.report(now))
-    }
-
-    #[inline(never)]
-    fn report(&mut self, now: Instant) -> (Span, Vector) {
-        let (first, last) = self.arrivals.came();
-        self.meter.handle_first(first);
-        let bytes = Bytes::new(mem::take(&mut self.bytes));
-        self.meter.handle_run(last, bytes, Bytes::ZERO);
-        let span = self.arrivals.report(now);
-        let highest = self.arrivals.fate(span.first + span.count as u64 - 1);
-        let delay = match highest {
-            Fate::Arrived { at: Some(at), .. } => now.saturating_since(at),
-            Fate::Arrived { at: None, .. } | Fate::Missing => Duration::ZERO,
-        };
-        let vector = Vector {
-            first: span.first as u16,
-            receive_rate: self.meter.report(self.arrivals.round_trip_time()),
-            delay,
-        };
-        (span, vector)
-    }
 }
 
 /// Where the estimate of arrival times stands: the highest packet reported.
@@ -233,7 +161,7 @@ impl<const N: usize> Departures<N> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Ecn, ReceiverConfig};
+    use crate::ReceiverConfig;
     use proptest::prelude::*;
     use std::boxed::Box;
     use std::vec::Vec;
@@ -341,63 +269,5 @@ mod tests {
                 }
             }
         }
-
-        /// Though it notes no times but in the ring, and those of packets that are not the next.
-        #[test]
-        fn a_receive_rate_is_that_of_a_meter_which_is_told_of_each_packet(
-            packets in prop::collection::vec((0u64..100, prop_oneof![8 => 0u64..20, 1 => 0u64..400], 0u64..2_000), 1..200),
-        ) {
-            let mut receiver = MeteredArrivals::<64>::new(40);
-            let mut meter = RateMeter::new();
-            let (mut now, mut next) = (0, 10);
-            for (kind, later, size) in packets {
-                now += later;
-                // As a rule the next, else one that comes late or after some that are lost.
-                let seq = match kind {
-                    0..80 => next,
-                    80..90 => next + kind % 4,
-                    _ => next - kind % 10,
-                };
-                let packet = Arrival {
-                    seq,
-                    at: at(now),
-                    timestamp: 0,
-                    rtt: RTT,
-                    size: Bytes::new(size),
-                    ecn: Ecn::NotEct,
-                };
-                if receiver.handle_data(&packet) {
-                    meter.handle_first(packet.at);
-                    meter.handle_data(packet.at, packet.size);
-                }
-                next = next.max(seq + 1);
-                if let Some((_, vector)) = receiver.poll_report(at(now)) {
-                    prop_assert_eq!(vector.receive_rate, meter.report(RTT));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_vector_tells_what_came_and_how_fast() {
-        let mut receiver = MeteredArrivals::<64>::new(64);
-        let mut reports = Vec::new();
-        for seq in (0..25).filter(|seq| *seq != 12) {
-            receiver.handle_data(&Arrival {
-                seq,
-                at: at(seq * 10),
-                timestamp: 0,
-                rtt: RTT,
-                size: SIZE,
-                ecn: Ecn::NotEct,
-            });
-            reports.extend(receiver.poll_report(at(seq * 10 + 3)));
-        }
-        assert_eq!(reports[0].1.receive_rate, Rate::ZERO);
-        let (span, last) = reports.last().unwrap();
-        assert_eq!(last.delay, Duration::from_millis(3));
-        assert!((last.receive_rate.bytes_per_sec() - 1e5).abs() < 1e4);
-        assert!(span.first <= 12);
-        assert_eq!(receiver.arrivals().fate(12), Fate::Missing);
     }
 }

@@ -215,7 +215,8 @@ impl Liar {
                 let ssrcs = (self.name, self.source);
                 self.tell(now, span.first, told, rtt, &mut |_, first, told, _, buf| {
                     vector.first = first as u16;
-                    sack::emit(ssrcs, &vector, told.iter().map(Option::is_some), buf)
+                    let bits = sack::bits_of(told.iter().map(Option::is_some));
+                    sack::emit(ssrcs, &vector, told.len(), bits, buf)
                 });
             }
         }
