@@ -78,7 +78,7 @@ fn tfrc_by_reports_of_arrivals_shares_an_emulated_link_with_the_kernels_tcp() {
         { name = "TCP", protocol = "tcp", count = 3, start = "0s" }]"#;
     let mut command = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"]);
     command.arg(&out).env(MARK, &mark).stdout(Stdio::null());
-    for setting in [groups, r#"measured=["3s","10s"]"#, r#"shown=["0s","10s"]"#] {
+    for setting in [groups, r#"measured=["5s","17s"]"#, r#"shown=["0s","17s"]"#] {
         command.args(["--set", setting]);
     }
     let mut running = Running::start(&mut command);
