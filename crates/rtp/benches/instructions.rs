@@ -80,7 +80,7 @@ const CASES: [Case; 12] = [
             be_told_all::<Ccfb>(IN_ORDER, steps);
         },
     ),
-    case(("twcc_sender", "twcc: the same"), SENDER, 152.0, |steps| {
+    case(("twcc_sender", "twcc: the same"), SENDER, 150.0, |steps| {
         be_told_all::<Twcc>(IN_ORDER, steps);
     }),
     case(

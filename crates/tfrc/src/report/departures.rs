@@ -414,6 +414,10 @@ impl<const N: usize> Departures<N> {
         }
         self.give_up(end);
         self.reported = self.reported.max(end);
+        // What is counted later would be taken for the packets that come into its places.
+        if self.batch.last().is_some() {
+            self.count();
+        }
     }
 
     #[inline]

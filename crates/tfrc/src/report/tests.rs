@@ -869,3 +869,39 @@ fn receive_rates_are_measured_over_a_round_trip_however_often_reports_come() {
         }
     }
 }
+
+/// Its place is that of a packet which we marked ourselves.
+#[test]
+fn a_packet_whose_turn_comes_as_its_place_is_taken_is_not_the_one_that_takes_it() {
+    let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+    let now = Instant::from_secs(1);
+    // Another R each, or they were counted in one run.
+    for micros in 0..8 {
+        let rtt = RTT + Duration::from_micros(micros);
+        departures.handle_sent(now, SIZE, Some(rtt));
+    }
+    // The first is waited for.
+    let report = |made_at, first, count| {
+        let header = Header {
+            first,
+            made_at,
+            resolution: Duration::ZERO,
+        };
+        let arrived = Fate::Arrived {
+            at: Some(made_at),
+            ecn: Ecn::Ect0,
+        };
+        (header, std::vec![arrived; count])
+    };
+    let (header, fates) = report(now + RTT / 2, 1, 7);
+    departures.handle_report(now + RTT, &header, fates);
+    assert_eq!(departures.counters().received, 0);
+    for _ in 0..5 {
+        departures.handle_sent(now + RTT, SIZE, Some(RTT));
+        departures.handle_test_mark();
+    }
+    let (header, fates) = report(now + RTT + RTT / 2, 5, 3);
+    departures.handle_report(now + 2 * RTT, &header, fates);
+    assert_eq!(departures.counters().received, 7);
+    assert!(!departures.loses_marks());
+}

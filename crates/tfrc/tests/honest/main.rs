@@ -4,7 +4,7 @@
 
 mod run;
 
-use run::run;
+use run::{run, run_remembering};
 
 #[test]
 fn no_honest_receiver_is_accused() {
@@ -24,9 +24,10 @@ fn what_honest_receivers_measure_is_hardly_ever_cut() {
     assert!(rates > 1_000 && capped * 500 < rates, "{capped} of {rates}");
 }
 
+/// Where it is not forgotten before it is reported.
 #[test]
 fn most_of_what_came_is_counted() {
-    let verdicts: Vec<_> = (0..20).map(run).collect();
+    let verdicts: Vec<_> = (0..20).map(run_remembering::<2_048>).collect();
     let came: u64 = verdicts.iter().map(|verdict| verdict.came).sum();
     let counted: u64 = verdicts.iter().map(|verdict| verdict.counted).sum();
     assert!(
