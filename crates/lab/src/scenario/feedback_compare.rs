@@ -358,6 +358,16 @@ mod tests {
     }
 
     #[test]
+    fn a_flow_whose_losses_are_foretold_is_compared_in_each_condition() {
+        let compare = compare(r#"{ of = "sigcomm-fig18" }"#).unwrap();
+        assert_eq!(compare.case[0].cells, (0..18).collect::<Vec<_>>());
+        let stage = compare.case[0].stage(17, 1).unwrap();
+        let compared = stage.members.iter().filter(|member| is_tfrc(member));
+        assert_eq!(compared.count(), 1);
+        assert_eq!(stage.members.len(), 1 + 16);
+    }
+
+    #[test]
     fn what_has_no_bottleneck_or_no_such_cell_is_refused() {
         for (case, key) in [
             (r#"{ of = "sigcomm-a1" }"#, "of"),

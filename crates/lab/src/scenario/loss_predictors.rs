@@ -9,7 +9,7 @@ use tfrc::{Arrival, ReceiverConfig};
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Estimate, deviation, least, mean};
-use crate::network::{Bottleneck, Flows, Protocol, Queue, Run};
+use crate::network::{Bottleneck, Flows, Protocol, Queue, Run, Stage};
 use crate::units::{BitRate, Time};
 
 /// Parameters. Every combination of a rate, a queue and a number of flows is a condition: a cell.
@@ -70,21 +70,11 @@ impl Scenario for LossPredictors {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let (rest, tcp) = (
-            job.cell / self.tcp_flows.len(),
-            job.cell % self.tcp_flows.len(),
-        );
-        let (rate, queue) = (rest / self.queues.len(), rest % self.queues.len());
-        let tcp = self.tcp_flows[tcp];
-        let mut protocols = vec![Protocol::Tfrc];
-        protocols.resize(1 + tcp, Protocol::Tcp);
-        let bottleneck = Bottleneck::new(self.rates[rate], self.queues[queue]);
-        let until = Instant::ZERO + self.until.0;
-        let members = self.flows.draw(&protocols, job.seed);
+        let stage = self.stage(job.cell, job.seed);
         let nothing = [Instant::ZERO; 2];
-        let run = Run::new(&bottleneck, &members, nothing, job.seed)?;
+        let run = Run::new(&stage.bottleneck, &stage.members, nothing, job.seed)?;
         let mut trial = Trial::new(self.predictors());
-        run.watch(until, job, &mut trial)?;
+        run.watch(Instant::ZERO + self.until.0, job, &mut trial)?;
         let condition = job.cell;
         let mut sample = Sample::default();
         sample.metric(
@@ -126,6 +116,16 @@ impl Scenario for LossPredictors {
 }
 
 impl LossPredictors {
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let (rest, tcp) = (cell / self.tcp_flows.len(), cell % self.tcp_flows.len());
+        let (rate, queue) = (rest / self.queues.len(), rest % self.queues.len());
+        let mut protocols = vec![Protocol::Tfrc];
+        protocols.resize(1 + self.tcp_flows[tcp], Protocol::Tcp);
+        let bottleneck = Bottleneck::new(self.rates[rate], self.queues[queue]);
+        let measured = [self.flows.start[1], self.until].map(|time| Instant::ZERO + time.0);
+        Stage::new(bottleneck, self.flows.draw(&protocols, seed), measured)
+    }
+
     fn predictors(&self) -> Vec<Predictor> {
         let weighted = self.history.iter().flat_map(|n| {
             [

@@ -223,6 +223,7 @@ impl Kind {
             Self::Timeline(scenario) => Some(scenario.stage(cell, seed)),
             Self::Oscillation(scenario) => Some(scenario.stage(cell)),
             Self::QueueDynamics(scenario) => Some(scenario.stage(cell, seed)),
+            Self::LossPredictors(scenario) => Some(scenario.stage(cell, seed)),
             _ => None,
         }
     }
