@@ -78,7 +78,8 @@ impl Session {
         self.take_report_in(|outbound| outbound.handle_reception(now, arrived, &block, &told))
     }
 
-    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up.
+    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up. One that is
+    /// refused takes nothing from the others, and is counted beside them; alone it is why the datagram is ignored.
     pub(super) fn handle_arrivals(
         &mut self,
         author: u32,
@@ -96,11 +97,14 @@ impl Session {
         }
         let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
         let (lie, used_ecn) = (outbound.lie(), outbound.uses_ecn());
+        let (mut is_noted, mut refused) = (false, Ok(()));
         let trace = outbound.handle_arrivals(now, arrived, |departures| {
             for report in reports {
-                note_arrivals(&report, (author, ssrc), arrived, departures)?;
+                let noted = note_arrivals(&report, (author, ssrc), arrived, departures);
+                is_noted |= noted.is_ok();
+                refused = refused.and(noted);
             }
-            Ok(departures.conclude(arrived))
+            is_noted.then(|| departures.conclude(arrived)).flatten()
         });
         let uses_ecn = outbound.uses_ecn();
         if lie.is_none() {
@@ -108,6 +112,10 @@ impl Session {
         }
         if used_ecn && !uses_ecn {
             self.emit(EventKind::MarksLost);
+        }
+        match refused {
+            Err(kind) if is_noted => self.statistics.count_ignored(kind),
+            alone => alone?,
         }
         self.note_feedback(trace?);
         Ok(())

@@ -111,12 +111,12 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// How many datagrams were ignored for this reason.
+    /// How many datagrams were ignored for this reason, or reports in one of which others were taken in.
     pub fn ignored(&self, kind: Ignored) -> u64 {
         self.ignored[kind as usize]
     }
 
-    /// How many datagrams were ignored in all.
+    /// The same for any reason.
     pub fn ignored_total(&self) -> u64 {
         self.ignored.iter().sum()
     }

@@ -94,6 +94,9 @@ pub struct Departures<const N: usize> {
     next: u64,
     /// The packets below have had their turn.
     turn: u64,
+    /// The first number for which room must be made: its place may be that of a packet that waits for its turn, or that
+    /// reports told of which were not concluded.
+    full_at: u64,
     /// Of those, what is said of the ones from here on changes nothing: they came.
     settled: u64,
     /// One past the highest packet that was reported.
@@ -148,6 +151,7 @@ impl<const N: usize> Departures<N> {
             first,
             next: first,
             turn: first,
+            full_at: first + N as u64,
             settled: first,
             reported: first,
             skipped: 0,
@@ -246,7 +250,7 @@ impl<const N: usize> Departures<N> {
 
     #[inline]
     fn has_room(&self) -> bool {
-        self.next - self.turn < N as u64
+        self.next < self.full_at
     }
 
     /// Adds the next, for which there is room.
@@ -399,8 +403,8 @@ impl<const N: usize> Departures<N> {
         }
     }
 
-    /// Gives their turn to all packets that there is no room for beside the next. Reports of these are so late
-    /// that their 16 bits may mean other packets, so they prove nothing.
+    /// Gives their turn to all packets that there is no room for beside the next, and counts what reports told that were
+    /// not concluded. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
     fn make_room(&mut self) {
         if self.has_room() {
             return;
@@ -418,6 +422,7 @@ impl<const N: usize> Departures<N> {
         if self.batch.last().is_some() {
             self.count();
         }
+        self.full_at = self.turn + N as u64;
     }
 
     #[inline]

@@ -905,3 +905,45 @@ fn a_packet_whose_turn_comes_as_its_place_is_taken_is_not_the_one_that_takes_it(
     assert_eq!(departures.counters().received, 7);
     assert!(!departures.loses_marks());
 }
+
+/// A datagram may end with a report that is refused. The packets that take their places are marked by ourselves.
+#[test]
+fn what_nobody_concluded_is_counted_before_others_take_the_places_of_its_packets() {
+    for others in 0..20u32 {
+        let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+        let now = Instant::from_secs(1);
+        // Another R each, or they were counted in one run.
+        for micros in 0..4 {
+            let rtt = RTT + Duration::from_micros(micros);
+            departures.handle_sent(now, SIZE, Some(rtt));
+        }
+        let arrived = |at| Fate::Arrived {
+            at: Some(at),
+            ecn: Ecn::Ect0,
+        };
+        let made = |first, made_at| Header {
+            first,
+            made_at,
+            resolution: Duration::ZERO,
+        };
+        let header = made(0, now + RTT / 2);
+        departures.note_report(now + RTT, &header, [arrived(header.made_at); 4]);
+        for number in 1..=others {
+            departures.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
+            departures.handle_test_mark();
+        }
+        // There is room for eight.
+        let kept = (others <= 4).then_some(now);
+        let concluded = departures.conclude(now + RTT + SPACING * others);
+        assert_eq!(concluded.map(|feedback| feedback.sent_at), kept);
+        let counters = departures.counters();
+        assert_eq!((counters.received, counters.lost), (4, 0), "{others}");
+        assert!(!departures.loses_marks(), "{others}");
+        // It tells nothing new, and makes no round trip of theirs.
+        let header = made(0, now + 2 * RTT);
+        assert_eq!(
+            departures.handle_report(now + 3 * RTT, &header, [arrived(header.made_at); 1]),
+            None
+        );
+    }
+}

@@ -108,7 +108,7 @@ impl<const N: usize> Departures<N> {
         for (seq, received) in (next..).zip(received) {
             self.note_told(seq, received, &anchor, came);
         }
-        self.note_end();
+        self.note_end(first);
     }
 
     /// Notes what a vector says of a packet, that had come at `came` if it did.

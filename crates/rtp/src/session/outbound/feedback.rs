@@ -87,7 +87,7 @@ impl Outbound {
         &mut self,
         now: Instant,
         arrival: Instant,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Result<Option<Feedback>, Ignored>,
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Option<Feedback>,
     ) -> Result<Option<Trace>, Ignored> {
         let Some(departures) = &mut self.departures else {
             return Err(Ignored::StaleFeedback);
@@ -96,7 +96,7 @@ impl Outbound {
             return Err(Ignored::Distrusted);
         }
         let refused = departures.refused();
-        let feedback = read(departures)?;
+        let feedback = read(departures);
         if departures.has_caught_a_lie() {
             self.note_lie(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);

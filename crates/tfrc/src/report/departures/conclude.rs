@@ -27,6 +27,7 @@ impl<const N: usize> Departures<N> {
         }
         self.advance();
         self.wait(now);
+        self.full_at = self.turn + N as u64;
         self.note_newest().then(|| {
             let delay = self.delay(now);
             self.count();

@@ -75,13 +75,15 @@ impl<const N: usize> Departures<N> {
                 Told::Arrived { at, ecn } => note_other(self, seq, at, ecn),
             }
         }
-        self.note_end();
+        self.note_end(first);
     }
 
-    /// A report ends: all that had their turn meanwhile were reported.
+    /// A report ends that spoke of no packet before `first`: all that had their turn meanwhile were reported, and none of
+    /// them loses its place before it is counted.
     #[inline]
-    pub(in super::super) fn note_end(&mut self) {
+    pub(in super::super) fn note_end(&mut self, first: u64) {
         self.reported = self.reported.max(self.turn);
+        self.full_at = self.full_at.min(self.next.max(first + N as u64));
     }
 
     /// Notes that packets in a row are reported as missing, of which only those matter that left and wait for their

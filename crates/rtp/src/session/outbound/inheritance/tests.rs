@@ -61,7 +61,7 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
         }
     });
     let _refused = outbound.handle_arrivals(now, now, |departures| {
-        Ok(departures.handle_report(now, &header, told))
+        departures.handle_report(now, &header, told)
     });
 }
 
