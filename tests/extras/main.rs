@@ -4,6 +4,7 @@
 //! missing tool is a failure, not a skip.
 
 mod decoders;
+mod demo;
 mod faults;
 mod foreign;
 mod formats;
