@@ -1,4 +1,5 @@
-//! Runs of a test bed, kept one by one: each takes minutes, and whatever ends the command must not take along the runs before.
+//! Runs of a test bed and of long experiments, kept one by one: whatever ends the command must not take along minutes of
+//! runs before. They are kept to the bit: a result must not tell whether it was interrupted.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -92,9 +93,26 @@ mod tests {
                 half_width,
             },
         );
+        let unsure = Estimate {
+            mean: 1.5,
+            half_width: Some(f64::NAN),
+        };
+        sample.metric("unsure", unsure);
         sample.metric("undefined", f64::NAN);
         sample.metric("infinite", f64::INFINITY);
         sample.curve("c", "a", [(1.0, f64::NAN), (2.0, 3.0)]);
+        // Decimals of 17 digits, each of them another rounding.
+        let sevenths = || (1..1_000).map(|k| f64::from(k) / 7.0);
+        let both = |x| {
+            (
+                x,
+                Estimate {
+                    mean: x,
+                    half_width: Some(x),
+                },
+            )
+        };
+        sample.curve("c", "sevenths", sevenths().map(both));
         let (ours, took) = (kept("ours"), Duration::from_millis(1_500));
         ours.store(3, 1, &sample, took).unwrap();
         let (loaded, again) = ours.load(3, 1).unwrap();
@@ -107,9 +125,14 @@ mod tests {
         let findings = Findings::join(&[vec![loaded]]);
         let ratio = findings.estimate("ratio");
         assert_eq!((ratio.mean, ratio.half_width), (1.5, Some(0.25)));
+        let unsure = findings.estimate("unsure").half_width;
+        assert!(unsure.is_some_and(f64::is_nan));
         assert!(findings.value("undefined").is_nan());
         assert_eq!(findings.value("infinite"), f64::INFINITY);
         let points = &findings.curves[0].points;
         assert!(points[0].y.mean.is_nan() && points[1].y.mean == 3.0);
+        let points = findings.curves[1].points.iter();
+        let loaded: Vec<_> = points.map(|point| (point.x, point.y)).collect();
+        assert_eq!(loaded, sevenths().map(both).collect::<Vec<_>>());
     }
 }

@@ -56,7 +56,8 @@ pub struct Progress<'a> {
 /// Why experiments could not be run to their end.
 #[derive(Debug)]
 pub enum RunnerError {
-    /// It was told to stop. What is complete is written, and need not run again.
+    /// It was told to stop. Experiments that are complete are written, and of long ones the runs that are: neither
+    /// need run again.
     Interrupted,
     /// A result could not be written.
     Unwritable(PathBuf, io::Error),
@@ -103,6 +104,9 @@ struct Done {
 
 /// The first seed.
 const FIRST_SEED: u64 = 1;
+/// An experiment of the simulator that takes as long as this on one core keeps its runs one by one. Shorter ones are
+/// soon run again, and some have a thousand runs of 10 ms: not worth a file each.
+const LONG: Duration = Duration::from_secs(20);
 
 /// Runs everything that is not complete yet, and gives the result of each experiment in their order.
 pub fn run(
@@ -226,7 +230,7 @@ fn gather(
 }
 
 impl Plan<'_> {
-    /// One run, and how long it took; of a test bed it is kept, for whoever goes on after an interruption.
+    /// One run, and how long it took; of a long experiment it is kept, for whoever goes on after an interruption.
     fn run(
         &self,
         experiment: &Experiment,
@@ -251,9 +255,11 @@ impl Plan<'_> {
         (sample, took)
     }
 
-    /// Where runs are kept: a test bed's, and only if its source can be told from another.
+    /// Where runs are kept: a test bed's and those of long experiments, and only if their source can be told from
+    /// another.
     fn kept(&self, experiment: &Experiment) -> Option<Kept> {
-        (self.bed.is_some() && self.has_source()).then(|| Kept {
+        let long = self.bed.is_some() || experiment.definition.takes.0 >= LONG;
+        (long && self.has_source()).then(|| Kept {
             folder: result::folder(&self.out, &experiment.id).join("runs"),
             commit: self.commit.clone(),
             fingerprint: self.fingerprint(experiment),

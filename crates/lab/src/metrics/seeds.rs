@@ -11,6 +11,7 @@ pub struct Estimate {
     #[serde(with = "text")]
     pub mean: f64,
     /// Half the width of the interval; `None` with fewer than two seeds or batches.
+    #[serde(with = "text::any")]
     pub half_width: Option<f64>,
 }
 
@@ -60,6 +61,25 @@ mod text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(de::Error::custom)
+    }
+
+    pub(super) mod any {
+        use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+        pub(in super::super) fn serialize<S: Serializer>(
+            value: &Option<f64>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            value.map(|value| value.to_string()).serialize(to)
+        }
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<f64>, D::Error> {
+            let text = Option::<String>::deserialize(from)?;
+            let value = text.map(|text| text.parse());
+            value.transpose().map_err(de::Error::custom)
+        }
     }
 }
 
