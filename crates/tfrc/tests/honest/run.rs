@@ -1,6 +1,7 @@
 //! One honest receiver on one path, both drawn from a seed, in virtual time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals, Vector};
 use tfrc::sender::Receivable;
@@ -61,7 +62,8 @@ enum Event {
     Leaves(u64),
     Arrives(u64),
     Reports,
-    Reported(Told),
+    /// All reports of a datagram.
+    Reported(Vec<Told>),
 }
 
 /// What a report says.
@@ -188,6 +190,7 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
     let mut events = BTreeMap::from([((Instant::from_secs(1), 0), Event::Leaves(FIRST))]);
     let (mut receivable, mut left) = (Receivable::default(), BTreeMap::new());
     let (mut rates, mut last_echo) = (0, (Instant::ZERO, Rate::ZERO));
+    let mut saved = Vec::new();
     let (mut count, mut came) = (0, 0);
     while let Some(((now, _), event)) = events.pop_first() {
         let mut add = |at: Instant, event| {
@@ -245,26 +248,39 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
                 let Some(told) = receiver.report(now, clock) else {
                     continue;
                 };
+                saved.push(told);
+                // Other people's receivers save reports up.
+                if !computed && random.percent(15) {
+                    continue;
+                }
+                let datagram = mem::take(&mut saved);
                 let copies =
                     u64::from(!random.percent(unreported)) + u64::from(random.percent(told_twice));
                 for _ in 0..copies {
                     let at = now + rtt / 2 + random.micros(report_jitter);
-                    add(at, Event::Reported(told.clone()));
+                    add(at, Event::Reported(datagram.clone()));
                 }
             }
-            Event::Reported(Told::Arrivals(header, told)) => {
-                sender.handle_report(now, &header, told);
-            }
-            Event::Reported(Told::Vector(vector, received)) => {
-                sender.handle_vector(now, &vector, received);
-            }
-            Event::Reported(Told::Rate(rate, echoed)) => {
-                // Sessions take no report about an earlier packet, nor one twice.
-                let sent_at = left[&echoed];
-                if sent_at >= last_echo.0 && (sent_at, rate) != last_echo {
-                    last_echo = (sent_at, rate);
-                    receivable.handle_report(sent_at, rate);
-                    rates += 1;
+            Event::Reported(datagram) => {
+                for told in datagram {
+                    match told {
+                        Told::Arrivals(header, told) => sender.note_report(now, &header, told),
+                        Told::Vector(vector, received) => {
+                            sender.note_vector(now, &vector, received);
+                        }
+                        Told::Rate(rate, echoed) => {
+                            // Sessions take no report about an earlier packet, nor one twice.
+                            let sent_at = left[&echoed];
+                            if sent_at >= last_echo.0 && (sent_at, rate) != last_echo {
+                                last_echo = (sent_at, rate);
+                                receivable.handle_report(sent_at, rate);
+                                rates += 1;
+                            }
+                        }
+                    }
+                }
+                if !computed {
+                    sender.conclude(now);
                 }
             }
         }
