@@ -1,6 +1,6 @@
 //! One simulation of a bottleneck with flows: built, let run, and measured.
 
-use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Random};
+use evenkeel_link::{Change, DeliveryTrace, LinkConfig, Loss, Random};
 use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, Traffic};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
@@ -111,6 +111,18 @@ impl Run {
             loss: None,
         };
         self.sim.change_link(self.bottleneck, &change);
+        Ok(())
+    }
+
+    /// Runs it until then and has its bottleneck lose other packets along the data.
+    pub(crate) fn set_loss(
+        &mut self,
+        at: Instant,
+        loss: Loss,
+        job: Job<'_>,
+    ) -> Result<(), RunError> {
+        advance(&mut self.sim, at, job, &mut self.record)?;
+        self.sim.set_loss(self.bottleneck, loss);
         Ok(())
     }
 

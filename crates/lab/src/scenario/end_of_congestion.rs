@@ -10,7 +10,7 @@ use super::{
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{largest_increase, mean_increase};
-use crate::network::{Edition, Tfrc};
+use crate::network::{Edition, Stage, Tfrc};
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -112,6 +112,21 @@ fn lost_before(seq: u64) -> u64 {
 }
 
 impl EndOfCongestion {
+    /// The same between ends that may be sessions, measured once the loss has ended.
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let tfrc = Tfrc {
+            edition: EDITIONS[cell].0,
+            ..self.tfrc
+        };
+        let zero = Instant::ZERO + self.lead_in.0;
+        let [end, until] = [self.ends_at, self.until].map(|time| zero + time.0);
+        let losses = vec![
+            (Instant::ZERO, Loss::Periodic(self.lost_one_in)),
+            (end, Loss::None),
+        ];
+        Stage::alone(self.rtt.0, self.packet, tfrc, losses, [end, until], seed)
+    }
+
     fn measure(&self, steps: &[Step], name: &str, suffix: &str) -> Result<Sample, RunError> {
         let ends_at = self.ends_at.secs();
         let after = steps.partition_point(|step| step.t < ends_at);

@@ -29,7 +29,7 @@ pub struct FeedbackCompare {
     case: Vec<Case>,
 }
 
-/// An experiment whose flows share a bottleneck.
+/// An experiment whose flows share a bottleneck, or whose flow is alone on one.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -118,7 +118,7 @@ impl Case {
             stage.is_some_and(|stage| stage.members.iter().any(is_tfrc))
         };
         let usable: Vec<usize> = (0..cells).filter(|cell| has_tfrc(*cell)).collect();
-        let what = "the name of an experiment whose flows of TFRC share a bottleneck";
+        let what = "the name of an experiment with flows of TFRC on one bottleneck";
         require(!usable.is_empty(), "of", what)?;
         if self.cells.is_empty() {
             self.cells = usable;
@@ -365,6 +365,21 @@ mod tests {
         let compared = stage.members.iter().filter(|member| is_tfrc(member));
         assert_eq!(compared.count(), 1);
         assert_eq!(stage.members.len(), 1 + 16);
+    }
+
+    #[test]
+    fn a_flow_alone_is_compared_where_its_losses_change() {
+        for (of, cells, changes) in [
+            ("sigcomm-fig02", 1, 3),
+            ("sigcomm-fig19", 2, 2),
+            ("sigcomm-fig21", 19, 2),
+        ] {
+            let compare = compare(&format!("{{ of = \"{of}\" }}")).unwrap();
+            assert_eq!(compare.case[0].cells.len(), cells, "{of}");
+            let stage = compare.case[0].stage(cells - 1, 1).unwrap();
+            assert_eq!((stage.members.len(), stage.losses.len()), (1, changes));
+            assert!(stage.losses.is_sorted_by_key(|(at, _)| *at), "{of}");
+        }
     }
 
     #[test]

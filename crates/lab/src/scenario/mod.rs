@@ -224,6 +224,9 @@ impl Kind {
             Self::Oscillation(scenario) => Some(scenario.stage(cell)),
             Self::QueueDynamics(scenario) => Some(scenario.stage(cell, seed)),
             Self::LossPredictors(scenario) => Some(scenario.stage(cell, seed)),
+            Self::SteppedLoss(scenario) => Some(scenario.stage(seed)),
+            Self::EndOfCongestion(scenario) => Some(scenario.stage(cell, seed)),
+            Self::PersistentCongestion(scenario) => Some(scenario.stage(cell, seed)),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use super::{
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{halving, least, most};
-use crate::network::Tfrc;
+use crate::network::{Stage, Tfrc};
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -61,8 +61,8 @@ impl Scenario for PersistentCongestion {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let period = self.lost_one_in[job.cell];
-        let lead_in = self.lead_in.0.max(self.time_of_intervals(period));
-        let zero = Instant::ZERO + lead_in;
+        let zero = self.zero(period);
+        let lead_in = zero - Instant::ZERO;
         let onset = zero + self.begins_at.0;
         let mut flow = Flow::new(&Setup {
             rtt: self.rtt.0,
@@ -130,6 +130,30 @@ impl Scenario for PersistentCongestion {
 }
 
 impl PersistentCongestion {
+    /// The same between ends that may be sessions, measured from when every other packet is lost.
+    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+        let period = self.lost_one_in[cell];
+        let zero = self.zero(period);
+        let [onset, until] = [self.begins_at, self.until].map(|time| zero + time.0);
+        let losses = vec![
+            (Instant::ZERO, Loss::Periodic(period)),
+            (onset, Loss::Periodic(2)),
+        ];
+        Stage::alone(
+            self.rtt.0,
+            self.packet,
+            self.tfrc,
+            losses,
+            [onset, until],
+            seed,
+        )
+    }
+
+    /// The zero of the figure.
+    fn zero(&self, period: u64) -> Instant {
+        Instant::ZERO + self.lead_in.0.max(self.time_of_intervals(period))
+    }
+
     /// Twice what the average needs, at the rate of the equation's square-root part.
     fn time_of_intervals(&self, period: u64) -> tfrc::time::Duration {
         let period = period as f64;

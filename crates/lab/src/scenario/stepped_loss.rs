@@ -11,7 +11,7 @@ use super::{
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
 use crate::metrics::{cov, largest_increase_pct, mean};
-use crate::network::Tfrc;
+use crate::network::{Stage, Tfrc};
 use crate::reader::Times;
 use crate::units::{Size, Time};
 
@@ -44,6 +44,31 @@ struct Phase {
 
 /// Intervals that the naive average takes in: as many as TFRC's.
 const NAIVE: usize = 8;
+
+impl SteppedLoss {
+    /// The same between ends that may be sessions, measured from the zero of the figure on.
+    pub(super) fn stage(&self, seed: u64) -> Stage {
+        let zero = Instant::ZERO + self.lead_in.0;
+        let ends = self.phases.iter().map(|phase| zero + phase.until.0);
+        let begins = [Instant::ZERO].into_iter().chain(ends);
+        let losses = begins
+            .zip(&self.phases)
+            .map(|(at, phase)| (at, Loss::Periodic(phase.lost_one_in)))
+            .collect();
+        let end = self
+            .phases
+            .last()
+            .map_or(zero, |phase| zero + phase.until.0);
+        Stage::alone(
+            self.rtt.0,
+            self.packet,
+            self.tfrc,
+            losses,
+            [zero, end],
+            seed,
+        )
+    }
+}
 
 impl Scenario for SteppedLoss {
     fn verify(&self) -> Result<(), Impossible> {
