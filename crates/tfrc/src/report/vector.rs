@@ -75,6 +75,7 @@ impl<const N: usize> Departures<N> {
         let Some(first) = self.extend(vector.first) else {
             return;
         };
+        self.note_begin(first);
         self.resolution = Duration::ZERO;
         self.vector = Some(*vector);
         let remembered = self.remembered();
@@ -108,7 +109,7 @@ impl<const N: usize> Departures<N> {
         for (seq, received) in (next..).zip(received) {
             self.note_told(seq, received, &anchor, came);
         }
-        self.note_end(first);
+        self.note_end();
     }
 
     /// Notes what a vector says of a packet, that had come at `came` if it did.

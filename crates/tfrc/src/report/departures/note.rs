@@ -26,6 +26,7 @@ impl<const N: usize> Departures<N> {
             self.refused.unknown += arrived.count() as u64;
             return;
         };
+        self.note_begin(first);
         self.resolution = header.resolution;
         self.vector = None;
         // Where our clock stands when the receiver's, on its time line, shows the time of an arrival.
@@ -75,15 +76,19 @@ impl<const N: usize> Departures<N> {
                 Told::Arrived { at, ecn } => note_other(self, seq, at, ecn),
             }
         }
-        self.note_end(first);
+        self.note_end();
     }
 
-    /// A report ends that spoke of no packet before `first`: all that had their turn meanwhile were reported, and none of
-    /// them loses its place before it is counted.
+    /// A report begins, which speaks of no packet before `first`: none of these loses its place before it is counted.
     #[inline]
-    pub(in super::super) fn note_end(&mut self, first: u64) {
-        self.reported = self.reported.max(self.turn);
+    pub(in super::super) fn note_begin(&mut self, first: u64) {
         self.full_at = self.full_at.min(self.next.max(first + N as u64));
+    }
+
+    /// A report ends: all that had their turn meanwhile were reported.
+    #[inline]
+    pub(in super::super) fn note_end(&mut self) {
+        self.reported = self.reported.max(self.turn);
     }
 
     /// Notes that packets in a row are reported as missing, of which only those matter that left and wait for their
