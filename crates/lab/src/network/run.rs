@@ -17,6 +17,8 @@ pub(crate) struct Run {
     /// The bottleneck alone, each way.
     crossing: [Path; 2],
     record: Record,
+    /// When recording ends, and with it the run.
+    end: Instant,
 }
 
 /// Between two looks at whether the run is still wanted.
@@ -25,7 +27,7 @@ const SLICE: Duration = Duration::from_secs(1);
 pub(crate) const FLOW_STREAMS: u64 = 1 << 32;
 
 impl Run {
-    /// A bottleneck with these flows. What happens in `[from, to)` is measured.
+    /// A bottleneck with these flows. What happens in `[from, to)` is recorded.
     pub(crate) fn new(
         bottleneck: &Bottleneck,
         members: &[Member],
@@ -79,6 +81,7 @@ impl Run {
             bottleneck,
             crossing: [there?, back?],
             record: Record::new(members.len(), [from, to]),
+            end: to,
         })
     }
 
@@ -136,7 +139,7 @@ impl Run {
         advance(&mut self.sim, to, job, observer)
     }
 
-    /// Runs it to its end.
+    /// Runs it to the end of what is recorded; its bottleneck is measured between two instants before.
     pub(crate) fn measure(
         mut self,
         [from, to]: [Instant; 2],
@@ -154,11 +157,13 @@ impl Run {
             queue.push((next.as_secs_f64(), waiting.get()));
         }
         let after = self.sim.link(self.bottleneck).counters();
+        let gaps = std::mem::take(&mut self.record.gaps.gaps);
+        advance(&mut self.sim, self.end, job, &mut self.record)?;
         Ok(Measured {
             sent: self.record.sent,
             received: self.record.received,
             told: self.record.told,
-            gaps: self.record.gaps.gaps,
+            gaps,
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,
             lost: after.lost.packets - before.lost.packets,

@@ -22,7 +22,7 @@ pub(crate) struct Stage {
     /// What the bottleneck loses along the data from an instant on, in their order. What is measured of the
     /// bottleneck itself, not of flows, begins with the last.
     pub(crate) losses: Vec<(Instant, Loss)>,
-    /// From and to when rates are recorded.
+    /// From and to when rates are recorded; the run ends then.
     pub(crate) shown: [Instant; 2],
     /// From and to when the bottleneck is measured.
     pub(crate) measured: [Instant; 2],

@@ -30,11 +30,13 @@ impl Timeline {
         }
     }
 
-    /// How many packets leave in the busiest interval of the time that is measured.
+    /// How many packets leave in the busiest interval from when it is measured to the end of the run.
     pub(super) fn peak(&self, sample: &mut Sample, case: &Case, sent: &Throughput) {
         let Some(over) = self.peak_over else { return };
         let packets = over.secs() / self.packet(&self.group[0]).0.as_f64();
-        let peak = most(self.within(case, sent, over.0)) * packets;
+        let times = self.times_of(case);
+        let rest = [times.measured[0], times.shown[1]].map(|time| Instant::ZERO + time.0);
+        let peak = most(sent.within(over.0, rest)) * packets;
         sample.metric(format!("peak_pkts_{}", case.name), peak);
     }
 
@@ -103,6 +105,8 @@ mod tests {
     use super::super::tests::{halved_at, scenario};
     use super::*;
     use crate::findings::Findings;
+    use tfrc::time::Duration;
+    use tfrc::units::Bytes;
 
     /// Over a seed for each flow, where 1000 bytes a second are fair.
     fn settled(flows: &[Throughput]) -> Findings {
@@ -135,15 +139,16 @@ mod tests {
     #[test]
     fn a_flow_that_leaves_its_share_again_has_reached_it_only() {
         let mut flow = halved_at(14);
-        flow.add(Instant::from_secs(19), tfrc::units::Bytes::new(3_000));
+        flow.add(Instant::from_secs(19), Bytes::new(3_000));
         let findings = settled(&[flow]);
         assert_eq!(findings.value("reaches_s_a"), 5.0);
         assert_eq!(findings.value("settles_share_a"), 0.0);
     }
 
     #[test]
-    fn the_peak_is_of_the_busiest_interval_that_is_measured() {
+    fn the_peak_is_of_the_busiest_interval_from_when_it_is_measured_to_the_end() {
         let mut scenario = scenario();
+        scenario.measured[1] = Time(Duration::from_secs(12));
         scenario.peak_over = Some(toml::Value::from("1s").try_into().unwrap());
         let mut sample = Sample::default();
         // Two packets a second up to 14 s, of which 10 s on count, and one from then on.
@@ -152,6 +157,12 @@ mod tests {
         let findings = Findings::join(&[vec![sample]]);
         assert_eq!(findings.value("peak_pkts_a"), 2.0);
         assert_eq!(findings.value("peak_pkts_b"), 1.0);
+        let mut busy_at_last = halved_at(9);
+        busy_at_last.add(Instant::from_secs(19), Bytes::new(4_000));
+        let mut sample = Sample::default();
+        scenario.peak(&mut sample, &scenario.case[0], &busy_at_last);
+        let findings = Findings::join(&[vec![sample]]);
+        assert_eq!(findings.value("peak_pkts_a"), 5.0);
     }
 
     #[test]

@@ -63,7 +63,8 @@ pub struct Timeline {
     rate_change: Option<RateChange>,
     /// When and to what the first flow has to settle.
     settle: Option<Settle>,
-    /// The highest sending rate of the first flow is that of the busiest interval of this length.
+    /// The highest sending rate of the first flow is that of the busiest interval of this length, from when it is
+    /// measured to the end of the run.
     peak_over: Option<Time>,
     /// Its lowest sending rate is that of the idlest interval of this length.
     floor_over: Option<Time>,

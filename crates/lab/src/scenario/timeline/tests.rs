@@ -219,3 +219,26 @@ fn a_test_bed_s_receivers_report_what_the_simulator_s_do() {
     };
     assert_eq!(setup.flows[0].speaks, reports);
 }
+
+#[test]
+fn a_flow_that_never_stops_is_drawn_to_the_end_and_measured_no_longer_for_it() {
+    let of = |end: u64| {
+        let mut scenario = scenario();
+        let secs = |secs| Time(Duration::from_secs(secs));
+        scenario.also = vec![Also::LossEventRate, Also::Gaps, Also::Queue, Also::Losses];
+        scenario.settle = None;
+        scenario.measured = [10, 12].map(secs);
+        scenario.shown[1] = secs(end);
+        let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
+        Findings::join(&[vec![scenario.run(Job { cell, seed, stop }).unwrap()]])
+    };
+    let [long, short] = [20, 12].map(of);
+    let drawn = long.group("rates_a").next().unwrap();
+    let last = drawn.points.last().unwrap();
+    assert_eq!(last.x, 19.5);
+    // It is alone by then, on 1 Mb/s.
+    assert!(last.y.mean > 500.0, "{} kb/s", last.y.mean);
+    // Among them are some that are not numbers.
+    let metrics = |findings: &Findings| format!("{:?}", findings.metrics);
+    assert_eq!(metrics(&long), metrics(&short));
+}
