@@ -168,6 +168,7 @@ mod tests {
     use crate::Ecn;
     use crate::units::Rate;
     use proptest::prelude::*;
+    use std::boxed::Box;
     use std::vec::Vec;
 
     const SIZE: Bytes = Bytes::new(1_000);
@@ -229,6 +230,27 @@ mod tests {
         assert!((last.receive_rate.bytes_per_sec() - 1e5).abs() < 1e4);
         assert!(span.first <= 12);
         assert_eq!(receiver.arrivals().fate(12), Fate::Missing);
+    }
+
+    /// All packets of a round trip come in the last quarter of it. Of more than four full reports in one none that is
+    /// looked back at is a round trip old, and a receive rate is up to four times what it is.
+    #[test]
+    fn a_receive_rate_is_over_a_round_trip_where_four_reports_are_one() {
+        for count in [500, 1_000, 2_000, 3_000, 3_500] {
+            let mut receiver = Box::new(MeteredArrivals::<1_024>::new(1_024));
+            let rate = Bytes::new(count * SIZE.get()) / RTT.unwrap();
+            for seq in 0..20 * count {
+                let (round, place) = (seq / count, seq % count);
+                let now = at(100 * round + 75) + Duration::from_micros(25_000 * place / count);
+                receiver.handle_data(&packet(seq, now, SIZE));
+                if let Some((_, vector)) = receiver.poll_report(now)
+                    && round >= 5
+                {
+                    let share = vector.receive_rate / rate;
+                    assert!((0.5..=1.5).contains(&share), "{count}: {share}");
+                }
+            }
+        }
     }
 
     proptest! {
