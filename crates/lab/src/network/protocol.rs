@@ -8,7 +8,7 @@ use evenkeel_sim::{
     TearSender, TfrcConfig, TfrcReceiver, TfrcSender, Traffic,
 };
 use serde::Deserialize;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 use tfrc::{ReceiverConfig, SenderConfig};
 
@@ -273,6 +273,35 @@ impl Tfrc {
             report_quarters: self.report_quarters,
             ..self.follows(ReceiverConfig::default())
         }
+    }
+
+    /// Both ends of a flow that begins at the clock's zero and never ends, as sessions; the floor under the
+    /// nofeedback timer is the sender's own unless given.
+    pub(crate) fn sessions(
+        &self,
+        packet: Bytes,
+        feedback: Feedback,
+        floor: Option<Duration>,
+        seed: u64,
+    ) -> [SessionEnd; 2] {
+        let usual = self.sender(packet - TCP_HEADER);
+        let config = TfrcConfig {
+            start: Instant::ZERO,
+            stop: None,
+            packet_size: packet,
+            tfrc: SenderConfig {
+                min_nofeedback: floor.unwrap_or(usual.min_nofeedback),
+                ..usual
+            },
+            ecn: self.ecn,
+        };
+        SessionEnd::pair(
+            &config,
+            &self.receiver(),
+            feedback.mode(),
+            self.rtcp(),
+            seed,
+        )
     }
 
     fn rtcp(&self) -> Rtcp {

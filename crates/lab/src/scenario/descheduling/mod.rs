@@ -1,7 +1,10 @@
 //! A receiver that the system leaves without a processor now and then: does the rate collapse?
 //! (`thesis` §5.3.2, figures 5.24 and 5.25.)
 
+mod process;
+
 use evenkeel_link::{LinkConfig, Loss, Random};
+use evenkeel_sim::{Access, End, Shape, Simulation};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
@@ -13,10 +16,11 @@ use super::{
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
 use crate::metrics::{BIN, dip_pct, mean, most};
-use crate::network::{Edition, Feedback, Tfrc};
+use crate::network::{Edition, Feedback, Tfrc, broken, reached};
 use crate::reader::Times;
 use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
 use crate::units::{Size, Time};
+use process::Process;
 
 /// Parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -57,6 +61,8 @@ struct ReceiverKind {
     /// The least that the sender waits for a report before it takes the path for broken; its own default
     /// unless given.
     patience: Option<Time>,
+    /// Whole sessions whose receiver reports this, in place of a sender and a receiver without bytes.
+    feedback: Option<Feedback>,
 }
 
 /// Times and rates in bytes a second.
@@ -90,6 +96,11 @@ impl Scenario for Descheduling {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let kind = &self.receiver[job.cell];
+        let aways = self.aways(job.seed);
+        if let Some(feedback) = kind.feedback {
+            let rates = self.sessions(kind, feedback, &aways, job)?;
+            return Ok(self.sample_of(&kind.name, &rates, &aways, job.seed));
+        }
         let mut flow = Flow::new(&flow::Setup {
             rtt: self.rtt.0,
             packet: self.packet.0,
@@ -108,7 +119,6 @@ impl Scenario for Descheduling {
                 rates.push((at.as_secs_f64(), allowed.bytes_per_sec()));
             }
         };
-        let aways = self.aways(job.seed);
         for from in &aways {
             flow.run_until(*from, &mut see);
             job.go_on()?;
@@ -158,7 +168,7 @@ impl Real for Descheduling {
             packet: self.packet.0,
             flows: vec![RealFlow {
                 speaks: RealProtocol::Tfrc {
-                    feedback: Feedback::Tfrc,
+                    feedback: self.receiver[job.cell].feedback.unwrap_or_default(),
                     floor: patience.map(|time| time.0),
                     reports: None,
                 },
@@ -185,7 +195,57 @@ impl Real for Descheduling {
     }
 }
 
+/// Rates are looked at so often: a fraction of a round trip.
+const LOOK: Duration = Duration::from_millis(5);
+
 impl Descheduling {
+    /// X of a session whose receiver is left alone at these times.
+    fn sessions(
+        &self,
+        kind: &ReceiverKind,
+        feedback: Feedback,
+        aways: &[Instant],
+        job: Job<'_>,
+    ) -> Result<Rates, RunError> {
+        let back = LinkConfig {
+            delay: self.rtt.0 / 2,
+            ..LinkConfig::default()
+        };
+        let there = LinkConfig {
+            loss: Loss::Periodic(self.lost_one_in),
+            ..back
+        };
+        let shape = Shape::dumbbell([there, back], [Access::even(LinkConfig::default())])
+            .map_err(|error| broken(&error))?;
+        let mut sim = Simulation::new(&shape.topology, job.seed);
+        let tfrc = Tfrc {
+            edition: kind.edition,
+            ..self.tfrc
+        };
+        let patience = kind.patience.map(|time| time.0);
+        let [sender, receiver] = tfrc.sessions(self.packet.0, feedback, patience, job.seed);
+        let place = &shape.places[0];
+        let flow = sim.add_flow(
+            &place.forward,
+            &place.reverse,
+            Process::new(sender, &[], Duration::ZERO),
+            Process::new(receiver, aways, self.away.0),
+        );
+        let end = Instant::ZERO + self.measured[1].0;
+        let mut rates = Rates::new();
+        while sim.now() < end {
+            job.go_on()?;
+            let to = end.min(sim.now() + LOOK);
+            reached(sim.run_until(to), to)?;
+            let path = sim.agent(flow, End::Sender).end().session().path();
+            let rate = path.map_or(0.0, |path| path.allowed_rate.bytes_per_sec());
+            if rates.last().is_none_or(|(_, last)| *last != rate) {
+                rates.push((to.as_secs_f64(), rate));
+            }
+        }
+        Ok(rates)
+    }
+
     /// When the receiver loses its processor.
     fn aways(&self, seed: u64) -> Vec<Instant> {
         let mut random = Random::new(seed, 1);
@@ -282,5 +342,35 @@ mod tests {
         assert!(a.windows(2).all(apart), "{a:?}");
         let last = Instant::from_millis(28_800);
         assert!(a[0] >= Instant::from_secs(11) && a.iter().all(|at| *at <= last));
+    }
+
+    /// A report that comes after 200 ms finds the nofeedback timer of 220 ms expired, unless the sender is patient.
+    #[test]
+    fn a_session_whose_receiver_is_away_is_silent_and_recovers() {
+        let dip = |patience: &str| {
+            let scenario: Descheduling = toml::from_str(&format!(
+                r#"rtt = "55ms"
+                   packet = "1000B"
+                   lost_one_in = 100
+                   away = "200ms"
+                   every = ["1s", "3s"]
+                   consequence = "800ms"
+                   measured = ["10s", "40s"]
+                   receiver = [{{ name = "ours", times = "arrival", edition = "rfc5348", feedback = "ccfb"{patience} }}]"#,
+            ))
+            .unwrap();
+            let stop = std::sync::atomic::AtomicBool::new(false);
+            let job = Job {
+                cell: 0,
+                seed: 1,
+                stop: &stop,
+            };
+            let sample = scenario.run(job).unwrap();
+            Findings::join(&[vec![sample]]).value("rate_dip_pct_ours")
+        };
+        let hasty = dip("");
+        assert!((40.0..60.0).contains(&hasty), "{hasty}");
+        let patient = dip(r#", patience = "300ms""#);
+        assert!(patient < 5.0, "{patient}");
     }
 }
