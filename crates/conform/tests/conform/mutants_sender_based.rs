@@ -32,10 +32,11 @@ const FAULTS: &[Fault] = &[
         who: Faulty::Receiver(|mode| reporter(mode).outgoing(nothing())),
         noticed_by: &[1, 2, 3, 4, 5, 6, 7, 14, 15, 16],
     },
+    // A SACK vector tells the packets of five.
     Fault {
-        what: "a receiver that loses three of four reports",
+        what: "a receiver that loses seven of eight reports",
         who: Faulty::Receiver(|mode| {
-            reporter(mode).outgoing(each_report(|count| (count % 4 == 0).then_some(ms(0))))
+            reporter(mode).outgoing(each_report(|count| (count % 8 == 0).then_some(ms(0))))
         }),
         noticed_by: &[1, 4, 5],
     },
