@@ -152,19 +152,11 @@ impl Real for Descheduling {
     }
 
     fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
-        let back = LinkConfig {
-            delay: self.rtt.0 / 2,
-            ..LinkConfig::default()
-        };
-        let forward = LinkConfig {
-            loss: Loss::Periodic(self.lost_one_in),
-            ..back
-        };
         let aways = self.aways(job.seed).into_iter();
         let away = aways.map(|at| [at, at + self.away.0].map(|time| time - Instant::ZERO));
         let patience = self.receiver[job.cell].patience;
         Ok(Setup {
-            links: [forward, back],
+            links: self.links(),
             packet: self.packet.0,
             flows: vec![RealFlow {
                 speaks: RealProtocol::Tfrc {
@@ -207,15 +199,7 @@ impl Descheduling {
         aways: &[Instant],
         job: Job<'_>,
     ) -> Result<Rates, RunError> {
-        let back = LinkConfig {
-            delay: self.rtt.0 / 2,
-            ..LinkConfig::default()
-        };
-        let there = LinkConfig {
-            loss: Loss::Periodic(self.lost_one_in),
-            ..back
-        };
-        let shape = Shape::dumbbell([there, back], [Access::even(LinkConfig::default())])
+        let shape = Shape::dumbbell(self.links(), [Access::even(LinkConfig::default())])
             .map_err(|error| broken(&error))?;
         let mut sim = Simulation::new(&shape.topology, job.seed);
         let tfrc = Tfrc {
@@ -244,6 +228,19 @@ impl Descheduling {
             }
         }
         Ok(rates)
+    }
+
+    /// There and back.
+    fn links(&self) -> [LinkConfig; 2] {
+        let back = LinkConfig {
+            delay: self.rtt.0 / 2,
+            ..LinkConfig::default()
+        };
+        let there = LinkConfig {
+            loss: Loss::Periodic(self.lost_one_in),
+            ..back
+        };
+        [there, back]
     }
 
     /// When the receiver loses its processor.
