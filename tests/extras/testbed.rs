@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{Running, Scratch, evenkeel, pause};
@@ -183,6 +183,46 @@ fn simulator_and_emulator_agree() {
         }
     }
     assert!(apart.is_empty(), "{apart:#?}");
+}
+
+/// A frame that the emulator could not send on was neither lost by its link nor delivered.
+#[test]
+fn a_run_whose_emulator_is_refused_frames_fails_and_says_so() {
+    let scratch = Scratch::new("testbed-refused");
+    let out = scratch.file("out");
+    let mut command = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"]);
+    command.arg(&out).stdout(Stdio::null());
+    for setting in [r#"measured=["0s","4s"]"#, r#"shown=["0s","4s"]"#] {
+        command.args(["--set", setting]);
+    }
+    let mut running = Running::start(&mut command);
+    // The emulator's interface to the receivers, where its thread is: packets of 1,470 bytes are too long for it.
+    let in_emulators_network = |id: u32| {
+        let threads = fs::read_dir(format!("/proc/{id}/task")).ok()?;
+        let is_emulator = |thread: &Path| {
+            fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "router\n")
+        };
+        let mut threads = threads.flatten().map(|thread| thread.path());
+        threads.find(|thread| is_emulator(thread))
+    };
+    let thread = (0..200).find_map(|_| {
+        pause(Duration::from_millis(50));
+        in_emulators_network(running.id())
+    });
+    let namespace = thread.expect("the emulator's thread").join("ns/net");
+    let changed = Command::new("nsenter")
+        .arg(format!("--net={}", namespace.display()))
+        .args(["ip", "link", "set", "lb", "mtu", "900"])
+        .status();
+    assert!(changed.is_ok_and(|status| status.success()));
+    assert!(!running.wait(60).success());
+    let text = fs::read_to_string(out.join("sigcomm-fig15-real/result.json")).expect("a result");
+    let result: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let failed = result["failed"].as_str().expect("a failure");
+    assert!(
+        failed.contains("frames that came out of the link"),
+        "{failed}"
+    );
 }
 
 /// Names the processes of one run: their children have it from them.

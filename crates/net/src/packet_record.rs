@@ -55,6 +55,8 @@ pub enum PacketEvent {
         /// As in [`PacketEvent::Arrived`], and marked if the queue marked it.
         frame: Option<Box<[u8]>>,
     },
+    /// It came out of the link and went no further: the system refused it, or nobody knows where to.
+    Refused,
 }
 
 /// Who is told of packets.

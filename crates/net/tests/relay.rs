@@ -370,10 +370,43 @@ fn each_datagram_is_told_of_where_it_enters_and_where_it_leaves() {
                 let ports = [b, receiver.local_address()].map(|end| end.port().to_be_bytes());
                 assert_eq!(&frame[20..24], ports.concat());
             }
-            PacketEvent::Arrived { .. } => panic!("{left:?}"),
+            PacketEvent::Arrived { .. } | PacketEvent::Refused => panic!("{left:?}"),
         }
     }
     assert_eq!(relay.snapshot().unwrap().records_lost, 0);
+}
+
+#[test]
+fn what_the_system_refuses_or_has_no_way_to_go_is_not_told_as_departed() {
+    let clock = Clock::start();
+    let (sender, receiver) = (bind(), bind());
+    // No socket of ours may speak to all.
+    let everyone = SocketAddr::from(([255, 255, 255, 255], 9));
+    for (to, speaks, direction) in [
+        (everyone, &sender, Direction::Forward),
+        // It speaks before anyone knows where the sender is.
+        (receiver.local_address(), &receiver, Direction::Reverse),
+    ] {
+        let config = RelayConfig {
+            receiver: to,
+            ..config(&receiver)
+        };
+        let (records, told) = std::sync::mpsc::sync_channel(64);
+        let captures = false;
+        let relay = Relay::spawn_watched(clock, config, Watch { records, captures }).unwrap();
+        let ends = [relay.address_a(), relay.address_b()];
+        send(speaks, ends[direction as usize], Ecn::NotEct, b"word");
+        let next = || told.recv_timeout(PATIENCE).unwrap();
+        let (entered, left) = (next(), next());
+        assert!(matches!(entered.event, PacketEvent::Arrived { .. }));
+        assert_eq!(
+            (left.direction, left.event),
+            (direction, PacketEvent::Refused)
+        );
+        let snapshot = relay.snapshot().unwrap();
+        assert_eq!(snapshot.send_errors, 1);
+        assert_eq!(snapshot.departures.count(), 0);
+    }
 }
 
 #[test]

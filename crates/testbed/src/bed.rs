@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
 use evenkeel_lab::scenario::RunError;
-use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, Watch};
+use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, RouterSnapshot, Watch};
 use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
@@ -173,11 +173,7 @@ impl Site {
         }
         let snapshot = network.router().snapshot().map_err(|_| HostError::Gone)?;
         watched.try_iter().for_each(|record| meter.count(&record));
-        if snapshot.records_lost + snapshot.overrun > 0 {
-            let what = format!(
-                "{} records and {} frames lost: this machine is too slow for the run",
-                snapshot.records_lost, snapshot.overrun
-            );
+        if let Some(what) = untold_loss(&snapshot) {
             return Err(Some(HostError::Failed("emulator".into(), what)));
         }
         let mut seen = meter.finish();
@@ -242,6 +238,26 @@ impl Site {
             program.await_end(self.clock, asked);
         }
     }
+}
+
+/// What makes a run worthless: frames that were lost outside of the link, or of which nobody knows.
+fn untold_loss(snapshot: &RouterSnapshot) -> Option<String> {
+    let RouterSnapshot {
+        overrun,
+        send_errors,
+        records_lost,
+        ..
+    } = snapshot;
+    if records_lost + overrun > 0 {
+        return Some(format!(
+            "{records_lost} records and {overrun} frames lost: this machine is too slow for the run"
+        ));
+    }
+    (*send_errors > 0).then(|| {
+        format!(
+            "the system refused {send_errors} frames that came out of the link: is an interface of it down, or its MTU too small?"
+        )
+    })
 }
 
 /// Everything that has to be done, in the order of time.

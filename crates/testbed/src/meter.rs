@@ -87,6 +87,8 @@ impl Meter {
                     self.seen.carried += size;
                 }
             }
+            // A run with one such fails: it is neither the link's loss nor delivered.
+            PacketEvent::Refused => drop(self.leave(record.number)),
         }
         while at >= self.next_look && self.next_look <= self.measured[1] {
             let now = (self.next_look.as_secs_f64(), self.waiting.get());

@@ -68,7 +68,7 @@ impl PacketLog {
         let (frame, is_out) = match &record.event {
             PacketEvent::Arrived { frame, .. } => (frame, false),
             PacketEvent::Departed { frame, .. } => (frame, true),
-            PacketEvent::Dropped { .. } => return Ok(()),
+            PacketEvent::Dropped { .. } | PacketEvent::Refused => return Ok(()),
         };
         let (Some(capture), Some(frame)) = (&mut self.capture, frame) else {
             return Ok(());
@@ -99,6 +99,7 @@ fn line(record: &PacketRecord) -> String {
             let late = record.at.saturating_since(*due).as_secs_f64() * 1e6;
             format!("depart,{number},,,{late:.1},")
         }
+        PacketEvent::Refused => format!("refuse,{number},,,,"),
     };
     format!("{:.9},{direction},{rest}\n", record.at.as_secs_f64())
 }
@@ -143,6 +144,7 @@ mod tests {
             PacketEvent::Arrived { flow, size, frame },
             PacketEvent::Dropped { reason },
             PacketEvent::Departed { due, frame: None },
+            PacketEvent::Refused,
         ]
         .map(|event| line(&record(event)));
         assert_eq!(
@@ -151,6 +153,7 @@ mod tests {
                 "1.500000000,reverse,enqueue,7,1470,tcp 10.0.0.1:80 10.0.0.2:9,,\n",
                 "1.500000000,reverse,drop,7,,,,queue-full\n",
                 "1.500000000,reverse,depart,7,,,20.0,\n",
+                "1.500000000,reverse,refuse,7,,,,\n",
             ]
         );
     }

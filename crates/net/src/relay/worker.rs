@@ -227,25 +227,26 @@ impl<C: CrossTraffic> Worker<C> {
                 }
             };
             // The receiver may speak before the sender has shown where it is.
-            let Some(destination) = side.peer.address() else {
-                self.send_errors += 1;
-                continue;
-            };
-            let outgoing = Outgoing {
-                destination,
-                ecn,
-                contents: &payload,
-                segment: payload.len(),
-            };
-            if side.socket.send(&outgoing).is_err() {
-                self.send_errors += 1;
-            }
+            let sent_to = side.peer.address().filter(|destination| {
+                let outgoing = Outgoing {
+                    destination: *destination,
+                    ecn,
+                    contents: &payload,
+                    segment: payload.len(),
+                };
+                side.socket.send(&outgoing).is_ok()
+            });
             let now = self.clock.now();
-            self.departures.record(now.saturating_since(due));
+            match sent_to {
+                Some(_) => self.departures.record(now.saturating_since(due)),
+                None => self.send_errors += 1,
+            }
             if self.records.is_open() {
-                let ends = [side.socket.local_address(), destination];
-                let frame = self.captures.then(|| self::packet(ends, ecn, &payload));
-                let event = PacketEvent::Departed { due, frame };
+                let event = sent_to.map_or(PacketEvent::Refused, |destination| {
+                    let ends = [side.socket.local_address(), destination];
+                    let frame = self.captures.then(|| self::packet(ends, ecn, &payload));
+                    PacketEvent::Departed { due, frame }
+                });
                 self.records
                     .put(PacketRecord::new(now, direction, number, event));
             }

@@ -144,16 +144,19 @@ impl Worker {
             let Some(frame) = output else {
                 return false;
             };
-            if port.send(&frame.bytes).is_err() {
-                self.send_errors += 1;
-            }
+            let sent = port.send(&frame.bytes);
             let now = self.clock.now();
-            self.departures.record(now.saturating_since(due));
+            match sent {
+                Ok(()) => self.departures.record(now.saturating_since(due)),
+                Err(_) => self.send_errors += 1,
+            }
             if self.records.is_open() {
-                let frame_bytes = self.captures.then(|| frame.ethernet().into());
-                let event = PacketEvent::Departed {
-                    due,
-                    frame: frame_bytes,
+                let event = match sent {
+                    Ok(()) => PacketEvent::Departed {
+                        due,
+                        frame: self.captures.then(|| frame.ethernet().into()),
+                    },
+                    Err(_) => PacketEvent::Refused,
                 };
                 self.records
                     .put(PacketRecord::new(now, direction, frame.number, event));
