@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_net::{
-    Clock, Direction, Lateness, LinkChange, LinkSnapshot, LinkType, Relay, RelayConfig,
-    RelayHandle, Router, RouterConfig, RouterHandle, Watch,
+    Clock, Direction, InterfaceState, Lateness, LinkChange, LinkSnapshot, LinkType, Relay,
+    RelayConfig, RelayHandle, Router, RouterConfig, RouterHandle, Watch,
 };
 use evenkeel_testbed::control::{self, Request};
 use evenkeel_testbed::link_table::LinkFile;
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &LinkArgs) -> Result<(), Failure> {
 
 /// An emulator that runs.
 enum Emulator {
-    Router(RouterHandle),
+    /// With the names of its interfaces.
+    Router(RouterHandle, [String; 2]),
     Relay(RelayHandle),
 }
 
@@ -41,7 +42,7 @@ impl Emulator {
     fn change(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), String> {
         for (direction, change) in changes {
             match self {
-                Self::Router(router) => {
+                Self::Router(router, _) => {
                     router
                         .change(direction, change)
                         .map_err(|e| e.to_string())?;
@@ -55,7 +56,7 @@ impl Emulator {
 
     fn snapshot(&self) -> Result<Value, String> {
         match self {
-            Self::Router(router) => {
+            Self::Router(router, _) => {
                 let now = router.snapshot().map_err(|gone| gone.to_string())?;
                 let mut value = described(&now.links, &now.departures);
                 value["overrun"] = now.overrun.into();
@@ -73,6 +74,30 @@ impl Emulator {
                 Ok(value)
             }
         }
+    }
+
+    /// Tells of an interface that is not what it was; an error if no frame will ever come by it again.
+    fn tell_interfaces(&self, told: &mut [InterfaceState; 2]) -> Result<(), Failure> {
+        let Self::Router(router, names) = self else {
+            return Ok(());
+        };
+        for ((name, told), now) in names.iter().zip(told).zip(router.interfaces()) {
+            if std::mem::replace(told, now) == now {
+                continue;
+            }
+            match now {
+                InterfaceState::Up => eprintln!("evenkeel link: {name}: up again"),
+                InterfaceState::Down => eprintln!(
+                    "evenkeel link: {name}: down: what comes out there is lost until it is up again"
+                ),
+                InterfaceState::Gone => {
+                    return Err(Failure::runtime(format!(
+                        "link router: {name}: the interface was deleted: make it again, then start this again"
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Does what a control message asks for, and answers it.
@@ -108,7 +133,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     };
     logged(&args.emulation, LinkType::Ethernet, |clock, watch| {
         let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
-        Ok(Emulator::Router(router))
+        Ok(Emulator::Router(router, config.interfaces.clone()))
     })
 }
 
@@ -225,9 +250,11 @@ fn emulate(
     }
     // Whoever started it may begin to send.
     eprintln!("evenkeel link: ready");
+    let mut interfaces = [InterfaceState::Up; 2];
     let mut messages = messages.into_iter().peekable();
     let end = args.seconds.map(|time| started + time);
     while !stop.is_asked() && end.is_none_or(|end| clock.now() < end) {
+        emulator.tell_interfaces(&mut interfaces)?;
         while let Some(due) = messages.next_if(|message| started + message.at <= clock.now()) {
             emulator.change(due.changes).map_err(Failure::runtime)?;
         }
@@ -257,7 +284,7 @@ fn emulate(
     Ok(())
 }
 
-/// How soon a control message is noticed, and Ctrl-C.
+/// How soon a control message is noticed, an interface that is down, and Ctrl-C.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn text(file: &Path) -> Result<String, Failure> {

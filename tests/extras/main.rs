@@ -10,6 +10,7 @@ mod foreign;
 mod formats;
 mod interop;
 mod link;
+mod link_faults;
 mod namespaces;
 mod perf;
 mod perf_faults;

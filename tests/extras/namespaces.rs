@@ -1,4 +1,4 @@
-//! Two hosts joined by a cable, each in a network namespace without a name: gone with the test.
+//! Two hosts joined by a cable or through a third, each in a network namespace without a name: gone with the test.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -13,32 +13,54 @@ pub(crate) const RIGHT: &str = "198.51.100.2";
 
 /// Two hosts and the cable between their interfaces, `left` and `right`. Needs root.
 pub(crate) struct Cable {
-    hosts: [Running; 2],
+    /// Left and right, and perhaps the middle.
+    hosts: Vec<Running>,
 }
 
 impl Cable {
     pub(crate) fn new() -> Self {
-        let cable = Self {
-            hosts: [(), ()].map(|()| {
-                Running::start(Command::new("unshare").args(["--net", "sleep", "infinity"]))
-            }),
-        };
-        let ids = cable.hosts.each_ref().map(Running::id);
-        ids.into_iter().for_each(wait_for_namespace);
-        let [left, right] = ids.map(|id| id.to_string());
+        let cable = Self::hosts(2);
+        let [left, right] = [0, 1].map(|host| cable.hosts[host].id());
         ip(&format!(
             "link add left netns {left} type veth peer name right netns {right}"
         ));
-        for (side, address) in [("left", LEFT), ("right", RIGHT)] {
-            cable.ip(side, &format!("addr add {address}/24 dev {side}"));
-            cable.ip(side, &format!("link set {side} up"));
-        }
+        cable.address();
         cable
     }
 
-    /// `command`, but on the left or the right host.
+    /// The same cut in two: a host in the middle has an end of each half, `a` and `b`, to be joined by a router.
+    pub(crate) fn with_a_middle() -> Self {
+        let cable = Self::hosts(3);
+        let [left, right, middle] = [0, 1, 2].map(|host| cable.hosts[host].id());
+        for (here, side, host) in [("a", "left", left), ("b", "right", right)] {
+            ip(&format!(
+                "link add name {here} netns {middle} type veth peer name {side} netns {host}"
+            ));
+            cable.ip("middle", &format!("link set dev {here} up"));
+        }
+        cable.address();
+        cable
+    }
+
+    fn hosts(count: usize) -> Self {
+        let start = || Running::start(Command::new("unshare").args(["--net", "sleep", "infinity"]));
+        let hosts: Vec<Running> = std::iter::repeat_with(start).take(count).collect();
+        hosts.iter().map(Running::id).for_each(wait_for_namespace);
+        Self { hosts }
+    }
+
+    fn address(&self) {
+        for (side, address) in [("left", LEFT), ("right", RIGHT)] {
+            self.ip(side, &format!("addr add {address}/24 dev {side}"));
+            self.ip(side, &format!("link set {side} up"));
+        }
+    }
+
+    /// `command`, but on the left host, the right one or that in the middle.
     pub(crate) fn on(&self, side: &str, command: &Command) -> Command {
-        let host = &self.hosts[usize::from(side == "right")];
+        let names = ["left", "right", "middle"];
+        let host = names.iter().position(|name| *name == side);
+        let host = &self.hosts[host.expect("a side")];
         let mut inside = Command::new("nsenter");
         inside
             .args(["--net", "--target", &host.id().to_string()])

@@ -11,7 +11,7 @@ use crate::namespaces::{Cable, RIGHT};
 use crate::support::{Running, Scratch, evenkeel, free_port, pause, wait_for_port};
 
 /// A server on the right host.
-fn server(cable: &Cable) -> Running {
+pub(crate) fn server(cable: &Cable) -> Running {
     let serve = evenkeel(&["perf", "server", "-1"]);
     let server = Running::start(cable.on("right", &serve).stdout(Stdio::null()));
     // Its first line is its own only: there is nothing else on its host to wait for.
@@ -20,7 +20,7 @@ fn server(cable: &Cable) -> Running {
 }
 
 /// A client on the left host that has begun.
-fn client(cable: &Cable, arguments: &[&str]) -> std::process::Child {
+pub(crate) fn client(cable: &Cable, arguments: &[&str]) -> std::process::Child {
     let arguments = [&["perf", "client", RIGHT], arguments].concat();
     let client = cable
         .on("left", &evenkeel(&arguments))
@@ -30,11 +30,11 @@ fn client(cable: &Cable, arguments: &[&str]) -> std::process::Child {
     client.expect("run the client")
 }
 
-fn end(client: std::process::Child) -> Output {
+pub(crate) fn end(client: std::process::Child) -> Output {
     client.wait_with_output().expect("the client's end")
 }
 
-fn json(output: &Output) -> Value {
+pub(crate) fn json(output: &Output) -> Value {
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }

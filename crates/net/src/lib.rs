@@ -40,7 +40,8 @@ pub use relay::{
 };
 #[cfg(target_os = "linux")]
 pub use router::{
-    PortError, Router, RouterConfig, RouterError, RouterGone, RouterHandle, RouterSnapshot,
+    InterfaceState, PortError, Router, RouterConfig, RouterError, RouterGone, RouterHandle,
+    RouterSnapshot,
 };
 pub use socket::{BindError, Outgoing, ReceiveBatch, Received, Socket};
 pub use transmit::SendCounters;

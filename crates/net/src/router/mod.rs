@@ -8,6 +8,8 @@
 //! It joins the two as a cable would, so either side is a neighbour of the other: addresses, routes and
 //! kernels are the hosts'. A frame's arrival is the time at which the kernel took it in, and the link computes
 //! each instant from that: being late at a frame makes no other late.
+//!
+//! An interface that goes down is served again when it is up; the handle tells which are.
 
 mod frame;
 mod port;
@@ -21,10 +23,11 @@ use crate::packet_record::Watch;
 use crate::wait::Waker;
 use evenkeel_link::LinkConfig;
 use port::Port;
-pub use port::PortError;
+pub use port::{InterfaceState, PortError};
 use std::fmt;
 use std::io;
 use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use worker::Worker;
 
@@ -94,6 +97,9 @@ enum Control {
     Snapshot(SyncSender<RouterSnapshot>),
 }
 
+/// What both are, as the router's thread has found them last.
+type Interfaces = Arc<Mutex<[InterfaceState; 2]>>;
+
 /// The emulator between two interfaces.
 #[derive(Debug)]
 pub struct Router;
@@ -102,6 +108,7 @@ pub struct Router;
 #[derive(Debug)]
 pub struct RouterHandle {
     controls: Option<SyncSender<Control>>,
+    interfaces: Interfaces,
     waker: Waker,
     thread: Option<JoinHandle<()>>,
 }
@@ -120,13 +127,15 @@ impl Router {
         ];
         let (waker, wakeups) = Waker::new().map_err(RouterError::Start)?;
         let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
-        let worker = Worker::new(clock, ports, config, watch);
+        let interfaces = Interfaces::new(Mutex::new([InterfaceState::Up; 2]));
+        let worker = Worker::new(clock, (ports, Arc::clone(&interfaces)), config, watch);
         let thread = thread::Builder::new()
             .name("router".into())
             .spawn(move || worker.run(&commands, &wakeups))
             .map_err(RouterError::Start)?;
         Ok(RouterHandle {
             controls: Some(controls),
+            interfaces,
             waker,
             thread: Some(thread),
         })
@@ -144,6 +153,14 @@ impl RouterHandle {
         let (answer, answers) = mpsc::sync_channel(1);
         self.control(Control::Snapshot(answer))?;
         answers.recv().map_err(|_| RouterGone)
+    }
+
+    /// What interfaces A and B are: frames are lost at one that is not [`InterfaceState::Up`].
+    pub fn interfaces(&self) -> [InterfaceState; 2] {
+        *self
+            .interfaces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits only while the router has more to do than it can.

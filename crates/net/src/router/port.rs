@@ -6,6 +6,7 @@ use crate::socket_option;
 use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{
     AddressFamily, ControlMessageOwned, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind,
     recvmsg, send, setsockopt, socket, sockopt,
@@ -17,9 +18,23 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 use tfrc::time::Instant;
 
+/// What an interface of a router is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterfaceState {
+    /// Frames come and go.
+    Up,
+    /// It was switched off: none do, until it is up again.
+    Down,
+    /// It was deleted, or moved to another network namespace. Another of its name is not this one.
+    Gone,
+}
+
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub(super) struct Port {
+    name: String,
+    /// The interface's number, which no other one of this network namespace gets.
+    index: usize,
     socket: OwnedFd,
     buffer: Box<[u8]>,
     /// The latest arrival: the socket is a queue.
@@ -60,7 +75,7 @@ impl Port {
             Errno::EPERM | Errno::EACCES => PortError::NotPermitted(name.to_owned()),
             other => PortError::System(name.to_owned(), other.into()),
         };
-        let address = address_of(name)
+        let (address, _) = interface(name)
             .map_err(failed)?
             .ok_or_else(|| PortError::NoInterface(name.to_owned()))?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -82,6 +97,8 @@ impl Port {
                 .map_err(|error| PortError::System(name.to_owned(), error))?;
         }
         Ok(Self {
+            name: name.to_owned(),
+            index: address.ifindex(),
             socket,
             buffer: vec![0; OFFLOAD_HEADER + MAX_FRAME].into(),
             latest: Instant::ZERO,
@@ -124,6 +141,16 @@ impl Port {
         Ok(())
     }
 
+    /// What its interface is now. Asks the system: for when a frame was neither received nor sent.
+    pub(super) fn state(&self) -> io::Result<InterfaceState> {
+        let found = interface(&self.name)?;
+        Ok(match found.filter(|(it, _)| it.ifindex() == self.index) {
+            None => InterfaceState::Gone,
+            Some((_, is_up)) if is_up => InterfaceState::Up,
+            Some(_) => InterfaceState::Down,
+        })
+    }
+
     /// Frames that came faster than they were read.
     pub(super) fn overrun(&self) -> u64 {
         self.overrun.into()
@@ -136,10 +163,13 @@ impl AsFd for Port {
     }
 }
 
-/// The address that a packet socket is bound to.
-fn address_of(name: &str) -> Result<Option<LinkAddr>, Errno> {
+/// The address that a packet socket is bound to, and whether the interface is up.
+fn interface(name: &str) -> Result<Option<(LinkAddr, bool)>, Errno> {
     let mut links = getifaddrs()?.filter(|interface| interface.interface_name == name);
-    Ok(links.find_map(|interface| interface.address?.as_link_addr().copied()))
+    Ok(links.find_map(|interface| {
+        let is_up = interface.flags.contains(InterfaceFlags::IFF_UP);
+        Some((*interface.address?.as_link_addr()?, is_up))
+    }))
 }
 
 /// The largest that the kernel hands over: 64 KiB of segments not yet cut, and their headers.

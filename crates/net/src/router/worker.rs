@@ -1,16 +1,18 @@
 //! The router's thread.
 
 use super::frame::Frame;
-use super::port::Port;
+use super::port::{InterfaceState, Port};
 use super::segment::cut;
-use super::{Control, RouterConfig, RouterSnapshot};
+use super::{Control, Interfaces, RouterConfig, RouterSnapshot};
 use crate::clock::Clock;
 use crate::emulation::{Direction, Outlet, Path};
 use crate::lateness::Lateness;
 use crate::packet_record::{PacketEvent, PacketRecord, Watch};
 use crate::wait::{self, DEAF_WAIT, Wakeups};
 use evenkeel_link::{Event, Link};
+use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
+use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use tfrc::time::Instant;
 
@@ -19,6 +21,8 @@ pub(super) struct Worker {
     clock: Clock,
     /// A, then B.
     sides: [Side; 2],
+    /// What their interfaces are, for whoever has the handle.
+    interfaces: Interfaces,
     /// From A to B, then from B to A.
     paths: [Path<Frame>; 2],
     records: Outlet<PacketRecord>,
@@ -32,14 +36,14 @@ pub(super) struct Worker {
 
 struct Side {
     port: Port,
-    /// When its interface is looked at again, if the last look gave an error: it may be down.
+    /// When its interface is looked at again, if it gave an error: it may be down.
     deaf_until: Option<Instant>,
 }
 
 impl Worker {
     pub(super) fn new(
         clock: Clock,
-        ports: [Port; 2],
+        (ports, interfaces): ([Port; 2], Interfaces),
         config: &RouterConfig,
         watch: Option<Watch>,
     ) -> Self {
@@ -55,6 +59,7 @@ impl Worker {
                 port,
                 deaf_until: None,
             }),
+            interfaces,
             paths,
             captures: watch.as_ref().is_some_and(|watch| watch.captures),
             records: Outlet::new(watch.map(|watch| watch.records)),
@@ -72,6 +77,7 @@ impl Worker {
             wakeups.clear();
             let mut is_busy = false;
             for side in [0, 1] {
+                self.look_again(side);
                 is_busy |= self.receive(side);
             }
             let now = self.clock.now();
@@ -97,12 +103,10 @@ impl Worker {
         for _ in 0..RECEIVE_BUDGET {
             let received = match side.port.receive(&self.clock) {
                 Ok(Some(received)) => received,
-                Ok(None) => {
-                    side.deaf_until = None;
-                    return false;
-                }
+                Ok(None) => return false,
                 Err(_) => {
-                    side.deaf_until = Some(self.clock.now() + DEAF_WAIT);
+                    // Where that is not known either, it is looked for again.
+                    let _ = self.look(index);
                     return false;
                 }
             };
@@ -133,9 +137,9 @@ impl Worker {
 
     /// Sends what has come out of a link, up to a budget. True if there is more.
     fn forward(&mut self, direction: Direction) -> bool {
-        let link = &mut self.paths[direction as usize].link;
-        let port = &self.sides[1 - direction as usize].port;
+        let index = 1 - direction as usize;
         for _ in 0..SEND_BUDGET {
+            let (link, side) = (&mut self.paths[direction as usize].link, &self.sides[index]);
             let Some(due) = link.poll_timeout() else {
                 return false;
             };
@@ -144,7 +148,13 @@ impl Worker {
             let Some(frame) = output else {
                 return false;
             };
-            let sent = port.send(&frame.bytes);
+            let sent = side.port.send(&frame.bytes);
+            // The socket tells whoever comes first, and only once, that its interface has gone down.
+            if matches!(&sent, Err(error) if error.kind() == ErrorKind::NetworkDown)
+                && side.deaf_until.is_none()
+            {
+                let _ = self.look(index);
+            }
             let now = self.clock.now();
             match sent {
                 Ok(()) => self.departures.record(now.saturating_since(due)),
@@ -163,6 +173,25 @@ impl Worker {
             }
         }
         true
+    }
+
+    /// Finds what became of an interface that gave an error, which is then left alone for a while.
+    fn look(&mut self, index: usize) -> io::Result<InterfaceState> {
+        let side = &mut self.sides[index];
+        side.deaf_until = Some(self.clock.now() + DEAF_WAIT);
+        let state = side.port.state()?;
+        let found = self.interfaces.lock();
+        found.unwrap_or_else(PoisonError::into_inner)[index] = state;
+        Ok(state)
+    }
+
+    /// The same while it is not up, now and then.
+    fn look_again(&mut self, index: usize) {
+        let deaf_until = self.sides[index].deaf_until;
+        let is_time = deaf_until.is_some_and(|until| until <= self.clock.now());
+        if is_time && matches!(self.look(index), Ok(InterfaceState::Up)) {
+            self.sides[index].deaf_until = None;
+        }
     }
 
     /// `Err` if the handle is gone.

@@ -1,0 +1,129 @@
+//! What goes wrong with the router's interfaces, between two hosts of our own: each time it recovers, or says in one
+//! line what is wrong. As root, with iproute2.
+
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::namespaces::Cable;
+use crate::perf_faults::{client, end, json, server};
+use crate::support::{Scratch, evenkeel, pause};
+
+/// A router that has begun, and what it says on its standard error.
+struct Router {
+    router: Child,
+}
+
+impl Router {
+    fn start(cable: &Cable, arguments: &[&str]) -> Self {
+        let arguments = [&["link", "router", "a", "b", "--json"], arguments].concat();
+        let mut command = cable.on("middle", &evenkeel(&arguments));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let router = command.spawn().expect("run the router");
+        // Both of its neighbours have seen that the cable is whole.
+        pause(Duration::from_secs(2));
+        Self { router }
+    }
+
+    /// Its status, its summary and the lines that it said besides that it was ready; it is told to end if it has not.
+    fn end(mut self) -> (Option<i32>, serde_json::Value, Vec<String>) {
+        if self.router.try_wait().expect("its state").is_none() {
+            let id = self.router.id().to_string();
+            let sent = std::process::Command::new("kill")
+                .args(["-s", "INT", &id])
+                .status();
+            assert!(sent.is_ok_and(|status| status.success()));
+        }
+        let output = self.router.wait_with_output().expect("its end");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let mut lines = said.lines().map(str::to_owned);
+        assert_eq!(lines.next().as_deref(), Some("evenkeel link: ready"));
+        let summary = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (output.status.code(), summary, lines.collect())
+    }
+}
+
+#[test]
+fn an_interface_of_the_router_that_was_down_for_five_seconds_costs_those_alone() {
+    let cable = Cable::with_a_middle();
+    let router = Router::start(&cable, &["--rate", "20M", "--delay", "5ms"]);
+    let _server = server(&cable);
+    let client = client(&cable, &["-t", "16", "-b", "5M", "-J"]);
+    pause(Duration::from_secs(4));
+    cable.ip("middle", "link set dev b down");
+    pause(Duration::from_secs(5));
+    cable.ip("middle", "link set dev b up");
+    let results = json(&end(client));
+    let (status, summary, said) = router.end();
+    let seconds = results["intervals"].as_array().expect("intervals");
+    let rates: Vec<f64> = seconds
+        .iter()
+        .filter_map(|second| second["sum"]["bits_per_second"].as_f64())
+        .collect();
+    // Of the five seconds four are whole ones, and TFRC needs a part of the first to see that nobody answers.
+    let silent = rates.iter().filter(|rate| **rate < 0.5e6).count();
+    assert!(silent >= 3, "{rates:?}");
+    // A tenth below what is asked for: a flow that has recovered, on a machine that is busy.
+    let last = rates[rates.len() - 3..].iter().sum::<f64>() / 3.0;
+    assert!(last > 4.5e6, "{rates:?}");
+    assert_eq!(
+        said,
+        [
+            "evenkeel link: b: down: what comes out there is lost until it is up again",
+            "evenkeel link: b: up again"
+        ]
+    );
+    assert!(summary["send_errors"].as_u64() > Some(0), "{summary}");
+    assert_eq!(status, Some(0));
+}
+
+#[test]
+fn a_router_whose_interface_is_deleted_ends_and_says_which() {
+    let cable = Cable::with_a_middle();
+    let mut router = Router::start(&cable, &[]);
+    cable.ip("middle", "link del dev b");
+    for _ in 0..200 {
+        if router.router.try_wait().expect("its state").is_some() {
+            break;
+        }
+        pause(Duration::from_millis(50));
+    }
+    let (status, _, said) = router.end();
+    let wrong =
+        "evenkeel: link router: b: the interface was deleted: make it again, then start this again";
+    // It is down a moment before it is gone.
+    assert_eq!(said.last().map(String::as_str), Some(wrong), "{said:?}");
+    assert!(said.len() <= 2, "{said:?}");
+    assert_eq!(status, Some(1));
+}
+
+#[test]
+fn packets_longer_than_the_routers_far_interface_takes_are_told_at_both_ends() {
+    let scratch = Scratch::new("link-mtu");
+    let log = scratch.file("log");
+    let cable = Cable::with_a_middle();
+    let router = Router::start(&cable, &["--log", &log.to_string_lossy()]);
+    let _server = server(&cable);
+    cable.ip("middle", "link set dev b mtu 1000");
+    let output = end(client(&cable, &["-t", "2", "-b", "1M"]));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("bytes arrived: a hop may refuse packets of that size; try -l"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let (status, summary, _) = router.end();
+    assert_eq!(status, Some(0));
+    let refused = summary["send_errors"].as_u64();
+    assert!(refused > Some(0), "{summary}");
+    // Those that were refused left by no line of the log.
+    let log = fs::read_to_string(log).expect("the log");
+    let numbers = |event: &str| -> Vec<&str> {
+        let lines = log.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let of = lines.filter(|fields| fields[2] == event);
+        of.map(|fields| fields[3]).collect()
+    };
+    let (departed, refusals) = (numbers("depart"), numbers("refuse"));
+    assert_eq!(Some(refusals.len() as u64), refused);
+    assert!(refusals.iter().all(|number| !departed.contains(number)));
+}
