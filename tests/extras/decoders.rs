@@ -160,9 +160,9 @@ fn gstreamer_reads_uncompressed_pictures() {
     gstreamer_decodes(&Stream::RAW);
 }
 
-#[test]
-fn gstreamer_decodes_dv() {
-    let scratch = Scratch::new("dv");
+/// Ten seconds of DV, as a camera's tape has them.
+fn of_dv(name: &str, decodes: fn(&Stream<'_>)) {
+    let scratch = Scratch::new(name);
     let tape = scratch.file("tape.dv");
     let made = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi"])
@@ -170,11 +170,21 @@ fn gstreamer_decodes_dv() {
         .arg(&tape)
         .status();
     assert!(made.is_ok_and(|status| status.success()), "ffmpeg");
-    gstreamer_decodes(&Stream {
+    decodes(&Stream {
         name: "dv",
         picture: &["--codec", "dv", "--source", &tape.to_string_lossy()],
         // 28.8 Mb/s and headers.
         rate: "40M",
         pipeline: &["rtpdvdepay", "!", "dvdemux", "!", "dvdec"],
     });
+}
+
+#[test]
+fn ffmpeg_decodes_dv() {
+    of_dv("dv-to-ffmpeg", ffmpeg_decodes);
+}
+
+#[test]
+fn gstreamer_decodes_dv() {
+    of_dv("dv-to-gstreamer", gstreamer_decodes);
 }
