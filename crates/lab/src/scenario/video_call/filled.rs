@@ -23,6 +23,9 @@ pub struct FilledCall {
     picture: [usize; 2],
     /// Pictures a second.
     fps: u32,
+    /// What is drawn and coded.
+    #[serde(default)]
+    content: Content,
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
     rtt: Time,
@@ -82,6 +85,8 @@ impl Scenario for FilledCall {
         self.tfrc.verify_alone()?;
         require_picture(self.picture)?;
         require_fps(self.fps)?;
+        let looks = self.content != Content::Sizes;
+        require(looks, "content", "pictures")?;
         require(!self.fillers.is_empty(), "fillers", "one or more")?;
         let [from, to] = self.measured;
         require(from < to, "measured", "[from, to]")?;
@@ -111,7 +116,7 @@ impl Scenario for FilledCall {
         let setup = Setup {
             picture: self.picture,
             fps: self.fps,
-            content: Content::Scene,
+            content: self.content.clone(),
             psnr: true,
             rules: self.policy.0,
             filler,
@@ -223,6 +228,8 @@ mod tests {
             let refused = scenario(fillers, case).verify();
             assert_eq!(refused.map_err(|error| error.key), Err(key));
         }
+        let blank = scenario(&format!("{fillers}\ncontent = \"sizes\""), "");
+        assert_eq!(blank.verify().map_err(|error| error.key), Err("content"));
     }
 
     #[test]

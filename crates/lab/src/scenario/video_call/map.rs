@@ -25,6 +25,9 @@ pub struct CallMap {
     picture: [usize; 2],
     /// Pictures a second.
     fps: u32,
+    /// What is drawn and coded.
+    #[serde(default)]
+    content: Content,
     /// What the bottleneck's drop-tail queue holds.
     queue: Size,
     /// The call's edition and t_RTO.
@@ -72,6 +75,8 @@ impl Scenario for CallMap {
         self.tfrc.verify_alone()?;
         require_picture(self.picture)?;
         require_fps(self.fps)?;
+        let looks = self.content != Content::Sizes;
+        require(looks, "content", "pictures")?;
         require(!self.policies.is_empty(), "policies", "one or more")?;
         let [from, to] = self.measured;
         require(from < to, "measured", "[from, to]")?;
@@ -103,7 +108,7 @@ impl Scenario for CallMap {
         let setup = Setup {
             picture: self.picture,
             fps: self.fps,
-            content: Content::Scene,
+            content: self.content.clone(),
             psnr: true,
             rules,
             filler: Filler::None,

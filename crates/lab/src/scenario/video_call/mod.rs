@@ -88,8 +88,8 @@ impl Scenario for VideoCall {
         require(!self.policies.is_empty(), "policies", "one or more")?;
         let [from, to] = self.measured;
         require(from < to, "measured", "[from, to]")?;
-        let looks = !self.psnr || self.content == Content::Scene;
-        require(looks, "psnr", "of the scene's pictures")?;
+        let looks = !self.psnr || self.content != Content::Sizes;
+        require(looks, "psnr", "of pictures")?;
         require(!self.case.is_empty(), "case", "one or more")?;
         self.case.iter().enumerate().try_for_each(|(index, case)| {
             require_fps(case.fps).map_err(|wrong| wrong.inside("case", index))
@@ -138,7 +138,7 @@ impl Scenario for VideoCall {
         let setup = Setup {
             picture: self.picture,
             fps: case.fps,
-            content: self.content,
+            content: self.content.clone(),
             psnr: self.psnr,
             rules,
             filler: Filler::None,
@@ -269,6 +269,23 @@ mod tests {
             assert_eq!(refused.map_err(|error| error.key), Err(key));
         }
         assert!(scenario("scene", "policies = [\"ours\"]", 10).is_err());
+    }
+
+    #[test]
+    fn a_clip_that_is_not_there_is_named() {
+        let mut call = scenario("scene", "psnr = true", 10).unwrap();
+        call.content = toml::from_str::<toml::Table>(r#"clip = "no such file.mp4""#)
+            .and_then(Content::deserialize)
+            .unwrap();
+        assert_eq!(call.verify(), Ok(()));
+        let job = Job {
+            cell: 0,
+            seed: 1,
+            stop: &AtomicBool::new(false),
+        };
+        let failed = call.run(job).err().map(|error| error.to_string());
+        let said = failed.expect("no pictures, no run");
+        assert!(said.starts_with("no such file.mp4: "), "{said}");
     }
 
     #[test]

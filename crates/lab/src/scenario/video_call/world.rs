@@ -5,7 +5,9 @@ use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_media::sender::SendingSide;
-use evenkeel_media::source::{Format, FrameRate, Scene, Source};
+use evenkeel_media::source::{
+    Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError,
+};
 use evenkeel_sim::{
     Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic, Viewer,
 };
@@ -20,7 +22,7 @@ use crate::network::{Tfrc, advance, broken};
 use crate::units::{BitRate, Size, Time};
 
 /// What pictures are of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Content {
     /// The built-in scene, through the real encoder.
@@ -28,6 +30,32 @@ pub(super) enum Content {
     Scene,
     /// Nothing: frames of the sizes that they were asked to be.
     Sizes,
+    /// A file that `ffmpeg` reads, scaled, from its start again whenever it ends; through the real encoder.
+    Clip(String),
+}
+
+impl Content {
+    /// The source of the pictures; `None` if there are none.
+    fn open(
+        &self,
+        format: Format,
+        seed: u64,
+    ) -> Result<Option<Box<dyn Source + Send>>, SourceError> {
+        let source: Box<dyn Source + Send> = match self {
+            Self::Scene => Box::new(Scene::new(format, seed)?),
+            Self::Sizes => return Ok(None),
+            Self::Clip(file) => {
+                let options = FfmpegOptions {
+                    frame_rate: Some(format.frame_rate),
+                    size: Some((format.width, format.height)),
+                    repeat: true,
+                    ..FfmpegOptions::default()
+                };
+                Box::new(Ffmpeg::open(file, &options)?)
+            }
+        };
+        Ok(Some(source))
+    }
 }
 
 /// A call: what is sent, by which rules, over what.
@@ -129,13 +157,10 @@ impl<'a> World<'a> {
             height,
             frame_rate,
         };
-        let scene = || -> Result<Box<dyn Source + Send>, RunError> {
-            let scene = Scene::new(format, seed).map_err(|error| broken(&error))?;
-            Ok(Box::new(scene))
-        };
-        let pictures = match setup.content {
-            Content::Scene => Pictures::Coded(scene()?),
-            Content::Sizes => Pictures::Sizes(format, Random::new(seed, 1)),
+        let open = || setup.content.open(format, seed).map_err(|e| broken(&e));
+        let pictures = match open()? {
+            Some(source) => Pictures::Coded(source),
+            None => Pictures::Sizes(format, Random::new(seed, 1)),
         };
         let back = LinkConfig {
             rate: setup.rate.0,
@@ -167,8 +192,10 @@ impl<'a> World<'a> {
         let follow = setup.tfrc.follow(SenderConfig::default());
         let sender = MediaEnd::sender_by(policy, warm, pictures, shooting, follow, false, seed);
         let mut receiver = MediaEnd::receiver(start, warm, setup.tfrc.edition.standard(), seed);
-        if setup.psnr {
-            receiver = receiver.looks_at([scene()?, scene()?], start);
+        if setup.psnr
+            && let Some(originals) = open()?.zip(open()?)
+        {
+            receiver = receiver.looks_at(originals.into(), start);
         }
         let mut sim = Simulation::new(&shape.topology, seed);
         let place = &shape.places[0];
