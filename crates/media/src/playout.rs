@@ -9,18 +9,25 @@
 //! A delay that was needed once, for a queue that has drained, is given up after a second of frames without it:
 //! who talks waits for each frame, not for the worst of them. A second without frames tells of no queue.
 //!
-//! The window of recent frames also absorbs clock drift: at 100 ppm two clocks part by 0.4 ms while
-//! it passes.
+//! Timestamps are read on the receiver's clock, as far as its drift against the sender's is known (`drift.rs`).
+//! While frames come the window would follow that without: two clocks part by a millisecond while it passes. A camera
+//! that was off for five minutes would come back 60 ms late, or as much too early.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use tfrc::time::Instant;
 
+use crate::drift::Drift;
+
 /// The schedule of one stream.
 #[derive(Clone, Debug)]
 pub struct Playout {
     clock_rate: u32,
+    drift: Drift,
+    /// Since when timestamps have been read with this drift, in nanoseconds on their own time line, and where that lies
+    /// on the receiver's.
+    anchor: (i64, i64),
     /// The last [`WINDOW`] frames.
     recent: VecDeque<Sample>,
     /// Nanoseconds from a timestamp, on its own time line, to its display.
@@ -40,6 +47,8 @@ impl Playout {
     pub fn new(clock_rate: u32) -> Self {
         Self {
             clock_rate: clock_rate.max(1),
+            drift: Drift::default(),
+            anchor: (0, 0),
             recent: VecDeque::with_capacity(MAX_SAMPLES),
             delay: None,
             adjusted: Instant::ZERO,
@@ -50,6 +59,7 @@ impl Playout {
     ///
     /// `timestamp` is the RTP timestamp, extended so that it does not wrap.
     pub fn frame_arrived(&mut self, timestamp: i64, arrival: Instant) -> bool {
+        self.follow_drift(timestamp, arrival);
         let transit = self.transit(timestamp, arrival);
         let late = self.delay.is_some_and(|delay| transit > delay);
         if self.recent.len() == MAX_SAMPLES {
@@ -69,7 +79,7 @@ impl Playout {
 
     /// When the frame of this timestamp is to be shown; `None` before any frame arrived.
     pub fn display_at(&self, timestamp: i64) -> Option<Instant> {
-        let at = self.media_nanos(timestamp).saturating_add(self.delay?);
+        let at = self.local_nanos(timestamp).saturating_add(self.delay?);
         Some(Instant::from_nanos(u64::try_from(at).unwrap_or(0)))
     }
 
@@ -94,8 +104,15 @@ impl Playout {
 
     /// Forgets everything about the path.
     pub fn reset(&mut self) {
-        self.recent.clear();
-        self.delay = None;
+        *self = Self::new(self.clock_rate);
+    }
+
+    /// What is due now stays due now, whatever is learned of the clocks.
+    fn follow_drift(&mut self, timestamp: i64, arrival: Instant) {
+        let (media, local) = (self.media_nanos(timestamp), self.local_nanos(timestamp));
+        if self.drift.frame_arrived(arrival, since(arrival, media)) {
+            self.anchor = (media, local);
+        }
     }
 
     fn adapt(&mut self, now: Instant) {
@@ -148,14 +165,29 @@ impl Playout {
     }
 
     fn transit(&self, timestamp: i64, arrival: Instant) -> i64 {
-        let arrival = i64::try_from(arrival.as_nanos()).unwrap_or(i64::MAX);
-        arrival.saturating_sub(self.media_nanos(timestamp))
+        since(arrival, self.local_nanos(timestamp))
+    }
+
+    /// A timestamp in nanoseconds of the receiver's clock, with an origin of its own.
+    fn local_nanos(&self, timestamp: i64) -> i64 {
+        let (media, local) = self.anchor;
+        let passed = i128::from(self.media_nanos(timestamp)) - i128::from(media);
+        let gained = passed * i128::from(self.drift.ppb()) / 1_000_000_000;
+        clamped(i128::from(local) + passed + gained)
     }
 
     fn media_nanos(&self, timestamp: i64) -> i64 {
-        let nanos = i128::from(timestamp) * 1_000_000_000 / i128::from(self.clock_rate);
-        i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX })
+        clamped(i128::from(timestamp) * 1_000_000_000 / i128::from(self.clock_rate))
     }
+}
+
+fn since(arrival: Instant, nanos: i64) -> i64 {
+    let arrival = i64::try_from(arrival.as_nanos()).unwrap_or(i64::MAX);
+    arrival.saturating_sub(nanos)
+}
+
+fn clamped(nanos: i128) -> i64 {
+    nanos.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// How far back playout looks for the least transit and for the few frames that need not be in time; at fewer than
@@ -322,6 +354,33 @@ mod tests {
             .filter(|&n| arrive(&mut playout, n, n as u64 / 25))
             .count();
         assert!(late < 125, "{late}");
+    }
+
+    /// Five minutes of a camera that then is off for as long, while the clocks part by so much. How late its next frame is
+    /// shown: of the usual time, on the receiver's clock, in milliseconds.
+    fn late_after_a_pause(ppm: i64, transit_ms: i64) -> i64 {
+        let mut playout = Playout::new(90_000);
+        let arrival = |n: i64| {
+            let captured = (START + INTERVAL * n as u32).as_nanos() as i64;
+            let nanos = captured + transit_ms * 1_000_000 + captured / 1_000_000 * ppm;
+            Instant::from_nanos(nanos as u64)
+        };
+        for n in 0..7_500 {
+            playout.frame_arrived(n * TICKS, arrival(n));
+        }
+        let next = 15_000;
+        let late = playout.frame_arrived(next * TICKS, arrival(next));
+        assert!(!late, "{ppm} ppm");
+        let due = playout.display_at(next * TICKS).unwrap();
+        (due.as_nanos() as i64 - arrival(next).as_nanos() as i64) / 1_000_000
+    }
+
+    #[test]
+    fn after_a_pause_frames_are_neither_late_nor_held_up_by_what_the_clocks_have_parted() {
+        for ppm in [-200, -50, 0, 50, 200] {
+            let held = late_after_a_pause(ppm, 70);
+            assert!((0..=3).contains(&held), "{ppm} ppm: {held} ms");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 mod world;
 
 use std::time::Duration;
+
+use evenkeel_media::quality::percentile;
 use tfrc::time::Instant;
 use tfrc::units::Rate;
 use world::{End, Outcome, Scenario, World};
@@ -195,6 +197,54 @@ fn a_call_comes_back_when_the_receiver_was_gone_for_long() {
         recovery(&outcome, until) <= Duration::from_secs(10),
         "{outcome:#?}"
     );
+}
+
+/// Ten minutes between clocks that part by 12 ms in each. The camera is off for three of them, in which they part by 36 ms.
+#[test]
+fn clocks_that_part_make_frames_neither_late_nor_old() {
+    let [off, on] = [360, 540].map(Instant::from_secs);
+    let end = Instant::from_secs(600);
+    let call = |drift_ppm| {
+        let mut world = World::new(Scenario {
+            seconds: 600,
+            pause: Some((off, on)),
+            drift_ppm,
+            ..Scenario::new(60, 1_000, 10)
+        });
+        world.run();
+        let delays = |between| world.delays(0, between);
+        let p95 = |between| percentile(&delays(between), 95.0).expect("frames");
+        let minutes = [[60, 120], [300, 360]].map(|minute| p95(minute.map(Instant::from_secs)));
+        let held = world.first_held_after(on).as_secs_f64() * 1e3;
+        (
+            world.outcome(),
+            [minutes[0], minutes[1], p95([on, end])],
+            held,
+        )
+    };
+    let (usual, usual_delays, usual_held) = call(0);
+    let superseded = |of: &Outcome| of.not_shown.get("superseded").copied().unwrap_or(0);
+    for drift_ppm in [-200, 200] {
+        let (outcome, delays, held) = call(drift_ppm);
+        println!(
+            "{drift_ppm} ppm: 95th percentiles {delays:?} ms, by one clock {usual_delays:?}; the first after the pause held for {held} ms, {usual_held}"
+        );
+        for (delay, usual) in delays.iter().zip(usual_delays) {
+            assert!((delay - usual).abs() <= 4.0, "{drift_ppm} ppm");
+        }
+        assert!(
+            (held - usual_held).abs() <= 4.0,
+            "{drift_ppm} ppm: {held} ms"
+        );
+        assert!(
+            outcome.late <= usual.late + usual.late / 10,
+            "{drift_ppm} ppm: {outcome:#?}"
+        );
+        assert!(
+            superseded(&outcome) <= superseded(&usual),
+            "{drift_ppm} ppm: {outcome:#?}"
+        );
+    }
 }
 
 #[test]

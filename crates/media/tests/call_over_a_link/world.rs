@@ -38,6 +38,10 @@ pub(crate) struct Scenario {
     pub(crate) reordering: Option<u64>,
     /// The end that is stopped from and until.
     pub(crate) stop: Option<(End, Instant, Instant)>,
+    /// The cameras are off from and until.
+    pub(crate) pause: Option<(Instant, Instant)>,
+    /// What the second end's clock gains, in parts per million.
+    pub(crate) drift_ppm: i64,
     pub(crate) seed: u64,
 }
 
@@ -59,6 +63,8 @@ impl Scenario {
             both: false,
             reordering: None,
             stop: None,
+            pause: None,
+            drift_ppm: 0,
             seed: 1,
         }
     }
@@ -109,8 +115,30 @@ struct Studio {
     /// Datagrams that came while it was stopped.
     backlog: Vec<(Instant, Packet)>,
     stopped: Option<(Instant, Instant)>,
+    pause: Option<(Instant, Instant)>,
+    clock: Clock,
     random: Random,
     pub(crate) seen: Seen,
+}
+
+/// What an end reads where it is so late: parts per million more.
+#[derive(Clone, Copy)]
+struct Clock(i64);
+
+impl Clock {
+    const MILLION: i128 = 1_000_000;
+
+    fn read(self, now: Instant) -> Instant {
+        let parts = Self::MILLION + i128::from(self.0);
+        Instant::from_nanos((i128::from(now.as_nanos()) * parts / Self::MILLION) as u64)
+    }
+
+    /// When it reads that, or later.
+    fn when(self, local: Instant) -> Instant {
+        let parts = Self::MILLION + i128::from(self.0);
+        let nanos = i128::from(local.as_nanos()) * Self::MILLION;
+        Instant::from_nanos((nanos + parts - 1).div_euclid(parts) as u64)
+    }
 }
 
 /// What one end saw.
@@ -121,6 +149,8 @@ pub(crate) struct Seen {
     pub(crate) discarded: BTreeMap<&'static str, u64>,
     pub(crate) not_shown: BTreeMap<&'static str, u64>,
     pub(crate) late: u64,
+    /// When the last packet of each frame came.
+    pub(crate) completed: Vec<Instant>,
     pub(crate) stretched: Vec<(Instant, Option<Duration>)>,
     /// Every 10 ms: X and the payload bytes sent so far.
     pub(crate) rates: Vec<(Instant, Rate, u64)>,
@@ -170,6 +200,8 @@ impl Studio {
             captures: BTreeMap::new(),
             backlog: Vec::new(),
             stopped,
+            pause: scenario.pause,
+            clock: Clock(if index == 1 { scenario.drift_ppm } else { 0 }),
             random: Random::new(scenario.seed + 17 * index as u64),
             seen: Seen::default(),
         }
@@ -184,23 +216,29 @@ impl Studio {
     fn drive_camera(&mut self, now: Instant, interval: Duration) {
         if self.coding.as_ref().is_some_and(|(at, _)| *at <= now) {
             let (_, frame) = self.coding.take().expect("just seen");
-            self.call.push_frame(now, frame).expect("well formed");
+            let local = self.clock.read(now);
+            self.call.push_frame(local, frame).expect("well formed");
         }
         if self.next_capture <= now {
             while self.next_capture <= now {
                 self.next_capture += interval;
             }
+            let off = |(from, until)| now >= from && now < until;
+            if self.pause.is_some_and(off) {
+                return;
+            }
             self.captured += 1;
             let number = self.captured as u32;
             self.captures.insert(number, now);
-            match self.call.frame_target(now) {
+            let local = self.clock.read(now);
+            match self.call.frame_target(local) {
                 Some(target) => {
                     // The encoder stays below its target, and cannot go below 2.5 kB.
                     let share = 0.95 + 0.05 * self.random.unit();
                     let size = (target.size.as_f64() * share).clamp(2_500.0, 200_000.0);
                     let frame = EncodedFrame {
-                        captured: now,
-                        timestamp: media_time(now, 90_000),
+                        captured: local,
+                        timestamp: media_time(local, 90_000),
                         picture: picture(number, size as usize, &mut self.random).into(),
                     };
                     self.coding = Some((now + ENCODING, frame));
@@ -211,7 +249,7 @@ impl Studio {
     }
 
     fn drive_display(&mut self, now: Instant) {
-        while let Some(frame) = self.call.poll_frame(now) {
+        while let Some(frame) = self.call.poll_frame(self.clock.read(now)) {
             let damaged = !frame.picture.is_whole();
             self.seen.shown.push((now, number(&frame), damaged));
         }
@@ -226,7 +264,10 @@ impl Studio {
                 EventKind::Dropped { reason, .. } => {
                     *self.seen.not_shown.entry(reason.name()).or_default() += 1;
                 }
-                EventKind::Completed { late, .. } => self.seen.late += u64::from(late),
+                EventKind::Completed { late, .. } => {
+                    self.seen.late += u64::from(late);
+                    self.seen.completed.push(now);
+                }
                 EventKind::Stretched { deadline } => {
                     self.seen.stretched.push((event.at, Some(deadline)));
                 }
@@ -353,22 +394,23 @@ impl World {
             if end.is_stopped(now) {
                 continue;
             }
+            let local = end.clock.read(now);
             for (arrival, packet) in std::mem::take(&mut end.backlog) {
                 let datagram = Datagram {
                     source: SocketAddr::from(([10, 0, 0, 2 - index as u8], 5004)),
-                    arrival,
+                    arrival: end.clock.read(arrival),
                     ecn: packet.ecn,
                     payload: &packet.bytes,
                 };
-                end.call.handle_datagram(now, datagram);
+                end.call.handle_datagram(local, datagram);
             }
-            end.call.handle_timeout(now);
+            end.call.handle_timeout(local);
             if index == 0 || self.scenario.both {
                 end.drive_camera(now, interval);
             }
             end.drive_display(now);
             let mut buf = [0; 2048];
-            while let Some(transmit) = end.call.poll_transmit(now, &mut buf) {
+            while let Some(transmit) = end.call.poll_transmit(local, &mut buf) {
                 let packet = Packet {
                     bytes: buf[..transmit.len].to_vec(),
                     ecn: transmit.ecn,
@@ -428,7 +470,7 @@ impl World {
                 continue;
             }
             if let Some((at, _)) = end.call.poll_timeout() {
-                next = next.min(at);
+                next = next.min(end.clock.when(at));
             }
             if index == 0 || self.scenario.both {
                 next = next.min(end.next_capture);
@@ -444,17 +486,32 @@ impl World {
         self.outcome_of(0, Instant::from_secs(10))
     }
 
+    /// From capture to display, in milliseconds, of what `sender` sent and was shown in between.
+    pub(crate) fn delays(&self, sender: usize, [from, until]: [Instant; 2]) -> Vec<f64> {
+        let (sent, got) = (&self.ends[sender], &self.ends[1 - sender]);
+        let shown = got.seen.shown.iter();
+        let inside = shown.filter(|(at, ..)| *at >= from && *at < until);
+        let delays = inside.filter_map(|(at, number, _)| {
+            let captured = sent.captures.get(number)?;
+            Some(at.saturating_since(*captured).as_secs_f64() * 1e3)
+        });
+        delays.collect()
+    }
+
+    /// How long the first frame that the second end got whole from then on waited for its display.
+    pub(crate) fn first_held_after(&self, on: Instant) -> Duration {
+        let seen = &self.ends[1].seen;
+        let whole = seen.completed.iter().find(|at| **at >= on);
+        let shown = seen.shown.iter().find(|(at, ..)| *at >= on);
+        let (whole, shown) = (whole.expect("a frame"), shown.expect("a picture").0);
+        shown.saturating_since(*whole)
+    }
+
     /// The direction that `sender` (0 or 1) sends in, from `warm` on.
     pub(crate) fn outcome_of(&self, sender: usize, warm: Instant) -> Outcome {
         let (sent, got) = (&self.ends[sender], &self.ends[1 - sender]);
         let shown: Vec<_> = got.seen.shown.iter().filter(|s| s.0 >= warm).collect();
-        let delays: Vec<f64> = shown
-            .iter()
-            .filter_map(|(at, number, _)| {
-                let captured = sent.captures.get(number)?;
-                Some(at.saturating_since(*captured).as_secs_f64() * 1e3)
-            })
-            .collect();
+        let delays = self.delays(sender, [warm, Instant::MAX]);
         let gaps = shown
             .windows(2)
             .map(|pair| pair[1].0.saturating_since(pair[0].0).as_secs_f64() * 1e3);

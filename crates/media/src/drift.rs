@@ -1,0 +1,177 @@
+//! How much faster the receiver's clock runs than the sender's, from the fastest frames of long times.
+//!
+//! Two crystals part by up to 200 parts in a million, 12 ms a minute. Queues come and go; what a frame took that met
+//! none does not, but for the clocks. So the least transit of every [`BLOCK`] is kept, and the drift is the median of the
+//! slopes between two that lie [`APART`] or more from each other: a route that becomes longer, once, bends few of
+//! them. It is nothing while a quarter of these slopes rise and a quarter fall: then it is the queue that they tell of.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tfrc::time::Instant;
+
+/// The drift between the clocks of one stream.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drift {
+    /// The fastest frames of the last blocks, the oldest first.
+    fastest: VecDeque<Fastest>,
+    ppb: i64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fastest {
+    block: u64,
+    at: Instant,
+    transit: i64,
+}
+
+impl Drift {
+    /// A frame arrived, in nanoseconds of the receiver's clock after its time on the sender's, of any origin. True if
+    /// [`ppb`](Self::ppb) is another now.
+    pub(crate) fn frame_arrived(&mut self, at: Instant, transit: i64) -> bool {
+        let block = at.as_nanos() / BLOCK.as_nanos() as u64;
+        let sample = Fastest { block, at, transit };
+        match self.fastest.back_mut() {
+            Some(last) if block <= last.block => {
+                if transit < last.transit {
+                    *last = Fastest {
+                        block: last.block,
+                        ..sample
+                    };
+                }
+                return false;
+            }
+            _ => {}
+        }
+        // The last block is whole.
+        let before = self.ppb;
+        self.ppb = self.slope();
+        if self.fastest.len() == BLOCKS {
+            self.fastest.pop_front();
+        }
+        self.fastest.push_back(sample);
+        self.ppb != before
+    }
+
+    /// What the receiver's clock gains on the sender's, in nanoseconds a second: at most [`MOST_PPB`] either way.
+    pub(crate) const fn ppb(&self) -> i64 {
+        self.ppb
+    }
+
+    /// The median of the slopes, if they agree on a sign.
+    fn slope(&self) -> i64 {
+        let mut slopes: Vec<i64> = (self.fastest.iter())
+            .filter_map(|later| {
+                let far = |earlier: &&Fastest| later.at.saturating_since(earlier.at) >= APART;
+                let earlier = self.fastest.iter().rev().find(far)?;
+                let gained = i128::from(later.transit) - i128::from(earlier.transit);
+                let nanos = later.at.saturating_since(earlier.at).as_nanos() as i128;
+                let ppb = gained * 1_000_000_000 / nanos;
+                Some(ppb.clamp(-i128::from(MOST_PPB), MOST_PPB.into()) as i64)
+            })
+            .collect();
+        if slopes.len() < FEWEST {
+            return 0;
+        }
+        slopes.sort_unstable();
+        let [low, middle, high] = [1, 2, 3].map(|quarter| slopes[slopes.len() * quarter / 4]);
+        if low.signum() == high.signum() {
+            middle
+        } else {
+            0
+        }
+    }
+}
+
+/// Of so long the fastest frame is kept: loss makes TFRC's queue run empty within that, mostly.
+const BLOCK: Duration = Duration::from_secs(10);
+
+/// Ten minutes of blocks: a crystal's rate changes with its temperature, and that with the hour.
+const BLOCKS: usize = 60;
+
+/// From one frame to another: a millisecond by which one of them was held up is 17 ppm over a minute.
+const APART: Duration = Duration::from_secs(60);
+
+/// Fewer slopes are no evidence.
+const FEWEST: usize = 6;
+
+/// No two clocks that anyone calls clocks part faster: crystals of cheap cameras are off by 100 ppm or so.
+const MOST_PPB: i64 = 500_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Frames of `seconds`, five a second, each with this transit in microseconds at this second.
+    fn after(seconds: u64, transit: impl Fn(u64, u64) -> i64) -> i64 {
+        let mut drift = Drift::default();
+        for n in 0..seconds * 5 {
+            let at = Instant::from_millis(n * 200);
+            drift.frame_arrived(at, transit(n / 5, n) * 1_000);
+        }
+        drift.ppb()
+    }
+
+    /// From 0 up to 30 ms, as the frames of a queue that fills and empties.
+    fn jitter(n: u64) -> i64 {
+        (n.wrapping_mul(2_654_435_761) >> 7) as i64 % 30_000
+    }
+
+    #[test]
+    fn the_fastest_frames_tell_the_drift_whatever_the_others_take() {
+        for ppm in [-200, -20, 20, 200] {
+            let found = after(600, |second, n| ppm * second as i64 + jitter(n));
+            assert!(
+                (found - ppm * 1_000).abs() <= 10_000,
+                "{ppm} ppm: {found} ppb"
+            );
+        }
+    }
+
+    #[test]
+    fn two_minutes_tell_nothing_yet() {
+        assert_eq!(after(110, |second, _| 200 * second as i64), 0);
+    }
+
+    #[test]
+    fn jitter_is_no_drift() {
+        assert_eq!(after(600, |_, n| jitter(n)), 0);
+    }
+
+    /// 40 ms more from the middle on.
+    #[test]
+    fn a_longer_route_is_no_drift() {
+        let route = |second| if second < 300 { 0 } else { 40_000 };
+        let found = after(600, |second, n| route(second) + jitter(n));
+        assert!(found.abs() <= 5_000, "{found} ppb");
+        let found = after(600, |second, n| {
+            route(second) + 100 * second as i64 + jitter(n)
+        });
+        assert!((found - 100_000).abs() <= 10_000, "{found} ppb");
+    }
+
+    fn assert_bounded(frames: impl IntoIterator<Item = (Instant, i64)>) {
+        let mut drift = Drift::default();
+        for (at, transit) in frames {
+            drift.frame_arrived(at, transit);
+            assert!(drift.ppb().abs() <= MOST_PPB);
+            assert!(drift.fastest.len() <= BLOCKS);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_frames_make_it_panic_or_leave_its_bounds(
+            frames in proptest::collection::vec((any::<u64>(), any::<i64>()), 0..200),
+            waits in proptest::collection::vec((0..100_000_u64, any::<i64>()), 0..200),
+        ) {
+            assert_bounded(frames.into_iter().map(|(at, transit)| (Instant::from_nanos(at), transit)));
+            let mut at = Instant::ZERO;
+            assert_bounded(waits.into_iter().map(|(wait, transit)| {
+                at += Duration::from_millis(wait);
+                (at, transit)
+            }));
+        }
+    }
+}
