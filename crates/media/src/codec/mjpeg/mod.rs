@@ -18,6 +18,7 @@
 
 mod bits;
 mod coefficients;
+mod conceal;
 mod dct;
 mod decode;
 mod encode;
