@@ -424,7 +424,7 @@ const MAX_COMMANDS: usize = 256;
 /// Buffers to read between two looks at what is due to leave.
 const RECEIVE_BUDGET: usize = 4 * ReceiveBatch::BUFFERS;
 
-/// A departure so near is waited for without the socket: a sender of bursts every 125 µs over a path as
+/// A departure so near is waited for without the socket: a sender of bursts every 150 µs over a path as
 /// short would be woken twice for each, and half of its processor time goes into waking up.
 const SOON: Duration = Duration::from_micros(300);
 

@@ -57,8 +57,8 @@ const MAX_EVENTS: usize = 16_384;
 
 /// The flows of one socket.
 ///
-/// Departures are gathered: between two bursts lies half of what a burst may hold, so that a host that
-/// wakes up as late as that again still sends all that is due.
+/// Departures are gathered: between two bursts lies most of what a burst may hold, and a host that wakes up
+/// late by the rest still sends all that is due.
 #[derive(Debug)]
 pub(crate) struct Flows {
     flows: BTreeMap<FlowName, Entry>,

@@ -126,7 +126,7 @@ mod tests {
     fn a_host_that_was_late_keeps_the_rate_and_the_bound_of_a_burst() {
         let late = |burst| match burst % 1_000 {
             0 => Duration::from_millis(8),
-            // As late as half a burst each time.
+            // As late as a burst leaves room for each time.
             _ => Duration::from_micros(90),
         };
         let second = Duration::from_secs(1);
