@@ -26,6 +26,11 @@ pub struct Count {
 }
 
 impl Count {
+    /// All of them together.
+    pub fn sum<'a>(counts: impl IntoIterator<Item = &'a Self>) -> Self {
+        counts.into_iter().fold(Self::default(), Self::plus)
+    }
+
     /// Both together; of the jitters and of the times the larger.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {

@@ -197,16 +197,17 @@ impl Flow {
     }
 
     /// How long departures may be put off for the sake of a common burst. Where TFRC sets the pace, half a round
-    /// trip: permission to send that is not used within one is lost (RFC 5348 §4.6).
+    /// trip: permission to send that is not used within one is lost (RFC 5348 §4.6); where a stated rate does, as it says.
     pub(crate) fn patience(&self) -> Duration {
         let is_limited = self
             .limit
             .as_ref()
             .zip(self.session.next_departure(self.now))
             .is_some_and(|(limit, allowed)| limit.next_departure(self.now) >= allowed);
+        let limit = self.limit.as_ref();
         match self.session.path().and_then(|path| path.rtt) {
             Some(rtt) if !is_limited => rtt / 2,
-            _ => Duration::MAX,
+            _ => limit.map_or(Duration::MAX, |limit| limit.patience(self.now)),
         }
     }
 

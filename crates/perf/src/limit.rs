@@ -27,6 +27,8 @@ pub(crate) struct Limit {
     mean: Pacer,
     /// Faster, and with credit for no more than a burst.
     bursts: Pacer,
+    /// What the faster one takes to a burst.
+    refill: Duration,
     held: Held,
     /// When the last burst began, and how much it was.
     burst: Option<(Instant, Bytes)>,
@@ -43,6 +45,7 @@ impl Limit {
         Self {
             mean: pacer(CREDIT.max(terms.spacing()), rate),
             bursts: pacer(burst, rate * f64::from(CATCH_UP)),
+            refill: terms.burst / CATCH_UP,
             held: Held::default(),
             burst: None,
             waits_for_us: None,
@@ -53,6 +56,16 @@ impl Limit {
     pub(crate) fn next_departure(&self, now: Instant) -> Instant {
         let mean = self.mean.next_departure(now);
         mean.max(self.bursts.next_departure(now))
+    }
+
+    /// How long the next burst may be put off: no longer than until it can be a full one, where some of the rate was
+    /// missed.
+    pub(crate) fn patience(&self, now: Instant) -> Duration {
+        if self.mean.next_departure(now) <= now {
+            self.refill
+        } else {
+            Duration::MAX
+        }
     }
 
     /// Notes that the next departure has to be waited for, for the sake of this rate or of something else: a wait
@@ -113,7 +126,7 @@ mod tests {
                 packets += 1;
             }
             (largest, all) = (largest.max(packets), all + packets);
-            let gather = now + terms.gather();
+            let gather = now + terms.gather().min(limit.patience(now));
             now = limit.next_departure(now).max(gather) + pause(burst);
             if now >= end {
                 break;
@@ -127,14 +140,15 @@ mod tests {
         let late = |burst| match burst % 1_000 {
             0 => Duration::from_millis(8),
             // As late as a burst leaves room for each time.
-            _ => Duration::from_micros(90),
+            _ => Duration::from_micros(100),
         };
-        let second = Duration::from_secs(1);
+        // Between two of the long ones.
+        let time = Duration::from_millis(1_200);
         let high = Rate::from_bits_per_sec(885e6);
-        let (largest, all) = sent(high, 1_448, second, late);
+        let (largest, all) = sent(high, 1_448, time, late);
         // 250 us at 13.09 us a packet.
         assert_eq!(largest, 19);
-        let asked = 885e6 / 8.0 / 1_448.0;
+        let asked = 885e6 / 8.0 / 1_448.0 * time.as_secs_f64();
         assert!(
             (f64::from(all) / asked - 1.0).abs() < 1e-3,
             "{all} of {asked}"

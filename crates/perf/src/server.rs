@@ -77,8 +77,8 @@ pub enum ServerEventKind {
     Ended {
         /// Its name.
         test: u16,
-        /// What we counted, all flows together.
-        count: Count,
+        /// What we counted, flow by flow.
+        counts: Vec<Count>,
         /// True if the client asked for the end; false if it fell silent or overran its time.
         agreed: bool,
     },
@@ -147,11 +147,7 @@ impl Server {
             .filter(|(_, test)| test.results.is_none())
             .map(|(&name, test)| {
                 let counts = self.counts(name, test);
-                (
-                    name,
-                    &test.terms,
-                    counts.iter().fold(Count::default(), Count::plus),
-                )
+                (name, &test.terms, Count::sum(&counts))
             })
     }
 
@@ -295,9 +291,11 @@ impl Server {
         let Some(test) = self.tests.get(&name) else {
             return;
         };
-        let (client, counted) = (test.client, self.counts(name, test));
-        let counts = test.results.as_ref().unwrap_or(&counted);
-        let count = counts.iter().fold(Count::default(), Count::plus);
+        let client = test.client;
+        let counts = match &test.results {
+            Some(results) => results.clone(),
+            None => self.counts(name, test),
+        };
         self.close_flows(name);
         self.tests.remove(&name);
         self.set_gather();
@@ -306,7 +304,7 @@ impl Server {
             client,
             ServerEventKind::Ended {
                 test: name,
-                count,
+                counts,
                 agreed,
             },
         );

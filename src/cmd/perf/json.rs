@@ -95,7 +95,8 @@ pub(super) struct Served<'a> {
     pub(super) intervals: Vec<Value>,
     /// How long it ran.
     pub(super) seconds: f64,
-    pub(super) count: Count,
+    /// Flow by flow.
+    pub(super) counts: Vec<Count>,
     /// Of a core, over that time.
     pub(super) processor: f64,
     /// The client said goodbye.
@@ -107,19 +108,20 @@ pub(super) fn served(served: &Served<'_>) -> Value {
     let mut start = start();
     start["accepted_connection"] = host(served.begun.ends[1]);
     begun(&mut start, served.begun);
-    let mut end = json!({
-        "streams": [],
-        "cpu_utilization_percent": { "host_total": served.processor * 100.0 },
-    });
+    let counts: Vec<_> = served.counts.iter().map(|count| (*count, None)).collect();
+    let (mut streams, mut end) = (Vec::new(), json!({}));
     for half in intervals::halves(served.begun.terms.direction) {
-        let rows = tally::total(half, served.seconds, &[(served.count, None)]);
-        let key = match half {
-            Half::Sent => "sum_sent",
-            Half::Received => "sum_received",
+        let rows = tally::total(half, served.seconds, &counts);
+        let (stream, sum) = match half {
+            Half::Sent => ("sender", "sum_sent"),
+            Half::Received => ("udp", "sum_received"),
         };
-        end[key] = row(&rows.sum);
-        end["sum"] = end[key].clone();
+        streams.extend(rows.flows.iter().map(|flow| json!({ stream: row(flow) })));
+        end[sum] = row(&rows.sum);
+        end["sum"] = end[sum].clone();
     }
+    end["streams"] = json!(streams);
+    end["cpu_utilization_percent"] = json!({ "host_total": served.processor * 100.0 });
     let mut value = json!({ "start": start, "intervals": served.intervals, "end": end });
     if !served.agreed {
         value["error"] = json!("the client has gone");

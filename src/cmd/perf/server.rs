@@ -161,11 +161,11 @@ impl Log {
                 }
                 ServerEventKind::Ended {
                     test,
-                    count,
+                    counts,
                     agreed,
                 } => {
                     if let Some(test) = self.tests.remove(&test) {
-                        self.ended(test, count, agreed)?;
+                        self.ended(test, counts, agreed)?;
                     }
                 }
                 ServerEventKind::Refused(_)
@@ -176,7 +176,7 @@ impl Log {
         Ok(())
     }
 
-    fn ended(&mut self, test: Test, count: Count, agreed: bool) -> Result<(), Failure> {
+    fn ended(&mut self, test: Test, counts: Vec<Count>, agreed: bool) -> Result<(), Failure> {
         let ran = self.clock.now().saturating_since(test.at);
         let processor =
             processor_time().saturating_sub(test.used).as_secs_f64() / ran.as_secs_f64();
@@ -190,7 +190,7 @@ impl Log {
             seconds: ran.min(test.begun.terms.duration).as_secs_f64(),
             begun: &test.begun,
             intervals: test.intervals,
-            count,
+            counts,
             processor,
             agreed,
         };
@@ -219,19 +219,19 @@ fn describe(event: &ServerEvent) -> String {
         ServerEventKind::Malformed(error) => format!("a message that cannot be read: {error}"),
         ServerEventKind::Ended {
             test,
-            count,
+            counts,
             agreed,
-        } => format!(
-            "test {test}: {}; sent {} packets, received {}, lost {}",
-            if *agreed {
-                "done"
-            } else {
-                "the client has gone"
-            },
-            count.packets_sent,
-            count.packets_received,
-            count.packets_lost
-        ),
+        } => {
+            let how = match agreed {
+                true => "done",
+                false => "the client has gone",
+            };
+            let count = Count::sum(counts);
+            format!(
+                "test {test}: {how}; sent {} packets, received {}, lost {}",
+                count.packets_sent, count.packets_received, count.packets_lost
+            )
+        }
     };
     format!(
         "{:9.3} {client} {what}",

@@ -115,10 +115,7 @@ fn rows(
         path,
     };
     let flows: Vec<Row> = counts.enumerate().map(row).collect();
-    let count = flows
-        .iter()
-        .map(|row| &row.count)
-        .fold(Count::default(), Count::plus);
+    let count = Count::sum(flows.iter().map(|row| &row.count));
     let path = flows
         .first()
         .filter(|_| flows.len() == 1)
