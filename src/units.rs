@@ -24,7 +24,15 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
         .trim_end_matches("bit/s");
     let bits = scaled(
         plain,
-        &[("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("", 1.0)],
+        &[
+            ("k", 1e3),
+            ("K", 1e3),
+            ("m", 1e6),
+            ("M", 1e6),
+            ("g", 1e9),
+            ("G", 1e9),
+            ("", 1.0),
+        ],
     )
     .ok_or("not a bit rate: write 800k, 3M or 1.5G")?;
     if !(1e3..=MAX_BITS_PER_SEC).contains(&bits) {
@@ -168,6 +176,8 @@ mod tests {
     #[test]
     fn rates_are_bits_per_second() {
         assert_eq!(rate("3M").unwrap(), Rate::from_bits_per_sec(3e6));
+        assert_eq!(rate("3m").unwrap(), rate("3M").unwrap());
+        assert_eq!(rate("1.5g").unwrap(), rate("1.5G").unwrap());
         assert_eq!(rate("800 kb/s").unwrap(), Rate::from_bits_per_sec(8e5));
         assert_eq!(rate("1500000").unwrap(), Rate::from_bits_per_sec(1.5e6));
         for wrong in ["", "fast", "-3M", "0", "nan", "inf", "1e30", "3MB"] {

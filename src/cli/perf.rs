@@ -41,7 +41,7 @@ pub(crate) struct PerfOutputArgs {
     /// Seconds between two lines; 0 for none
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "1", value_parser = interval)]
     pub(crate) interval: Duration,
-    /// Write here instead of standard output
+    /// Add the lines to this file instead of printing them
     #[arg(long, value_name = "FILE")]
     pub(crate) logfile: Option<PathBuf>,
     /// Wait the last microseconds before each departure without giving up the processor: exact

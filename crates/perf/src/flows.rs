@@ -126,10 +126,6 @@ impl Flows {
         self.gather = gather;
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.flows.len()
-    }
-
     /// Begins our end of all flows of a test: each from its own instant on, or with the first packet of its
     /// peer.
     pub(crate) fn begin(

@@ -26,6 +26,9 @@ const CHECK: Duration = Duration::from_secs(1);
 const MAX_REPLIES: usize = 256;
 /// How often it is told that a message was refused or could not be read: whoever sends many fills no disk.
 const COMPLAINTS: Duration = Duration::from_secs(1);
+/// Tests that ended while their tokens are good: each of a second or two would be 128. Whoever begins and ends more fills a
+/// log.
+const MAX_ENDED: usize = 256;
 /// Events that wait for a reader.
 const MAX_EVENTS: usize = 1_024;
 
@@ -92,6 +95,8 @@ pub struct Server {
     flows: Flows,
     tests: BTreeMap<u16, Test>,
     last_test: u16,
+    /// Whose tests ended, and when: a token begins one test.
+    ended: VecDeque<(Instant, SocketAddr, u64)>,
     replies: VecDeque<(SocketAddr, Tagged<ServerMessage>)>,
     events: VecDeque<ServerEvent>,
     /// When silent clients are looked for next; `None` without clients.
@@ -122,6 +127,7 @@ impl Server {
             flows: Flows::new(false),
             tests: BTreeMap::new(),
             last_test: 0,
+            ended: VecDeque::new(),
             replies: VecDeque::new(),
             events: VecDeque::new(),
             check: None,
@@ -197,9 +203,19 @@ impl Server {
             return ServerMessage::Accept { test };
         }
         let has_begun = self.last_test != 0;
-        let agreed = match self.config.limits.check(&terms, self.flows.len()) {
-            _ if self.config.one_off && has_begun => Err(Refusal::OneOff),
-            agreed => agreed,
+        let is_over = |&(at, ..): &(Instant, _, _)| now >= at + Mint::LIFETIME;
+        while self.ended.front().is_some_and(is_over) {
+            self.ended.pop_front();
+        }
+        let has_ended = |&(_, address, of): &(_, _, _)| (address, of) == (client, nonce);
+        let agreed = if self.config.one_off && has_begun {
+            Err(Refusal::OneOff)
+        } else if self.ended.iter().any(has_ended) {
+            Err(Refusal::Token)
+        } else if self.ended.len() >= MAX_ENDED {
+            Err(Refusal::Flows(0))
+        } else {
+            self.config.limits.check(&terms, self.flows_agreed())
         };
         if let Err(refusal) = agreed {
             self.complain(now, client, ServerEventKind::Refused(refusal));
@@ -210,6 +226,15 @@ impl Server {
         };
         self.begin(now, test, client, nonce, terms);
         ServerMessage::Accept { test }
+    }
+
+    /// Flows of all tests that are kept, also of those whose client has asked for the results and not said goodbye.
+    fn flows_agreed(&self) -> usize {
+        let flows = self
+            .tests
+            .values()
+            .map(|test| usize::from(test.terms.flows));
+        flows.sum()
     }
 
     fn begin(&mut self, now: Instant, test: u16, client: SocketAddr, nonce: u64, terms: Terms) {
@@ -291,13 +316,14 @@ impl Server {
         let Some(test) = self.tests.get(&name) else {
             return;
         };
-        let client = test.client;
+        let (client, nonce) = (test.client, test.nonce);
         let counts = match &test.results {
             Some(results) => results.clone(),
             None => self.counts(name, test),
         };
         self.close_flows(name);
         self.tests.remove(&name);
+        self.ended.push_back((now, client, nonce));
         self.set_gather();
         self.emit(
             now,

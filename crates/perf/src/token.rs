@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 
 /// Makes tokens and knows its own again: a keyed hash of the address, the client's nonce and the time.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,9 @@ pub(crate) struct Mint {
 }
 
 impl Mint {
+    /// No token is good for longer.
+    pub(crate) const LIFETIME: Duration = Duration::from_secs(2 * PERIOD_SECS);
+
     /// `key` must be secret and drawn anew for each server.
     pub(crate) const fn new(key: [u64; 2]) -> Self {
         Self { key }

@@ -90,8 +90,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let start = match run.await_start()? {
         Ok(start) => start,
         Err(error) => {
-            // A file keeps the last test's results: this one has none.
-            if args.json && args.output.logfile.is_none() {
+            if args.json {
                 output.say(format_args!("{:#}", json::no_test(server, error)))?;
             }
             return Err(failure(error));
@@ -153,10 +152,11 @@ fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {
         output.say(refused)?;
     }
     output.say("- - - - - - - - - - - - - - - - - - - - - - - - -")?;
-    output.say(text::heading(Half::Received))?;
     for end in &report.ends {
         for (rows, who) in [(&end.sent, "sender"), (&end.received, "receiver")] {
-            for line in rows.iter().flat_map(text::lines) {
+            let Some(rows) = rows else { continue };
+            output.say(text::heading(rows.sum.half))?;
+            for line in text::lines(rows) {
                 output.say(format_args!("{line}  {who}"))?;
             }
         }

@@ -257,6 +257,11 @@ fn tfrc(report: &Report) -> Value {
         "ecn": terms.ecn,
         "burst_us": terms.burst.as_micros() as u64,
         "nofeedback_floor_ms": terms.min_nofeedback.as_secs_f64() * 1e3,
+        "reports": {
+            "quarters": terms.reports.quarters,
+            "session_bandwidth_bps": terms.reports.session_bandwidth.map(Rate::bits_per_sec),
+            "piggy_backed": terms.reports.piggy_backed,
+        },
         "departures": {
             "count": departures.count(),
             "late_p50_us": micros(departures, 0.5),

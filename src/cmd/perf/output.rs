@@ -87,48 +87,26 @@ impl Write for Kept {
 /// Standard output, or `--logfile`.
 pub(super) struct Output {
     out: Box<dyn Write>,
-    /// The file, as long as it has what it had before.
-    old: Option<File>,
 }
 
 impl Output {
-    /// Nothing is lost of the file before the first line.
+    /// A file keeps what it has: lines are added to it, as iperf3 does.
     pub(super) fn open(logfile: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = logfile else {
-            return Ok(Self {
-                out: Box::new(io::stdout()),
-                old: None,
-            });
+        let out: Box<dyn Write> = match logfile {
+            None => Box::new(io::stdout()),
+            Some(path) => {
+                let file = OpenOptions::new().append(true).create(true).open(path);
+                Box::new(file.map_err(|error| setup::cannot("write", path, &error))?)
+            }
         };
-        let file = reserve(path)?;
-        let old = file
-            .try_clone()
-            .map_err(|error| setup::cannot("write", path, &error))?;
-        Ok(Self {
-            out: Box::new(file),
-            old: Some(old),
-        })
-    }
-
-    /// Nothing is lost of the file at all, as with a server of iperf3's.
-    pub(super) fn append(logfile: Option<&Path>) -> Result<Self, Failure> {
-        let Some(path) = logfile else {
-            return Self::open(None);
-        };
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = file.map_err(|error| setup::cannot("write", path, &error))?;
-        Ok(Self {
-            out: Box::new(file),
-            old: None,
-        })
+        Ok(Self { out })
     }
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        let emptied = self.old.take().map_or(Ok(()), |file| empty(&file));
         // One call: whatever ends the process, no line is cut off.
-        emptied
-            .and_then(|()| self.out.write_all(format!("{line}\n").as_bytes()))
+        self.out
+            .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.out.flush())
             .map_err(|error| Failure::runtime(format!("cannot write the results: {error}")))
     }
@@ -139,18 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_keeps_what_it_had_until_there_is_a_line() {
+    fn a_file_keeps_what_it_had() {
         let path = std::env::temp_dir().join(format!("evenkeel-output-{}", std::process::id()));
         std::fs::write(&path, "the last run\n").unwrap();
         let mut output = Output::open(Some(&path)).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "the last run\n");
-        output.say("this").unwrap();
-        output.say("run").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "this\nrun\n");
-        let mut output = Output::append(Some(&path)).unwrap();
-        output.say("and the next").unwrap();
+        output.say("and").unwrap();
+        output.say("this one").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "this\nrun\nand the next\n");
+        assert_eq!(text, "the last run\nand\nthis one\n");
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    let output = Output::append(args.output.logfile.as_deref())?;
+    let output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);
     // The system's entropy: the tokens are worth no more than this key.

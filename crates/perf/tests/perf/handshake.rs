@@ -329,3 +329,94 @@ fn a_server_of_one_test_refuses_a_second_client_while_it_lasts_and_afterwards() 
     assert_eq!(world.server.tests().count(), 0);
     assert_eq!(ask(&mut world, 72), [Refusal::OneOff]);
 }
+
+/// What the server answers to a message with that nonce, at once.
+fn answer(
+    server: &mut Server,
+    now: Instant,
+    nonce: u64,
+    message: ClientMessage,
+) -> Option<ServerMessage> {
+    let mut bytes = [0; CLIENT_LEN];
+    Tagged { nonce, message }.emit(&mut bytes)?;
+    let datagram = Datagram {
+        source: client_address(),
+        arrival: now,
+        ecn: Ecn::NotEct,
+        payload: &bytes,
+    };
+    server.handle_datagram(now, datagram);
+    let mut buf = [0; 9_000];
+    let mut answer = None;
+    while let Some(transmit) = server.poll_transmit(now, &mut buf) {
+        let told = Tagged::<ServerMessage>::parse(&buf[..transmit.len]);
+        answer = answer.or(told.ok().map(|told| told.message));
+    }
+    answer
+}
+
+/// What it answers to a client that asks for a token, and with it for a test on these terms.
+fn request(server: &mut Server, now: Instant, nonce: u64, terms: &Terms) -> ServerMessage {
+    let Some(ServerMessage::Token { token }) = answer(server, now, nonce, ClientMessage::Hello)
+    else {
+        panic!("no token");
+    };
+    let terms = terms.clone();
+    answer(server, now, nonce, ClientMessage::Request { token, terms }).expect("an answer")
+}
+
+#[test]
+fn a_test_that_is_over_counts_until_its_client_says_goodbye_or_falls_silent() {
+    let mut server = Server::new(server_config(limits()));
+    let (now, later) = (Instant::from_secs(1), Instant::from_secs(20));
+    let two = Terms {
+        flows: 2,
+        ..terms()
+    };
+    for nonce in [1, 2] {
+        let ServerMessage::Accept { test } = request(&mut server, now, nonce, &two) else {
+            panic!("refused");
+        };
+        let finish = ClientMessage::Finish { test, flow: 0 };
+        let results = answer(&mut server, now, nonce, finish);
+        assert!(matches!(results, Some(ServerMessage::Results { .. })));
+    }
+    let refused = ServerMessage::Refuse(Refusal::Flows(0));
+    assert_eq!(request(&mut server, now, 3, &terms()), refused);
+    server.handle_timeout(later);
+    let third = request(&mut server, later, 3, &terms());
+    assert!(matches!(third, ServerMessage::Accept { .. }), "{third:?}");
+}
+
+#[test]
+fn a_request_that_comes_again_after_the_end_begins_nothing() {
+    let mut server = Server::new(server_config(limits()));
+    let now = Instant::from_secs(1);
+    let ServerMessage::Accept { test } = request(&mut server, now, 1, &terms()) else {
+        panic!("refused");
+    };
+    answer(&mut server, now, 1, ClientMessage::Goodbye { test });
+    let again = request(&mut server, now, 1, &terms());
+    assert_eq!(again, ServerMessage::Refuse(Refusal::Token));
+    let other = request(&mut server, now, 2, &terms());
+    assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
+}
+
+#[test]
+fn whoever_begins_and_ends_tests_without_pause_has_to_wait() {
+    let mut server = Server::new(server_config(limits()));
+    let begun = |server: &mut Server, now| {
+        let tests = (0..1_000).take_while(|&index| {
+            let nonce = now + index;
+            let at = Instant::from_secs(now);
+            let ServerMessage::Accept { test } = request(server, at, nonce, &terms()) else {
+                return false;
+            };
+            answer(server, at, nonce, ClientMessage::Goodbye { test });
+            true
+        });
+        tests.count()
+    };
+    assert_eq!(begun(&mut server, 1), 256);
+    assert_eq!(begun(&mut server, 20_000), 256);
+}
