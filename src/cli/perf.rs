@@ -71,7 +71,7 @@ pub(crate) struct PerfServerArgs {
     /// Flows of all clients together
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
     pub(crate) max_flows: u16,
-    /// Rate of a flow; without it any
+    /// Rate of a flow; without it any: a client that lies in its reports gets what it likes, so set it for strangers
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, help_heading = "Limits")]
     pub(crate) max_rate: Option<Rate>,
     /// Length of a test

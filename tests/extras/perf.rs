@@ -409,7 +409,7 @@ fn a_server_holds_clients_to_each_of_its_limits_and_names_the_option() {
 /// What a link of 2 Mb/s with CoDel that marks does to a flow.
 fn beside_marks(scratch: &Scratch, options: &[&str]) -> Value {
     let config = scratch.file("codel.toml");
-    let link = "rate = \"2Mb/s\"\ndelay = \"10ms\"\nqueue = \"500ms\"\ndiscipline = { codel = { ecn = true } }\n";
+    let link = "rate = \"2Mb/s\"\ndelay = \"10ms\"\nqueue = { time = \"500ms\" }\ndiscipline = { codel = { ecn = true } }\n";
     let text = format!("[forward]\n{link}[reverse]\ndelay = \"10ms\"\n");
     std::fs::write(&config, text).expect("a file");
     let (_server, port) = server(&[]);
