@@ -35,6 +35,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     let clock = Clock::start();
     let program = std::env::current_exe().map_err(Failure::runtime)?;
     let bed = TestBed::new(program, args.out.join("testbed-logs"), clock);
+    let bed = bed.map_err(Failure::usage)?;
     let plan = Plan {
         experiments,
         seeds: Some(args.seeds),

@@ -16,4 +16,5 @@ mod perf;
 mod perf_faults;
 mod support;
 mod testbed;
+mod unprivileged;
 mod vod;

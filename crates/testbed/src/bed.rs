@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
 use evenkeel_lab::scenario::RunError;
@@ -16,6 +15,7 @@ use tfrc::units::Rate;
 use crate::datagrams::Latest;
 use crate::dumbbell::Dumbbell;
 use crate::host::HostError;
+use crate::logs::Logs;
 use crate::meter::Meter;
 use crate::once::Once;
 use crate::parts::Part;
@@ -25,12 +25,10 @@ use crate::{played, results, trace};
 #[derive(Debug)]
 pub struct TestBed {
     program: PathBuf,
-    logs: PathBuf,
+    logs: Logs,
     clock: Clock,
     /// What was run and seen so far.
     runs: Once<Setup, Seen>,
-    /// Folders of logs that no run uses now, and how many there are.
-    folders: Mutex<(Vec<PathBuf>, usize)>,
 }
 
 /// What one run has of it.
@@ -72,12 +70,12 @@ impl Bed for TestBed {
         self.runs.get(setup, || {
             let site = Site {
                 program: self.program.clone(),
-                logs: self.folder(),
+                logs: self.logs.take(),
                 clock: self.clock,
                 latest: Latest::default(),
             };
             let seen = site.run(setup, stop);
-            self.folders().0.push(site.logs);
+            self.logs.give_back(site.logs);
             seen.map_err(|error| match error {
                 None => RunError::Interrupted,
                 Some(error) => RunError::Failed(error.to_string()),
@@ -91,28 +89,13 @@ type Ended = Option<HostError>;
 
 impl TestBed {
     /// Nothing was run yet. `program` is what launches others and generates TFRC traffic; `logs` is where runs leave
-    /// what their programs print, each in a folder that the next one takes over.
-    pub fn new(program: PathBuf, logs: PathBuf, clock: Clock) -> Self {
-        Self {
+    /// what their programs print, each in a folder that the next one takes over; an error if another process has it.
+    pub fn new(program: PathBuf, logs: PathBuf, clock: Clock) -> Result<Self, HostError> {
+        Ok(Self {
             program,
-            logs,
+            logs: Logs::open(logs)?,
             clock,
             runs: Once::new(),
-            folders: Mutex::default(),
-        }
-    }
-
-    fn folders(&self) -> MutexGuard<'_, (Vec<PathBuf>, usize)> {
-        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// One that no run uses now.
-    fn folder(&self) -> PathBuf {
-        let mut folders = self.folders();
-        let (free, count) = &mut *folders;
-        free.pop().unwrap_or_else(|| {
-            *count += 1;
-            self.logs.join(count.to_string())
         })
     }
 }
@@ -229,7 +212,7 @@ impl Site {
         let asked = self.clock.now();
         let mut programs = Vec::new();
         for part in parts {
-            if let Part::Program(program) = part {
+            if let Part::Program(mut program) = part {
                 program.interrupt();
                 programs.push(program);
             }

@@ -16,6 +16,8 @@ pub mod dumbbell;
 pub mod host;
 pub mod link_table;
 #[cfg(target_os = "linux")]
+mod logs;
+#[cfg(target_os = "linux")]
 mod meter;
 #[cfg(target_os = "linux")]
 mod once;

@@ -188,7 +188,7 @@ impl Part {
     }
 
     /// A kernel takes no signal.
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&mut self, signal: Signal) {
         if let Self::Program(program) = self {
             program.signal(signal);
         }

@@ -41,15 +41,20 @@ impl Program {
     }
 
     /// Asks it to end, as who presses Ctrl-C does.
-    pub(crate) fn interrupt(&self) {
+    pub(crate) fn interrupt(&mut self) {
         self.signal(Signal::INT);
     }
 
-    /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        // One that has ended needs none.
-        let _ = pid.map(|pid| kill_process(pid, signal));
+    /// Sends it a signal. One that has ended needs none.
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        let _ = self.number().map(|number| kill_process(number, signal));
+    }
+
+    /// The number of its process, for as long as nobody else can have it: until its end was waited for.
+    fn number(&mut self) -> Option<Pid> {
+        let is_running = matches!(self.child.try_wait(), Ok(None));
+        let number = i32::try_from(self.child.id()).ok().filter(|_| is_running);
+        number.and_then(Pid::from_raw)
     }
 
     /// Waits for the end of one that was asked, up to some time after that.
@@ -65,5 +70,28 @@ impl Drop for Program {
         // It may have ended by itself; either way it is waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_program_that_has_ended_gets_no_signal() {
+        // It ends when it is told to, by the end of what it reads.
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let mut program = Program {
+            child,
+            name: "cat".into(),
+            log: PathBuf::new(),
+            may_end: true,
+        };
+        let id = i32::try_from(program.child.id()).unwrap();
+        assert_eq!(program.number(), Pid::from_raw(id));
+        drop(program.child.stdin.take());
+        program.child.wait().unwrap();
+        assert_eq!(program.number(), None);
     }
 }
