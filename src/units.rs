@@ -88,9 +88,10 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
         };
     }
     if text.ends_with('B') {
+        let least = QueueLimit::LEAST_BYTES.get() as f64;
         let bytes =
             scaled(text, &[("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("B", 1.0)]).ok_or_else(wrong)?;
-        return if (1_500.0..=MAX_QUEUE_BYTES).contains(&bytes) {
+        return if (least..=MAX_QUEUE_BYTES).contains(&bytes) {
             Ok(QueueLimit::Bytes(Bytes::new(bytes as u64)))
         } else {
             Err("out of range: a queue holds between 1500B (one packet) and 1000MB".into())

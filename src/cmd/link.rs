@@ -40,15 +40,9 @@ enum Emulator {
 
 impl Emulator {
     fn change(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), String> {
-        for (direction, change) in changes {
-            match self {
-                Self::Router(router, _) => {
-                    router
-                        .change(direction, change)
-                        .map_err(|e| e.to_string())?;
-                }
-                Self::Relay(relay) => relay.change(direction, change).map_err(|e| e.to_string())?,
-            }
+        match self {
+            Self::Router(router, _) => router.change_all(changes).map_err(|e| e.to_string())?,
+            Self::Relay(relay) => relay.change_all(changes).map_err(|e| e.to_string())?,
         }
         // Whoever is answered may count on them: what is asked after them is answered after them.
         self.snapshot().map(|_| ())

@@ -308,6 +308,11 @@ impl<P: Packet> Link<P> {
         self.queue.limit()
     }
 
+    /// The discipline of the queue.
+    pub fn discipline(&self) -> Discipline {
+        self.queue.discipline()
+    }
+
     /// The loss model.
     pub fn loss(&self) -> Loss {
         let impairments = self.impairments.as_ref();

@@ -51,6 +51,8 @@ pub struct LinkSnapshot {
     pub delay: Duration,
     /// The limit of its queue.
     pub queue: QueueLimit,
+    /// What else decides which packets wait.
+    pub discipline: Discipline,
     /// Its loss model.
     pub loss: Loss,
     /// What waited in its queue.
@@ -91,7 +93,7 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    pub(crate) fn apply(&mut self, change: LinkChange, now: Instant) {
+    fn apply(&mut self, change: LinkChange, now: Instant) {
         match change {
             LinkChange::Rate(rate) => self.link.set_rate(now, rate),
             LinkChange::Trace(trace) => self.link.set_trace(now, trace),
@@ -129,11 +131,23 @@ impl<P: Packet> Path<P> {
             rate: self.link.rate(),
             delay: self.link.delay(),
             queue: self.link.queue_limit(),
+            discipline: self.link.discipline(),
             loss: self.link.loss(),
             queue_bytes: self.link.queue_bytes(now),
             queue_delay: self.link.queue_delay(now),
             counters: self.link.counters(),
         }
+    }
+}
+
+/// Makes changes of a pair, in their order.
+pub(crate) fn apply<P: Packet>(
+    changes: Vec<(Direction, LinkChange)>,
+    paths: &mut [Path<P>; 2],
+    now: Instant,
+) {
+    for (direction, change) in changes {
+        paths[direction as usize].apply(change, now);
     }
 }
 

@@ -8,6 +8,7 @@ use evenkeel_net::{
     PacketRecord, ReceiveBatch, Relay, RelayConfig, RelayError, RelayHandle, Socket, Watch,
 };
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -407,6 +408,31 @@ fn what_the_system_refuses_or_has_no_way_to_go_is_not_told_as_departed() {
         assert_eq!(snapshot.send_errors, 1);
         assert_eq!(snapshot.departures.count(), 0);
     }
+}
+
+#[test]
+fn changes_that_come_together_are_never_seen_apart() {
+    let rig = rig(LinkConfig::default());
+    let relay = &rig.relay;
+    let is_done = AtomicBool::new(false);
+    let halves = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for ms in (1..1_000).cycle() {
+                let delay = LinkChange::Delay(Duration::from_millis(ms));
+                let changes = Direction::BOTH.map(|way| (way, delay.clone()));
+                relay.change_all(changes.into()).unwrap();
+                if is_done.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+        });
+        let looks = (0..2_000).map(|_| relay.snapshot().unwrap());
+        let halves = looks.filter(|now| now.forward.delay != now.reverse.delay);
+        let halves = halves.count();
+        is_done.store(true, Ordering::SeqCst);
+        halves
+    });
+    assert_eq!(halves, 0);
 }
 
 #[test]

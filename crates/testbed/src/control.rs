@@ -8,7 +8,8 @@
 //! "snapshot"                                                     {"forward":{…},"reverse":{…}}
 //! ```
 //!
-//! A message is read as a whole before any of it is done, so one that is wrong changes nothing.
+//! A message is read as a whole before any of it is done, so one that is wrong changes nothing; all of one is done
+//! before the next packet is.
 
 use evenkeel_lab::units::{BitRate, Time};
 use evenkeel_link::Schedule;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
 use crate::link_table::{DisciplineTable, LossTable, QueueTable};
+use crate::told;
 
 /// What a message asks for.
 #[derive(Debug, PartialEq)]
@@ -122,6 +124,9 @@ pub fn link(link: &LinkSnapshot) -> Value {
     json!({
         "rate_bps": rate.is_finite().then_some(rate),
         "delay_s": link.delay.as_secs_f64(),
+        "queue": told::queue(link.queue),
+        "discipline": told::discipline(link.discipline),
+        "loss": told::loss(link.loss),
         "queue_bytes": link.queue_bytes.get(),
         "queue_delay_s": link.queue_delay.as_secs_f64(),
         "received": counters.received.packets,
@@ -190,6 +195,11 @@ mod tests {
         assert!(red.contains("RED: max must be above min"), "{red}");
         let empty = told(r#"{"both": {"rate": "2Mb/s", "queue": {"packets": 0}}}"#);
         assert!(empty.contains("queue: packets is 0"), "{empty}");
+        let small = told(r#"{"both": {"queue": {"size": "1B"}}}"#);
+        assert_eq!(
+            small,
+            "queue: size is 1B, which holds no packet: give at least 1500B"
+        );
         let every = told(r#"{"both": {"loss": {"every": 0}}}"#);
         assert!(every.contains("loss: every is 0"), "{every}");
         assert!(told("{}").contains("line 1"));

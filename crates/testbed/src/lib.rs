@@ -32,5 +32,6 @@ mod program;
 #[cfg(target_os = "linux")]
 mod results;
 pub mod schedule_file;
+mod told;
 #[cfg(target_os = "linux")]
 mod trace;

@@ -156,15 +156,20 @@ impl LinkTable {
 impl QueueTable {
     /// An error if nothing fits into it.
     pub(crate) fn limit(self) -> Result<QueueLimit, String> {
-        let nothing = |what, least| {
+        let nothing = |what: &str, least: &str| {
             Err(format!(
-                "queue: {what} is 0, which holds no packet: give at least {least}"
+                "queue: {what}, which holds no packet: give at least {least}"
             ))
         };
+        let least = QueueLimit::LEAST_BYTES;
         match self {
-            Self::Packets(0) => nothing("packets", "1"),
+            Self::Packets(0) => nothing("packets is 0", "1"),
+            Self::Size(Size(size)) if size < least => nothing(
+                &format!("size is {}B", size.get()),
+                &format!("{}B", least.get()),
+            ),
             Self::Time(time) if time.0.is_zero() => {
-                nothing("time", "what a packet takes, such as 5ms")
+                nothing("time is 0", "what a packet takes, such as 5ms")
             }
             Self::Packets(packets) => Ok(QueueLimit::Packets(packets.into())),
             Self::Size(size) => Ok(QueueLimit::Bytes(size.0)),
@@ -330,6 +335,7 @@ mod tests {
         for (nonsense, why) in [
             ("queue = { packets = 0 }", "queue: packets is 0"),
             ("queue = { time = \"0s\" }", "queue: time is 0"),
+            ("queue = { size = \"1499B\" }", "queue: size is 1499B"),
             ("loss = { every = 0 }", "loss: every is 0"),
             (
                 "discipline = { fq-codel = { queues = 0 } }",

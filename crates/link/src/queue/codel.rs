@@ -55,6 +55,10 @@ impl CoDel {
         }
     }
 
+    pub(super) fn config(&self) -> CoDelConfig {
+        self.config
+    }
+
     /// The packet that goes next, after those that go nowhere (§5.5).
     pub(super) fn pop<P: Packet>(
         &mut self,

@@ -81,6 +81,17 @@ impl<P: Packet> FqCoDel<P> {
         waiting
     }
 
+    pub(super) fn config(&self) -> FqCoDelConfig {
+        let [flow, ..] = &self.flows[..] else {
+            return FqCoDelConfig::default();
+        };
+        FqCoDelConfig {
+            codel: flow.codel.config(),
+            quantum: Bytes::new(self.quantum.unsigned_abs()),
+            queues: self.flows.len() as u16,
+        }
+    }
+
     pub(super) fn packets(&self) -> usize {
         self.packets
     }

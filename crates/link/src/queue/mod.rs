@@ -39,6 +39,9 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
+    /// What one packet of Ethernet takes: a limit in bytes below it lets long ones never wait, or none at all.
+    pub const LEAST_BYTES: Bytes = Bytes::new(1_500);
+
     /// True if so much may wait while the link runs at `rate`.
     fn holds(self, packets: u64, bytes: Bytes, rate: Rate) -> bool {
         match self {
@@ -229,6 +232,16 @@ impl<P: Packet> Queue<P> {
 
     pub(crate) fn limit(&self) -> QueueLimit {
         self.backlog.limit
+    }
+
+    pub(crate) fn discipline(&self) -> Discipline {
+        match self.state.as_deref() {
+            None => Discipline::DropTail,
+            Some(State::Red(red)) => Discipline::Red(red.config()),
+            Some(State::CoDel(codel)) => Discipline::CoDel(codel.config()),
+            Some(State::FqCoDel(flows)) => Discipline::FqCoDel(flows.config()),
+            Some(State::Pie(pie)) => Discipline::Pie(pie.config()),
+        }
     }
 
     /// The rate of the link from now on; while it is zero, the last one counts.

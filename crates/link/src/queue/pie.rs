@@ -64,6 +64,10 @@ impl Pie {
         }
     }
 
+    pub(super) fn config(&self) -> PieConfig {
+        self.config
+    }
+
     /// A packet arrives while `bytes` wait (§4.1).
     pub(super) fn arrive(&mut self, now: Instant, bytes: Bytes) -> Verdict {
         self.advance(now, bytes == Bytes::ZERO);

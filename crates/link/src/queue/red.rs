@@ -87,6 +87,10 @@ impl Red {
         }
     }
 
+    pub(super) fn config(&self) -> RedConfig {
+        self.config
+    }
+
     pub(super) fn arrive(&mut self, found: Found) -> Verdict {
         self.update_average(found);
         let RedConfig { min, max, ecn, .. } = self.config;

@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 
 /// One request to a relay with the cross traffic `C`.
 pub(super) enum Control<C> {
-    Change(Direction, LinkChange),
+    Change(Vec<(Direction, LinkChange)>),
     Snapshot(SyncSender<RelaySnapshot>),
     Cross(Action<C>),
 }

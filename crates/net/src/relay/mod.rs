@@ -200,7 +200,12 @@ impl<C> RelayHandle<C> {
 
     /// Changes a link, at once.
     pub fn change(&self, direction: Direction, change: LinkChange) -> Result<(), RelayGone> {
-        self.control(Control::Change(direction, change))
+        self.change_all(vec![(direction, change)])
+    }
+
+    /// The same of several: no packet sees some of them alone.
+    pub fn change_all(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), RelayGone> {
+        self.control(Control::Change(changes))
     }
 
     /// What the relay is at this moment.

@@ -5,7 +5,7 @@ use super::peer::Peer;
 use super::{CrossTraffic, HEADERS, RelayConfig, RelaySnapshot};
 use crate::capture::datagram;
 use crate::clock::Clock;
-use crate::emulation::{Direction, LinkEvent, Outlet, Path};
+use crate::emulation::{self, Direction, LinkEvent, Outlet, Path};
 use crate::lateness::Lateness;
 use crate::packet_record::{Flow, PacketEvent, PacketRecord, UDP, Watch};
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
@@ -293,7 +293,7 @@ impl<C: CrossTraffic> Worker<C> {
 
     fn apply(&mut self, control: Control<C>, now: Instant) {
         match control {
-            Control::Change(to, change) => self.paths[to as usize].apply(change, now),
+            Control::Change(changes) => emulation::apply(changes, &mut self.paths, now),
             Control::Cross(action) => action(&mut self.cross, now),
             // Who does not wait for the answer needs none.
             Control::Snapshot(answer) => drop(answer.try_send(self.snapshot(now))),

@@ -93,7 +93,7 @@ pub struct RouterSnapshot {
 
 /// What is asked of the router's thread.
 enum Control {
-    Change(Direction, LinkChange),
+    Change(Vec<(Direction, LinkChange)>),
     Snapshot(SyncSender<RouterSnapshot>),
 }
 
@@ -145,7 +145,12 @@ impl Router {
 impl RouterHandle {
     /// Changes a link, at once.
     pub fn change(&self, direction: Direction, change: LinkChange) -> Result<(), RouterGone> {
-        self.control(Control::Change(direction, change))
+        self.change_all(vec![(direction, change)])
+    }
+
+    /// The same of several: no packet sees some of them alone.
+    pub fn change_all(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), RouterGone> {
+        self.control(Control::Change(changes))
     }
 
     /// What the router is at this moment.

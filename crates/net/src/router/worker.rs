@@ -5,7 +5,7 @@ use super::port::{InterfaceState, Port};
 use super::segment::cut;
 use super::{Control, Interfaces, RouterConfig, RouterSnapshot};
 use crate::clock::Clock;
-use crate::emulation::{Direction, Outlet, Path};
+use crate::emulation::{self, Direction, Outlet, Path};
 use crate::lateness::Lateness;
 use crate::packet_record::{PacketEvent, PacketRecord, Watch};
 use crate::wait::{self, DEAF_WAIT, Wakeups};
@@ -198,7 +198,7 @@ impl Worker {
     fn obey(&mut self, controls: &Receiver<Control>, now: Instant) -> Result<(), ()> {
         loop {
             match controls.try_recv() {
-                Ok(Control::Change(to, change)) => self.paths[to as usize].apply(change, now),
+                Ok(Control::Change(changes)) => emulation::apply(changes, &mut self.paths, now),
                 // Who does not wait for the answer needs none.
                 Ok(Control::Snapshot(answer)) => drop(answer.try_send(self.snapshot(now))),
                 Err(TryRecvError::Empty) => return Ok(()),
