@@ -149,8 +149,8 @@ pub(crate) struct Seen {
     pub(crate) discarded: BTreeMap<&'static str, u64>,
     pub(crate) not_shown: BTreeMap<&'static str, u64>,
     pub(crate) late: u64,
-    /// When the last packet of each frame came.
-    pub(crate) completed: Vec<Instant>,
+    /// When the last packet of each frame came, and whether after its display time.
+    pub(crate) completed: Vec<(Instant, bool)>,
     pub(crate) stretched: Vec<(Instant, Option<Duration>)>,
     /// Every 10 ms: X and the payload bytes sent so far.
     pub(crate) rates: Vec<(Instant, Rate, u64)>,
@@ -266,7 +266,7 @@ impl Studio {
                 }
                 EventKind::Completed { late, .. } => {
                     self.seen.late += u64::from(late);
-                    self.seen.completed.push(now);
+                    self.seen.completed.push((now, late));
                 }
                 EventKind::Stretched { deadline } => {
                     self.seen.stretched.push((event.at, Some(deadline)));
@@ -498,13 +498,19 @@ impl World {
         delays.collect()
     }
 
+    /// How many frames came late to the second end from then on.
+    pub(crate) fn late_after(&self, known: Instant) -> usize {
+        let completed = self.ends[1].seen.completed.iter();
+        completed.filter(|(at, late)| *late && *at >= known).count()
+    }
+
     /// How long the first frame that the second end got whole from then on waited for its display.
     pub(crate) fn first_held_after(&self, on: Instant) -> Duration {
         let seen = &self.ends[1].seen;
-        let whole = seen.completed.iter().find(|at| **at >= on);
+        let whole = seen.completed.iter().find(|(at, _)| *at >= on);
         let shown = seen.shown.iter().find(|(at, ..)| *at >= on);
         let (whole, shown) = (whole.expect("a frame"), shown.expect("a picture").0);
-        shown.saturating_since(*whole)
+        shown.saturating_since(whole.0)
     }
 
     /// The direction that `sender` (0 or 1) sends in, from `warm` on.
