@@ -221,6 +221,7 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "frames_in_time": summary.frames_in_time,
         "frames_late": summary.frames_late,
         "frames_corrupt": summary.frames_corrupt,
+        "frames_frozen": summary.frames_frozen,
         "frame_delay_p50_ms": summary.frame_delay_p50_ms,
         "frame_delay_p95_ms": summary.frame_delay_p95_ms,
         "longest_gap_ms": summary.longest_gap_ms,

@@ -329,6 +329,63 @@ fn a_source_that_breaks_ends_the_run_and_is_named() {
     let _ = std::fs::remove_file(&path);
 }
 
+/// A stream of grey pictures of 16x16, at 25 a second.
+fn grey(pictures: usize) -> Vec<u8> {
+    let picture = [b"FRAME\n".as_slice(), &[128; 384]].concat();
+    [b"YUV4MPEG2 W16 H16 F25:1\n", &*picture.repeat(pictures)].concat()
+}
+
+#[test]
+fn a_source_that_changes_its_size_ends_the_run_and_leaves_a_recording_whole() {
+    let [source, record] = ["grows", "record"].map(|name| {
+        let name = format!("evenkeel-{name}-{}.y4m", std::process::id());
+        std::env::temp_dir().join(name)
+    });
+    let mut grows = grey(25);
+    grows.extend(b"YUV4MPEG2 W32 H16 F25:1\n");
+    std::fs::write(&source, grows).expect("write a file");
+    let [from, to] = [&source, &record].map(|path| path.to_str().expect("a plain path"));
+    let output = run(&["demo", "--headless", "--source", from, "--record", to]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.contains("W32"), "{said}");
+    let recorded = std::fs::read(&record).expect("a recording");
+    let header = recorded.iter().position(|byte| *byte == b'\n');
+    let pictures = recorded.len() - header.expect("a header") - 1;
+    assert_eq!(pictures % (b"FRAME\n".len() + 384), 0, "{pictures} bytes");
+    assert!(pictures > 0);
+    let _ = (std::fs::remove_file(&source), std::fs::remove_file(&record));
+}
+
+/// A camera may hang, and a pipe's writer may.
+#[test]
+fn a_source_that_falls_silent_does_not_hold_up_the_end_of_the_run() {
+    let pipe = std::env::temp_dir().join(format!("evenkeel-pipe-{}.y4m", std::process::id()));
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    let name = pipe.to_str().expect("a plain path");
+    let demo = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(["demo", "--headless", "--source", name, "--seconds", "2"])
+        .args(["--warmup", "0", "--json", "-"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("run the program");
+    let mut writer = std::fs::OpenOptions::new()
+        .write(true)
+        .open(&pipe)
+        .expect("the other end of the pipe");
+    std::io::Write::write_all(&mut writer, &grey(25)).expect("write to the pipe");
+    // Were the program to wait for the 26th picture, this would wait for the program.
+    let output = demo.wait_with_output().expect("wait for the program");
+    drop(writer);
+    let _ = std::fs::remove_file(&pipe);
+    assert_eq!(output.status.code(), Some(0));
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(summary["frames_shown"].as_u64() > Some(10), "{summary}");
+}
+
 #[test]
 fn a_disk_that_is_full_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {

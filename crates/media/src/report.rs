@@ -9,7 +9,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
 use crate::codec::Codec;
-use crate::event::EventKind as MediaEvent;
+use crate::event::{EventKind as MediaEvent, NotShown};
 use crate::policy::PolicyConfig;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
@@ -71,6 +71,7 @@ pub struct CallReport {
     frames_discarded: u64,
     frames_late: u64,
     frames_corrupt: u64,
+    frames_frozen: u64,
 }
 
 /// γ of the `thesis` (§6.3.2): what a conversation bears from capture to display.
@@ -111,6 +112,8 @@ pub struct Summary {
     pub frames_late: u64,
     /// Frames that were displayed with a part missing.
     pub frames_corrupt: u64,
+    /// Frames that came, in part at least, and could not be displayed: the picture before stayed.
+    pub frames_frozen: u64,
     /// Median from capture to display.
     pub frame_delay_p50_ms: Option<f64>,
     /// 95th percentile of the same.
@@ -149,6 +152,7 @@ impl CallReport {
             frames_discarded: 0,
             frames_late: 0,
             frames_corrupt: 0,
+            frames_frozen: 0,
         }
     }
 
@@ -167,6 +171,12 @@ impl CallReport {
                 MediaEvent::Sent { .. } => self.frames_sent += 1,
                 MediaEvent::Discarded { .. } => self.frames_discarded += 1,
                 MediaEvent::Completed { late: true, .. } => self.frames_late += 1,
+                // A newer one was displayed in its place.
+                MediaEvent::Dropped {
+                    reason: NotShown::Superseded,
+                    ..
+                } => {}
+                MediaEvent::Dropped { .. } => self.frames_frozen += 1,
                 _ => {}
             },
         }
@@ -247,6 +257,7 @@ impl CallReport {
             frames_in_time: self.delay_ms.up_to(IN_TIME.as_secs_f64() * 1e3),
             frames_late: self.frames_late,
             frames_corrupt: self.frames_corrupt,
+            frames_frozen: self.frames_frozen,
             frame_delay_p50_ms: self.delay_ms.percentile(50.0),
             frame_delay_p95_ms: self.delay_ms.percentile(95.0),
             longest_gap_ms: gap.map(|gap| gap.as_secs_f64() * 1e3),
@@ -462,14 +473,21 @@ mod tests {
             timestamp: None,
             reason: event::Discard::Busy,
         }));
+        for reason in [NotShown::Superseded, NotShown::Empty, NotShown::NoReference] {
+            report.handle_event(&media(MediaEvent::Dropped {
+                timestamp: 3,
+                reason,
+            }));
+        }
         let summary = report.summary();
         assert_eq!(
             (
                 summary.frames_sent,
                 summary.frames_late,
-                summary.frames_discarded
+                summary.frames_discarded,
+                summary.frames_frozen
             ),
-            (1, 1, 1)
+            (1, 1, 1, 2)
         );
     }
 
