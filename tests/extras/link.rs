@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::namespaces::Cable;
-use crate::support::{Running, Scratch, evenkeel, pause};
+use crate::support::{Running, Scratch, evenkeel, free_port, pause};
 
 /// A machine that others load tells little of how exact it is: here the bounds are those of something that works,
 /// the strict ones are the script's own.
@@ -42,6 +44,85 @@ fn answer(socket: &Path, line: &str) -> String {
         pause(Duration::from_millis(50));
     }
     panic!("nobody listens at {}", socket.display());
+}
+
+/// Both emulators: what two files say of their links is what they tell of them, and a message that is wrong, if only in
+/// its last word, changes nothing of it.
+#[test]
+fn links_are_what_a_file_a_schedule_and_messages_make_them() {
+    let scratch = Scratch::new("link-files");
+    let [config, schedule] = ["links.toml", "schedule"].map(|name| scratch.file(name));
+    let links = r#"
+        [forward]
+        rate = "8Mb/s"
+        delay = "20ms"
+        queue = { packets = 30 }
+        discipline = { red = { min = 5, max = 15 } }
+        [reverse]
+        rate = "1Mb/s"
+        loss = { every = 100 }"#;
+    let changes = r#"0, 4M, 30ms
+        300ms, {"reverse": {"queue": {"time": "50ms"}, "discipline": {"codel": {}}}}
+        600ms, 2M"#;
+    fs::write(&config, links).expect("a file of links");
+    fs::write(&schedule, changes).expect("a schedule");
+    let cable = Cable::with_a_middle();
+    cable.ip("middle", "link set dev lo up");
+    let [listen, to] = [free_port(), free_port()].map(|port| format!("127.0.0.1:{port}"));
+    for emulator in [["router", "a", "b"], ["relay", &listen, &to]] {
+        let socket = scratch.file(emulator[0]);
+        let mut command = evenkeel(&["link"]);
+        command.args(emulator).arg("--config").arg(&config);
+        command.arg("--schedule").arg(&schedule);
+        command.arg("--control").arg(&socket);
+        let mut inside = cable.on("middle", &command);
+        let mut running = Running::start(inside.stdout(Stdio::null()).stderr(Stdio::null()));
+        let settings = || -> [Value; 2] {
+            let told = answer(&socket, r#""snapshot""#);
+            let told: Value = serde_json::from_str(&told).expect("JSON");
+            ["forward", "reverse"].map(|way| {
+                let keys = ["rate_bps", "delay_s", "queue", "discipline", "loss"];
+                keys.map(|key| told[way][key].clone()).into()
+            })
+        };
+        let has_ended = |now: &[Value; 2]| now[0][0] == 2e6 && now[1][3] != "drop-tail";
+        let seen = (0..200).map(|_| {
+            pause(Duration::from_millis(50));
+            settings()
+        });
+        let [forward, reverse] = seen.into_iter().find(has_ended).expect("its end");
+        let red = &forward[3]["red"];
+        assert_eq!((&red["min"], &red["max"]), (&json!(5.0), &json!(15.0)));
+        let [queue, none] = [json!({ "packets": 30 }), json!("none")];
+        assert_eq!(forward, json!([2e6, 0.03, queue, forward[3], none]));
+        let codel = json!({ "codel": { "target": "0.005s", "interval": "0.1s", "ecn": false } });
+        let [queue, loss] = [json!({ "time": "0.05s" }), json!({ "every": 100 })];
+        assert_eq!(reverse, json!([1e6, 0.03, queue, codel, loss]));
+
+        for (wrong, why) in [
+            (
+                r#"{"both": {"rate": "9Mb/s", "delay": "1ms", "queue": {"size": "1B"}}}"#,
+                "size is 1B",
+            ),
+            (
+                r#"{"both": {"rate": "9Mb/s", "loss": "none", "speed": 3}}"#,
+                "speed",
+            ),
+        ] {
+            let told = answer(&socket, wrong);
+            assert!(told.contains("error") && told.contains(why), "{told}");
+        }
+        assert_eq!(settings(), [forward, reverse.clone()]);
+        let right =
+            r#"{"both": {"rate": "9Mb/s", "queue": {"packets": 9}, "discipline": "drop-tail"}}"#;
+        assert_eq!(answer(&socket, right).trim(), r#"{"ok":true}"#);
+        let [queue, tail] = [json!({ "packets": 9 }), json!("drop-tail")];
+        let loss = [json!("none"), json!({ "every": 100 })];
+        let changed = loss.map(|loss| json!([9e6, 0.03, queue, tail, loss]));
+        assert_eq!(settings(), changed);
+        running.signal("TERM");
+        assert!(running.wait(10).success());
+    }
 }
 
 #[test]

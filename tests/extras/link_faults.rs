@@ -1,13 +1,14 @@
-//! What goes wrong with the router's interfaces, between two hosts of our own: each time it recovers, or says in one
-//! line what is wrong. As root, with iproute2.
+//! What goes wrong with an emulator and the router's interfaces, between two hosts of our own: each time it recovers, or
+//! says in one line what is wrong. As root, with iproute2 and tshark.
 
 use std::fs;
-use std::process::{Child, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::namespaces::Cable;
+use crate::namespaces::{Cable, RIGHT};
 use crate::perf_faults::{client, end, json, server};
-use crate::support::{Scratch, evenkeel, pause};
+use crate::support::{Running, Scratch, evenkeel, free_port, pause, wait_for_port};
 
 /// A router that has begun, and what it says on its standard error.
 struct Router {
@@ -29,9 +30,7 @@ impl Router {
     fn end(mut self) -> (Option<i32>, serde_json::Value, Vec<String>) {
         if self.router.try_wait().expect("its state").is_none() {
             let id = self.router.id().to_string();
-            let sent = std::process::Command::new("kill")
-                .args(["-s", "INT", &id])
-                .status();
+            let sent = Command::new("kill").args(["-s", "INT", &id]).status();
             assert!(sent.is_ok_and(|status| status.success()));
         }
         let output = self.router.wait_with_output().expect("its end");
@@ -75,6 +74,76 @@ fn an_interface_of_the_router_that_was_down_for_five_seconds_costs_those_alone()
     );
     assert!(summary["send_errors"].as_u64() > Some(0), "{summary}");
     assert_eq!(status, Some(0));
+}
+
+/// A flood of datagrams and reports from the left to the right, until it is dropped.
+fn flood(cable: &Cable) -> [Running; 2] {
+    let server = server(cable);
+    let client = evenkeel(&["perf", "client", RIGHT, "-u", "-b", "100M", "-t", "60"]);
+    let mut client = cable.on("left", &client);
+    let client = Running::start(client.stdout(Stdio::null()).stderr(Stdio::null()));
+    [server, client]
+}
+
+/// What an emulator that was killed wrote of a flood ends with a whole line and a whole packet.
+fn assert_whole(log: &Path, capture: &Path) {
+    let log = fs::read_to_string(log).expect("the log");
+    let is_whole = |line: &str| line.split(',').count() == 8;
+    assert!(log.ends_with('\n') && log.lines().all(is_whole), "{log}");
+    assert!(log.lines().count() > 1_000, "{log}");
+    let mut tshark = Command::new("tshark");
+    let read = tshark.arg("-r").arg(capture).output().expect("run tshark");
+    let complaint = String::from_utf8_lossy(&read.stderr).into_owned();
+    assert!(
+        read.status.success() && !complaint.contains("cut short"),
+        "{complaint}"
+    );
+    assert!(String::from_utf8_lossy(&read.stdout).lines().count() > 1_000);
+}
+
+#[test]
+fn an_emulator_that_is_killed_in_a_flood_leaves_whole_records() {
+    let scratch = Scratch::new("link-killed");
+    let [log, capture] = ["log", "run.pcapng"].map(|name| scratch.file(name));
+    let [log_text, capture_text] = [&log, &capture].map(|path| path.to_string_lossy());
+    let files = ["--log", &log_text, "--pcap", &capture_text];
+
+    let cable = Cable::with_a_middle();
+    let mut router = Router::start(&cable, &files);
+    let flows = flood(&cable);
+    pause(Duration::from_secs(2));
+    router.router.kill().expect("killed");
+    router.router.wait().expect("its end");
+    assert_whole(&log, &capture);
+    drop(flows);
+
+    let [port, listen] = [free_port(), free_port()].map(|port| port.to_string());
+    let serve = ["perf", "server", "-B", "127.0.0.1", "-p", &port];
+    let _server = Running::start(evenkeel(&serve).stdout(Stdio::null()));
+    wait_for_port(port.parse().expect("a port"));
+    let ends = [&listen, &port].map(|port| format!("127.0.0.1:{port}"));
+    let mut relay = evenkeel(&["link", "relay", &ends[0], &ends[1]]);
+    relay.args(files).stdout(Stdio::null());
+    let mut relay = Running::start(&mut relay);
+    wait_for_port(listen.parse().expect("a port"));
+    let client = [
+        "perf",
+        "client",
+        "127.0.0.1",
+        "-p",
+        &listen,
+        "-u",
+        "-b",
+        "100M",
+        "-t",
+        "60",
+    ];
+    let mut client = evenkeel(&client);
+    let _client = Running::start(client.stdout(Stdio::null()).stderr(Stdio::null()));
+    pause(Duration::from_secs(2));
+    relay.signal("KILL");
+    relay.wait(10);
+    assert_whole(&log, &capture);
 }
 
 #[test]

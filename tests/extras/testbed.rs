@@ -1,8 +1,9 @@
 //! The test bed, for real: kernels' TCP and TFRC over the emulated link. As root, with iproute2 and iperf3.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -248,17 +249,37 @@ fn network() -> (BTreeSet<String>, String, usize) {
     (interfaces(), routes, named)
 }
 
-/// Results are whole, or not there.
-fn assert_whole(out: &Path) {
-    let Ok(folders) = fs::read_dir(out) else {
-        return;
+/// Results and kept runs are whole, or not there; how many there are.
+fn assert_whole(out: &Path) -> usize {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
     };
-    for folder in folders.flatten() {
-        if let Ok(text) = fs::read_to_string(folder.path().join("result.json")) {
-            let read = serde_json::from_str::<serde_json::Value>(&text);
-            assert!(read.is_ok(), "{}: {read:?}", folder.path().display());
-        }
+    let folders = inside(out)
+        .into_iter()
+        .filter(|folder| !folder.ends_with("testbed-logs"));
+    let files = folders.flat_map(|folder| [inside(&folder), inside(&folder.join("runs"))].concat());
+    let mut whole = 0;
+    for file in files {
+        let Ok(text) = fs::read_to_string(&file) else {
+            continue;
+        };
+        let extension = file.extension().and_then(OsStr::to_str);
+        let is_whole = match extension {
+            Some("json") => serde_json::from_str::<serde_json::Value>(&text).is_ok(),
+            Some("svg") => text.trim_end().ends_with("</svg>"),
+            Some("csv") => {
+                // A name may have commas of its own.
+                let has_fields = |line: &str| line.matches(',').count() >= 5;
+                text.ends_with('\n') && text.lines().all(has_fields)
+            }
+            // What was being written has another name.
+            _ => continue,
+        };
+        assert!(is_whole, "{}: {text}", file.display());
+        whole += 1;
     }
+    whole
 }
 
 /// Twenty instants between the start and the end of a run of one second: while its hosts are made, its
@@ -267,17 +288,20 @@ fn assert_whole(out: &Path) {
 fn a_test_bed_that_is_killed_at_any_time_leaves_nothing() {
     let scratch = Scratch::new("testbed-kill");
     let before = network();
-    for round in 0..20_u64 {
-        let mark = format!("{}-{round}", std::process::id());
-        let out = scratch.file(&mark);
+    let start = |mark: &str, out: &Path| {
         let settings = [r#"measured=["0s","1s"]"#, r#"shown=["0s","1s"]"#];
         let mut command = evenkeel(&["testbed", "run", "sigcomm-fig15", "--out"]);
-        command.arg(&out).env(MARK, &mark);
+        command.arg(out).env(MARK, mark);
         for setting in settings {
             command.args(["--set", setting]);
         }
         let (none, also_none) = (Stdio::null(), Stdio::null());
-        let mut running = Running::start(command.stdout(none).stderr(also_none));
+        Running::start(command.stdout(none).stderr(also_none))
+    };
+    for round in 0..20_u64 {
+        let mark = format!("{}-{round}", std::process::id());
+        let out = scratch.file(&mark);
+        let mut running = start(&mark, &out);
         // Spread over 2.6 s, in no order.
         pause(Duration::from_millis(round * 910 % 2_600));
         let signal = match round % 5 {
@@ -298,4 +322,8 @@ fn a_test_bed_that_is_killed_at_any_time_leaves_nothing() {
         assert_whole(&out);
     }
     assert_eq!(network(), before);
+    // One that is left alone has all three files, which are found to be whole.
+    let out = scratch.file("whole");
+    start("whole", &out).wait(60);
+    assert!(assert_whole(&out) >= 3);
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tfrc::time::Duration;
 
 use crate::findings::Sample;
+use crate::whole;
 
 /// Where the runs of one experiment are until its result is written, and what they must be of.
 pub(crate) struct Kept {
@@ -51,10 +52,7 @@ impl Kept {
             took_s: took.as_secs_f64(),
             sample: sample.clone(),
         };
-        let file = self.file(cell, seed);
-        let partial = file.with_extension("partial");
-        fs::write(&partial, serde_json::to_string(&run)?)?;
-        fs::rename(&partial, &file)
+        whole::write(&self.file(cell, seed), &serde_json::to_string(&run)?)
     }
 
     /// The result is written: nobody needs them any more, and if it lacks something, nobody must take them again.

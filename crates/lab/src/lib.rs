@@ -27,3 +27,4 @@ pub mod result;
 pub mod runner;
 pub mod scenario;
 pub mod units;
+mod whole;

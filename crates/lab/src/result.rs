@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiment::{CheckDefinition, Experiment};
 use crate::figure::{self, rounded};
 use crate::findings::Findings;
+use crate::whole;
 
 /// `result.json`. Everything in it but `wall_s`, `machine` and `command` is the same to the byte for the same
 /// commit, experiment and seeds, on any number of cores.
@@ -214,7 +215,7 @@ pub fn require_writable<'a>(
     Ok(())
 }
 
-/// Writes the three files; `result.json` last and at once, so that it stands for all of them.
+/// Writes the three files, each whole or not at all; `result.json` last, so that it stands for all of them.
 pub(crate) fn write(
     out: &Path,
     experiment: &Experiment,
@@ -230,13 +231,11 @@ pub(crate) fn write(
     let definition = &experiment.definition;
     let title = format!("{}: {}", experiment.id, definition.caption);
     let figure = figure::draw(&experiment.id, &title, &definition.panels, findings);
-    fs::write(folder.join("figure.svg"), figure)?;
-    fs::write(folder.join("series.csv"), csv(findings))?;
+    whole::write(&folder.join("figure.svg"), &figure)?;
+    whole::write(&folder.join("series.csv"), &csv(findings))?;
     let mut text = serde_json::to_string_pretty(result)?;
     text.push('\n');
-    let partial = folder.join("result.json.partial");
-    fs::write(&partial, text)?;
-    fs::rename(&partial, &complete)
+    whole::write(&complete, &text)
 }
 
 /// Every point of every curve; the interval is empty with one seed.
