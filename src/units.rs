@@ -88,13 +88,15 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
         };
     }
     if text.ends_with('B') {
-        let least = QueueLimit::LEAST_BYTES.get() as f64;
+        let least = QueueLimit::LEAST_BYTES.get();
         let bytes =
             scaled(text, &[("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("B", 1.0)]).ok_or_else(wrong)?;
-        return if (least..=MAX_QUEUE_BYTES).contains(&bytes) {
+        return if (least as f64..=MAX_QUEUE_BYTES).contains(&bytes) {
             Ok(QueueLimit::Bytes(Bytes::new(bytes as u64)))
         } else {
-            Err("out of range: a queue holds between 1500B (one packet) and 1000MB".into())
+            Err(format!(
+                "out of range: a queue holds between {least}B (one packet) and 1000MB"
+            ))
         };
     }
     let time = seconds(text).ok_or_else(wrong)?;
@@ -208,7 +210,11 @@ mod tests {
             QueueLimit::Bytes(Bytes::new(30_000))
         );
         assert_eq!(queue("20p").unwrap(), QueueLimit::Packets(20));
-        for wrong in ["0p", "1B", "0ms", "lots", "99999999p", "-5ms"] {
+        assert_eq!(
+            queue("1500B").unwrap(),
+            QueueLimit::Bytes(QueueLimit::LEAST_BYTES)
+        );
+        for wrong in ["0p", "1499B", "0ms", "lots", "99999999p", "-5ms"] {
             assert!(queue(wrong).is_err(), "{wrong}");
         }
     }

@@ -86,7 +86,7 @@ impl Emulator {
                 ),
                 InterfaceState::Gone => {
                     return Err(Failure::runtime(format!(
-                        "link router: {name}: the interface was deleted: make it again, then start this again"
+                        "link router: {name}: the interface was deleted or moved away: create it and start the router again"
                     )));
                 }
             }
@@ -247,8 +247,12 @@ fn emulate(
     let mut interfaces = [InterfaceState::Up; 2];
     let mut messages = messages.into_iter().peekable();
     let end = args.seconds.map(|time| started + time);
+    let mut ended = Ok(());
     while !stop.is_asked() && end.is_none_or(|end| clock.now() < end) {
-        emulator.tell_interfaces(&mut interfaces)?;
+        ended = emulator.tell_interfaces(&mut interfaces);
+        if ended.is_err() {
+            break;
+        }
         while let Some(due) = messages.next_if(|message| started + message.at <= clock.now()) {
             emulator.change(due.changes).map_err(Failure::runtime)?;
         }
@@ -275,7 +279,7 @@ fn emulate(
             summary["late_us"]["p99"], summary["send_errors"]
         );
     }
-    Ok(())
+    ended
 }
 
 /// How soon a control message is noticed, an interface that is down, and Ctrl-C.

@@ -1,6 +1,7 @@
 //! What needs root, without it: one line, and nothing is left.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
 use crate::support::Scratch;
@@ -9,8 +10,8 @@ use crate::support::Scratch;
 fn who_is_not_root_is_told_so_in_one_line() {
     let scratch = Scratch::new("unprivileged");
     // Where nobody may look for themselves.
-    let [program, experiments, out] =
-        ["evenkeel", "experiments", "out"].map(|name| scratch.file(name));
+    let [program, experiments, theirs] =
+        ["evenkeel", "experiments", "theirs"].map(|name| scratch.file(name));
     fs::copy(env!("CARGO_BIN_EXE_evenkeel"), &program).expect("a copy of the program");
     fs::create_dir(&experiments).expect("a folder");
     let file = "sigcomm-fig15.toml";
@@ -18,6 +19,10 @@ fn who_is_not_root_is_told_so_in_one_line() {
         .join("experiments")
         .join(file);
     fs::copy(source, experiments.join(file)).expect("a copy of an experiment");
+    // Nothing but the test bed itself is in the way of results there.
+    fs::create_dir(&theirs).expect("a folder");
+    fs::set_permissions(&theirs, Permissions::from_mode(0o777)).expect("a folder for all");
+    let out = theirs.join("out");
     let [experiments, out_text] = [&experiments, &out].map(|path| path.to_string_lossy());
     let commands: [(&[&str], &str); 2] = [
         (

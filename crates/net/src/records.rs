@@ -1,9 +1,13 @@
-//! Records on their way to a file: whatever ends the process, the file holds whole ones, up to its last moments.
+//! Records on their way to a file that grows, many whole ones a call.
+//!
+//! The file of a process that was asked to end (Ctrl-C, TERM) ends with a whole record. SIGKILL may cut the last one
+//! off, for Linux then stops a write at the end of a page, and so may a disk that is full: all before it are whole.
+//! What was made in the last [`Records::WAIT`] may be missing.
 
 use std::io::{self, Write};
 use tfrc::time::Duration;
 
-/// Collects records and hands the system whole ones alone, many at a time.
+/// Collects records and hands the system whole ones alone.
 #[derive(Debug)]
 pub struct Records<W> {
     out: W,

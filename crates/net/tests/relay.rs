@@ -410,12 +410,22 @@ fn what_the_system_refuses_or_has_no_way_to_go_is_not_told_as_departed() {
     }
 }
 
+/// Ends a thread whose end the test waits for, even where the test fails before.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn changes_that_come_together_are_never_seen_apart() {
     let rig = rig(LinkConfig::default());
     let relay = &rig.relay;
     let is_done = AtomicBool::new(false);
     let halves = std::thread::scope(|scope| {
+        let _done = Done(&is_done);
         scope.spawn(|| {
             for ms in (1..1_000).cycle() {
                 let delay = LinkChange::Delay(Duration::from_millis(ms));
@@ -428,9 +438,7 @@ fn changes_that_come_together_are_never_seen_apart() {
         });
         let looks = (0..2_000).map(|_| relay.snapshot().unwrap());
         let halves = looks.filter(|now| now.forward.delay != now.reverse.delay);
-        let halves = halves.count();
-        is_done.store(true, Ordering::SeqCst);
-        halves
+        halves.count()
     });
     assert_eq!(halves, 0);
 }

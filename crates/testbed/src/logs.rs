@@ -1,7 +1,7 @@
 //! Where programs of runs leave what they print: a folder a run, of one process at a time.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -26,7 +26,10 @@ const HOLDER: &str = "holder";
 impl Logs {
     /// Makes the folder where there is none. An error, which names the holder, if another process has it.
     pub(crate) fn open(path: PathBuf) -> Result<Self, HostError> {
-        let failed = |error| HostError::System("logs", error);
+        let failed = |error: io::Error| {
+            let why = format!("{error}: name a folder that can be written with --out");
+            HostError::Failed(path.display().to_string(), why)
+        };
         fs::create_dir_all(&path).map_err(failed)?;
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
@@ -94,6 +97,21 @@ mod tests {
         let number = fs::read_to_string(path.join(HOLDER)).unwrap();
         assert_eq!(number.trim(), std::process::id().to_string());
         fs::remove_dir_all(path).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_with_the_remedy() {
+        let name = format!("evenkeel-no-logs-{}", std::process::id());
+        let file = std::env::temp_dir().join(name);
+        fs::write(&file, "").unwrap();
+        let path = file.join("logs");
+        let error = Logs::open(path.clone()).unwrap_err().to_string();
+        let begins = format!("{}: ", path.display());
+        assert!(
+            error.starts_with(&begins) && error.ends_with("with --out"),
+            "{error}"
+        );
+        fs::remove_file(file).unwrap();
     }
 
     #[test]

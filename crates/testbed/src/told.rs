@@ -1,4 +1,5 @@
-//! What a link is like, in the words of a [`control`](crate::control) message: what a snapshot tells can be sent back.
+//! The queue, the discipline and the loss of a link in the words of a [`control`](crate::control) message: of all that a
+//! snapshot tells, these can be sent back as they are.
 
 use evenkeel_link::{CoDelConfig, Discipline, Loss, QueueLimit};
 use serde_json::{Value, json};

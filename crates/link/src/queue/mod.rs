@@ -39,7 +39,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// What one packet of Ethernet takes: a limit in bytes below it lets long ones never wait, or none at all.
+    /// What one packet of Ethernet takes: below it, a long packet could never wait in a queue that is limited in bytes.
     pub const LEAST_BYTES: Bytes = Bytes::new(1_500);
 
     /// True if so much may wait while the link runs at `rate`.

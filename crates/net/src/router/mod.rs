@@ -128,7 +128,7 @@ impl Router {
         let (waker, wakeups) = Waker::new().map_err(RouterError::Start)?;
         let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
         let interfaces = Interfaces::new(Mutex::new([InterfaceState::Up; 2]));
-        let worker = Worker::new(clock, (ports, Arc::clone(&interfaces)), config, watch);
+        let worker = Worker::new(clock, ports, Arc::clone(&interfaces), config, watch);
         let thread = thread::Builder::new()
             .name("router".into())
             .spawn(move || worker.run(&commands, &wakeups))

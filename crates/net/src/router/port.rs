@@ -32,8 +32,7 @@ pub enum InterfaceState {
 /// A packet socket on one interface.
 #[derive(Debug)]
 pub(super) struct Port {
-    name: String,
-    /// The interface's number, which no other one of this network namespace gets.
+    /// The interface's number, which it keeps under another name and no other one of this network namespace gets.
     index: usize,
     socket: OwnedFd,
     buffer: Box<[u8]>,
@@ -75,7 +74,7 @@ impl Port {
             Errno::EPERM | Errno::EACCES => PortError::NotPermitted(name.to_owned()),
             other => PortError::System(name.to_owned(), other.into()),
         };
-        let (address, _) = interface(name)
+        let (address, _) = interface(|its_name, _| its_name == name)
             .map_err(failed)?
             .ok_or_else(|| PortError::NoInterface(name.to_owned()))?;
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
@@ -97,7 +96,6 @@ impl Port {
                 .map_err(|error| PortError::System(name.to_owned(), error))?;
         }
         Ok(Self {
-            name: name.to_owned(),
             index: address.ifindex(),
             socket,
             buffer: vec![0; OFFLOAD_HEADER + MAX_FRAME].into(),
@@ -143,8 +141,7 @@ impl Port {
 
     /// What its interface is now. Asks the system: for when a frame was neither received nor sent.
     pub(super) fn state(&self) -> io::Result<InterfaceState> {
-        let found = interface(&self.name)?;
-        Ok(match found.filter(|(it, _)| it.ifindex() == self.index) {
+        Ok(match interface(|_, index| index == self.index)? {
             None => InterfaceState::Gone,
             Some((_, is_up)) if is_up => InterfaceState::Up,
             Some(_) => InterfaceState::Down,
@@ -163,12 +160,12 @@ impl AsFd for Port {
     }
 }
 
-/// The address that a packet socket is bound to, and whether the interface is up.
-fn interface(name: &str) -> Result<Option<(LinkAddr, bool)>, Errno> {
-    let mut links = getifaddrs()?.filter(|interface| interface.interface_name == name);
-    Ok(links.find_map(|interface| {
+/// Of the interface of this name and index, the address that a packet socket is bound to, and whether it is up.
+fn interface(is_wanted: impl Fn(&str, usize) -> bool) -> Result<Option<(LinkAddr, bool)>, Errno> {
+    Ok(getifaddrs()?.find_map(|interface| {
         let is_up = interface.flags.contains(InterfaceFlags::IFF_UP);
-        Some((*interface.address?.as_link_addr()?, is_up))
+        let address = *interface.address?.as_link_addr()?;
+        is_wanted(&interface.interface_name, address.ifindex()).then_some((address, is_up))
     }))
 }
 

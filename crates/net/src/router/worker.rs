@@ -43,7 +43,8 @@ struct Side {
 impl Worker {
     pub(super) fn new(
         clock: Clock,
-        (ports, interfaces): ([Port; 2], Interfaces),
+        ports: [Port; 2],
+        interfaces: Interfaces,
         config: &RouterConfig,
         watch: Option<Watch>,
     ) -> Self {
