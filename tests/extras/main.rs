@@ -14,6 +14,7 @@ mod link_faults;
 mod namespaces;
 mod perf;
 mod perf_faults;
+mod perf_options;
 mod records;
 mod support;
 mod testbed;

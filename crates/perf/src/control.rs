@@ -191,6 +191,7 @@ impl Tagged<ServerMessage> {
                     2 => Refusal::Rate(Rate::from_bits_per_sec(limit as f64)),
                     3 => Refusal::Duration(Duration::from_millis(limit)),
                     4 if limit == 0 => Refusal::OneOff,
+                    5 if limit == 0 => Refusal::TooOften,
                     _ => return Err(invalid("reason", offset)),
                 })
             }
@@ -233,6 +234,7 @@ impl Tagged<ServerMessage> {
                     Refusal::Rate(most) => (2, most.bits_per_sec() as u64),
                     Refusal::Duration(most) => (3, millis(*most)),
                     Refusal::OneOff => (4, 0),
+                    Refusal::TooOften => (5, 0),
                 };
                 writer.u8(reason)?;
                 writer.u64(limit)?;
@@ -352,6 +354,7 @@ mod tests {
         let refusal = prop_oneof![
             Just(Refusal::Token),
             Just(Refusal::OneOff),
+            Just(Refusal::TooOften),
             any::<u16>().prop_map(Refusal::Flows),
             (0..1u64 << 50).prop_map(|bits| Refusal::Rate(Rate::from_bits_per_sec(bits as f64))),
             any::<u32>().prop_map(|ms| Refusal::Duration(Duration::from_millis(ms.into()))),

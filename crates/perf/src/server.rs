@@ -26,9 +26,10 @@ const CHECK: Duration = Duration::from_secs(1);
 const MAX_REPLIES: usize = 256;
 /// How often it is told that a message was refused or could not be read: whoever sends many fills no disk.
 const COMPLAINTS: Duration = Duration::from_secs(1);
-/// Tests that ended while their tokens are good: each of a second or two would be 128. Whoever begins and ends more fills a
-/// log.
+/// No test begins while so many ended within the life of a token: whoever begins and ends them without pause fills no disk.
 const MAX_ENDED: usize = 256;
+/// Nor while their flows are so many times what is allowed at a time, and more than that: each is told of, too.
+const ENDED_SHARE: usize = 4;
 /// Events that wait for a reader.
 const MAX_EVENTS: usize = 1_024;
 
@@ -95,8 +96,8 @@ pub struct Server {
     flows: Flows,
     tests: BTreeMap<u16, Test>,
     last_test: u16,
-    /// Whose tests ended, and when: a token begins one test.
-    ended: VecDeque<(Instant, SocketAddr, u64)>,
+    /// Tests that ended, oldest first: a token begins one.
+    ended: VecDeque<EndedTest>,
     replies: VecDeque<(SocketAddr, Tagged<ServerMessage>)>,
     events: VecDeque<ServerEvent>,
     /// When silent clients are looked for next; `None` without clients.
@@ -104,6 +105,15 @@ pub struct Server {
     /// When a refused or unreadable message was told last, and how many were not since.
     complained: Option<Instant>,
     left_out: u64,
+}
+
+/// What is remembered of a test until its token is good for nothing.
+#[derive(Debug)]
+struct EndedTest {
+    at: Instant,
+    client: SocketAddr,
+    nonce: u64,
+    flows: u16,
 }
 
 #[derive(Debug)]
@@ -203,17 +213,17 @@ impl Server {
             return ServerMessage::Accept { test };
         }
         let has_begun = self.last_test != 0;
-        let is_over = |&(at, ..): &(Instant, _, _)| now >= at + Mint::LIFETIME;
+        let is_over = |test: &EndedTest| now >= test.at + Mint::LIFETIME;
         while self.ended.front().is_some_and(is_over) {
             self.ended.pop_front();
         }
-        let has_ended = |&(_, address, of): &(_, _, _)| (address, of) == (client, nonce);
+        let has_ended = |test: &EndedTest| (test.client, test.nonce) == (client, nonce);
         let agreed = if self.config.one_off && has_begun {
             Err(Refusal::OneOff)
         } else if self.ended.iter().any(has_ended) {
             Err(Refusal::Token)
-        } else if self.ended.len() >= MAX_ENDED {
-            Err(Refusal::Flows(0))
+        } else if self.too_many_ended() {
+            Err(Refusal::TooOften)
         } else {
             self.config.limits.check(&terms, self.flows_agreed())
         };
@@ -226,6 +236,12 @@ impl Server {
         };
         self.begin(now, test, client, nonce, terms);
         ServerMessage::Accept { test }
+    }
+
+    fn too_many_ended(&self) -> bool {
+        let flows = self.ended.iter().map(|test| usize::from(test.flows));
+        let most = ENDED_SHARE * usize::from(self.config.limits.flows);
+        self.ended.len() >= MAX_ENDED || flows.sum::<usize>() >= most.max(MAX_ENDED)
     }
 
     /// Flows of all tests that are kept, also of those whose client has asked for the results and not said goodbye.
@@ -316,14 +332,20 @@ impl Server {
         let Some(test) = self.tests.get(&name) else {
             return;
         };
-        let (client, nonce) = (test.client, test.nonce);
+        let client = test.client;
+        let ended = EndedTest {
+            at: now,
+            client,
+            nonce: test.nonce,
+            flows: test.terms.flows,
+        };
         let counts = match &test.results {
             Some(results) => results.clone(),
             None => self.counts(name, test),
         };
         self.close_flows(name);
         self.tests.remove(&name);
-        self.ended.push_back((now, client, nonce));
+        self.ended.push_back(ended);
         self.set_gather();
         self.emit(
             now,

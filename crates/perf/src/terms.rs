@@ -189,6 +189,8 @@ pub enum Refusal {
     Duration(Duration),
     /// Any but the one that the server was started for.
     OneOff,
+    /// Any, for some seconds: too many tests have ended just now.
+    TooOften,
 }
 
 impl fmt::Display for Refusal {
@@ -211,6 +213,9 @@ impl fmt::Display for Refusal {
                 f,
                 "the server allows tests of {} s: ask for no longer one with -t",
                 most.as_secs_f64()
+            ),
+            Self::TooOften => f.write_str(
+                "too many of the server's tests have ended just now: ask again in 20 s",
             ),
             Self::OneOff => f.write_str(
                 "the server serves one test, and has begun it: ask again once it was started anew, or start it without -1",

@@ -122,6 +122,7 @@ pub(super) fn served(served: &Served<'_>) -> Value {
     }
     end["streams"] = json!(streams);
     end["cpu_utilization_percent"] = json!({ "host_total": served.processor * 100.0 });
+    end["tfrc"] = agreed(&served.begun.terms);
     let mut value = json!({ "start": start, "intervals": served.intervals, "end": end });
     if !served.agreed {
         value["error"] = json!("the client has gone");
@@ -240,11 +241,8 @@ fn end_streams(end: &End) -> Vec<Value> {
     (0..sent.len().max(received.len())).map(both).collect()
 }
 
-fn tfrc(report: &Report) -> Value {
-    let terms = &report.begun.terms;
-    let departures = &report.driver.departures;
-    let send_times = &report.driver.send_times;
-    let micros = |times: &Lateness, q| times.quantile(q).as_nanos() as f64 / 1e3;
+/// What both ends go by.
+fn agreed(terms: &Terms) -> Value {
     json!({
         "mode": match terms.mode {
             Mode::Rfc5348 => "rfc5348",
@@ -262,24 +260,32 @@ fn tfrc(report: &Report) -> Value {
             "session_bandwidth_bps": terms.reports.session_bandwidth.map(Rate::bits_per_sec),
             "piggy_backed": terms.reports.piggy_backed,
         },
-        "departures": {
-            "count": departures.count(),
-            "late_p50_us": micros(departures, 0.5),
-            "late_p99_us": micros(departures, 0.99),
-            "late_max_us": micros(departures, 1.0),
-        },
-        "warnings": report.warnings,
-        "trace_lines_lost": report.events_lost,
-        "system": {
-            "send_calls": report.driver.sent.calls,
-            "send_p50_us": micros(send_times, 0.5),
-            "send_p99_us": micros(send_times, 0.99),
-            "receive_calls": report.driver.receive_calls,
-            "datagrams_sent": report.driver.sent.datagrams,
-            "datagrams_refused": report.driver.sent.failed,
-            "datagrams_too_long": report.driver.sent.too_long,
-            "datagrams_unreachable": report.driver.sent.unreachable,
-            "rounds": report.driver.rounds,
-        },
     })
+}
+
+fn tfrc(report: &Report) -> Value {
+    let departures = &report.driver.departures;
+    let send_times = &report.driver.send_times;
+    let micros = |times: &Lateness, q| times.quantile(q).as_nanos() as f64 / 1e3;
+    let mut tfrc = agreed(&report.begun.terms);
+    tfrc["departures"] = json!({
+        "count": departures.count(),
+        "late_p50_us": micros(departures, 0.5),
+        "late_p99_us": micros(departures, 0.99),
+        "late_max_us": micros(departures, 1.0),
+    });
+    tfrc["warnings"] = json!(report.warnings);
+    tfrc["trace_lines_lost"] = json!(report.events_lost);
+    tfrc["system"] = json!({
+        "send_calls": report.driver.sent.calls,
+        "send_p50_us": micros(send_times, 0.5),
+        "send_p99_us": micros(send_times, 0.99),
+        "receive_calls": report.driver.receive_calls,
+        "datagrams_sent": report.driver.sent.datagrams,
+        "datagrams_refused": report.driver.sent.failed,
+        "datagrams_too_long": report.driver.sent.too_long,
+        "datagrams_unreachable": report.driver.sent.unreachable,
+        "rounds": report.driver.rounds,
+    });
+    tfrc
 }

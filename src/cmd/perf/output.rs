@@ -104,7 +104,7 @@ impl Output {
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        // One call: whatever ends the process, no line is cut off.
+        // One call: a line is whole unless the process is killed in the middle of it.
         self.out
             .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.out.flush())

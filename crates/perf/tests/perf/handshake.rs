@@ -402,21 +402,60 @@ fn a_request_that_comes_again_after_the_end_begins_nothing() {
     assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
 }
 
+/// Tests on these terms that begin and end at one second, until one is refused.
+fn begun_at(server: &mut Server, second: u64, terms: &Terms) -> usize {
+    let now = Instant::from_secs(second);
+    let refused = ServerMessage::Refuse(Refusal::TooOften);
+    let accepted = (0..1_000).take_while(|index| {
+        let nonce = second * 1_000 + index;
+        match request(server, now, nonce, terms) {
+            ServerMessage::Accept { test } => {
+                answer(server, now, nonce, ClientMessage::Goodbye { test });
+                true
+            }
+            other => {
+                assert_eq!(other, refused);
+                false
+            }
+        }
+    });
+    accepted.count()
+}
+
 #[test]
 fn whoever_begins_and_ends_tests_without_pause_has_to_wait() {
     let mut server = Server::new(server_config(limits()));
-    let begun = |server: &mut Server, now| {
-        let tests = (0..1_000).take_while(|&index| {
-            let nonce = now + index;
-            let at = Instant::from_secs(now);
-            let ServerMessage::Accept { test } = request(server, at, nonce, &terms()) else {
-                return false;
-            };
-            answer(server, at, nonce, ClientMessage::Goodbye { test });
-            true
-        });
-        tests.count()
+    assert_eq!(begun_at(&mut server, 1, &terms()), 256);
+    assert_eq!(begun_at(&mut server, 20, &terms()), 0);
+    assert_eq!(begun_at(&mut server, 21, &terms()), 256);
+}
+
+#[test]
+fn tests_of_many_flows_have_to_wait_sooner() {
+    let mut server = Server::new(server_config(Limits::default()));
+    let all = Terms {
+        flows: 1_000,
+        ..terms()
     };
-    assert_eq!(begun(&mut server, 1), 256);
-    assert_eq!(begun(&mut server, 20_000), 256);
+    assert_eq!(begun_at(&mut server, 1, &all), 4);
+}
+
+#[test]
+fn a_test_that_fell_silent_has_used_its_token_up() {
+    let mut server = Server::new(server_config(limits()));
+    // The token is of the period before, and good until 20 s.
+    let (asked, silent) = (Instant::from_secs(8), Instant::from_millis(18_500));
+    let Some(ServerMessage::Token { token }) = answer(&mut server, asked, 1, ClientMessage::Hello)
+    else {
+        panic!("no token");
+    };
+    let message = || ClientMessage::Request {
+        token,
+        terms: terms(),
+    };
+    let begun = answer(&mut server, asked, 1, message());
+    assert!(matches!(begun, Some(ServerMessage::Accept { .. })));
+    server.handle_timeout(silent);
+    let again = answer(&mut server, Instant::from_secs(19), 1, message());
+    assert_eq!(again, Some(ServerMessage::Refuse(Refusal::Token)));
 }
