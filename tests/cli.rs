@@ -372,7 +372,9 @@ fn a_source_that_falls_silent_does_not_hold_up_the_end_of_the_run() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("run the program");
+    // With a reader of its own it opens whatever becomes of the program.
     let mut writer = std::fs::OpenOptions::new()
+        .read(true)
         .write(true)
         .open(&pipe)
         .expect("the other end of the pipe");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::UdpSocket;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::{
@@ -292,4 +292,71 @@ fn an_interrupt_closes_every_file_whole() {
         "the last picture is cut off"
     );
     assert!((file.len() - header) / frame > 40);
+}
+
+/// A process that `parent` started.
+fn child_of(parent: u32) -> u32 {
+    let children = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let children = children.expect("the kernel lists children");
+    let child = children.split_whitespace().next().expect("a child");
+    child.parse().expect("a process")
+}
+
+/// A camera is read by ffmpeg, and goes as its pipe does.
+#[test]
+fn a_camera_that_is_unplugged_ends_the_run_in_one_line_and_its_receiver_closes_the_recording() {
+    let scratch = Scratch::new("unplugged");
+    let (clip, record) = (scratch.file("clip.avi"), scratch.file("record.y4m"));
+    let made = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi"])
+        .args([
+            "-i",
+            "testsrc2=duration=30:size=320x240",
+            "-c:v",
+            "mjpeg",
+            "-y",
+        ])
+        .arg(&clip)
+        .status();
+    assert!(made.is_ok_and(|status| status.success()), "ffmpeg");
+    let port = free_port();
+    let at = format!("127.0.0.1:{port}");
+    let mut receiver = Running::start(
+        evenkeel(&["recv", &at, "--headless", "--seconds", "12", "--record"])
+            .arg(&record)
+            .stdout(Stdio::null()),
+    );
+    wait_for_port(port);
+    let sender = evenkeel(&["send", &at, "--headless", "--seconds", "25", "--source"])
+        .arg(&clip)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("run the sender");
+    pause(Duration::from_secs(4));
+    let camera = child_of(sender.id()).to_string();
+    let killed = Command::new("kill").args(["-s", "KILL", &camera]).status();
+    assert!(killed.is_ok_and(|status| status.success()));
+    let ended = sender.wait_with_output().expect("its end");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(
+        said.contains("clip.avi") && said.contains("SIGKILL"),
+        "{said}"
+    );
+    assert!(receiver.wait(20).success());
+    let file = fs::read(&record).expect("the recording");
+    let header = file
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .expect("a header")
+        + 1;
+    let frame = "FRAME\n".len() + 320 * 240 * 3 / 2;
+    assert_eq!(
+        (file.len() - header) % frame,
+        0,
+        "the last picture is cut off"
+    );
+    assert!((file.len() - header) / frame > 20);
 }

@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let base = width * height / pixels_a_byte;
     let mut coded = Bytes::ZERO;
     for turn in 0..count {
-        let size = Bytes::from(base + base / 4 * (turn % 3));
+        let size = Bytes::from(base * 3 / 4 + base / 4 * (turn % 3));
         let target = FrameTarget {
             size,
             rate: size / INTERVAL,

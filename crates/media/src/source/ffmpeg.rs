@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
 use super::{Format, FrameRate, Source, SourceError, Y4m};
@@ -123,10 +123,16 @@ impl Running {
 
     /// What ffmpeg said, if it failed. Its output has ended, so it ends too.
     fn complaint(&mut self, input: &str) -> Option<SourceError> {
-        if self.child.wait().is_ok_and(|status| status.success()) {
+        let ended = self.child.wait();
+        if ended.as_ref().is_ok_and(ExitStatus::success) {
             return None;
         }
-        let message = self.last_line.take()?.join().unwrap_or_default();
+        let said = self.last_line.take()?.join().unwrap_or_default();
+        let message = match ended {
+            _ if !said.is_empty() => said,
+            Ok(status) => format!("it ended with {status}"),
+            Err(error) => error.to_string(),
+        };
         Some(SourceError::Ffmpeg {
             input: input.into(),
             message,
