@@ -104,7 +104,7 @@ impl Output {
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        // One call: a line is whole unless the process is killed in the middle of it.
+        // One call a line: a process that is told to end cuts none off; one that is killed may.
         self.out
             .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.out.flush())
