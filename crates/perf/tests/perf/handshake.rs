@@ -7,21 +7,13 @@ use evenkeel_perf::control::{CLIENT_LEN, ClientMessage, MAGIC, ServerMessage, Ta
 use evenkeel_perf::{
     ClientError, Direction, Limits, Phase, Refusal, Server, ServerConfig, ServerEventKind, Terms,
 };
-use evenkeel_rtp::endpoint::{Datagram, Endpoint};
+use evenkeel_rtp::endpoint::Endpoint;
 use proptest::prelude::*;
-use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Rate;
 
-use crate::world::{World, client_address, server_address, server_config, terms};
-
-fn limits() -> Limits {
-    Limits {
-        flows: 4,
-        rate: Some(Rate::from_bits_per_sec(2e6)),
-        duration: Duration::from_secs(20),
-    }
-}
+use crate::questions::{another, answer, hand, request};
+use crate::world::{World, client_address, limits, server_address, server_config, terms};
 
 fn refusal(terms: Terms) -> Refusal {
     let mut world = World::new(terms, limits(), LinkConfig::default());
@@ -108,13 +100,7 @@ fn what_is_lost_of_the_handshake_is_said_again() {
 
 /// What the server answers to one datagram, and for the next hour.
 fn answers(server: &mut Server, payload: &[u8]) -> Vec<Vec<u8>> {
-    let datagram = Datagram {
-        source: client_address(),
-        arrival: Instant::from_secs(1),
-        ecn: Ecn::NotEct,
-        payload,
-    };
-    server.handle_datagram(Instant::from_secs(1), datagram);
+    hand(server, Instant::from_secs(1), client_address(), payload);
     let mut sent = Vec::new();
     let mut buf = [0; 9_000];
     for second in 1..3_600 {
@@ -178,13 +164,7 @@ fn a_message_that_cannot_be_read_is_logged_and_changes_nothing() {
     world.run_for(Duration::from_secs(1));
     let mut wrong = said(ClientMessage::Finish { test: 1, flow: 0 });
     wrong[MAGIC.len()] = 99;
-    let datagram = Datagram {
-        source: client_address(),
-        arrival: world.now,
-        ecn: Ecn::NotEct,
-        payload: &wrong,
-    };
-    world.server.handle_datagram(world.now, datagram);
+    hand(&mut world.server, world.now, client_address(), &wrong);
     assert_eq!(world.run_to_end(), Phase::Done);
     let logged = |event: &&_| matches!(event, ServerEventKind::Malformed(_));
     assert_eq!(
@@ -206,15 +186,9 @@ fn another_address_cannot_end_a_test() {
         ClientMessage::Finish { test: 1, flow: 0 },
         ClientMessage::Goodbye { test: 1 },
     ] {
-        let mut bytes = [0; CLIENT_LEN];
-        Tagged { nonce: 77, message }.emit(&mut bytes).unwrap();
-        let datagram = Datagram {
-            source: "192.0.2.3:40000".parse().unwrap(),
-            arrival: world.now,
-            ecn: Ecn::NotEct,
-            payload: &bytes,
-        };
-        world.server.handle_datagram(world.now, datagram);
+        let now = world.now;
+        let told = answer(&mut world.server, now, (another(), 77), message);
+        assert_eq!(told, None);
     }
     assert_eq!(world.server.tests().count(), 1);
 }
@@ -255,13 +229,7 @@ fn a_flood_of_bad_messages_makes_a_line_a_second_and_is_counted() {
     wrong[MAGIC.len()] = 99;
     for millisecond in 0..2_500 {
         let now = Instant::from_millis(millisecond);
-        let datagram = Datagram {
-            source: client_address(),
-            arrival: now,
-            ecn: Ecn::NotEct,
-            payload: &wrong,
-        };
-        server.handle_datagram(now, datagram);
+        hand(&mut server, now, client_address(), &wrong);
     }
     let told: Vec<u64> = std::iter::from_fn(|| server.poll_event())
         .map(|event| match event.kind {
@@ -284,178 +252,14 @@ fn a_server_of_one_test_refuses_a_second_client_while_it_lasts_and_afterwards() 
     world.server = Server::new(config);
     world.run_for(Duration::from_secs(1));
     assert_eq!(world.server.tests().count(), 1);
-    // The second has the first one's address, and a question of its own.
     let ask = |world: &mut World, nonce| {
-        let mut refusals = Vec::new();
-        let mut token = None;
-        for _ in 0..2 {
-            let message = match token {
-                None => ClientMessage::Hello,
-                Some(token) => ClientMessage::Request {
-                    token,
-                    terms: terms(),
-                },
-            };
-            let mut bytes = [0; CLIENT_LEN];
-            Tagged { nonce, message }.emit(&mut bytes).unwrap();
-            let source = "192.0.2.3:40000".parse().unwrap();
-            let datagram = Datagram {
-                source,
-                arrival: world.now,
-                ecn: Ecn::NotEct,
-                payload: &bytes,
-            };
-            world.server.handle_datagram(world.now, datagram);
-            let mut buf = [0; 9_000];
-            while let Some(transmit) = world.server.poll_transmit(world.now, &mut buf) {
-                if transmit.destination != source {
-                    continue;
-                }
-                match Tagged::<ServerMessage>::parse(&buf[..transmit.len])
-                    .unwrap()
-                    .message
-                {
-                    ServerMessage::Token { token: told } => token = Some(told),
-                    ServerMessage::Refuse(refusal) => refusals.push(refusal),
-                    other => panic!("{other:?}"),
-                }
-            }
-        }
-        refusals
+        let who = (another(), nonce);
+        request(&mut world.server, world.now, who, &terms())
     };
-    assert_eq!(ask(&mut world, 71), [Refusal::OneOff]);
+    let refused = ServerMessage::Refuse(Refusal::OneOff);
+    assert_eq!(ask(&mut world, 71), refused);
     assert_eq!(world.run_to_end(), Phase::Done);
     world.run_for(Duration::from_secs(1));
     assert_eq!(world.server.tests().count(), 0);
-    assert_eq!(ask(&mut world, 72), [Refusal::OneOff]);
-}
-
-/// What the server answers to a message with that nonce, at once.
-fn answer(
-    server: &mut Server,
-    now: Instant,
-    nonce: u64,
-    message: ClientMessage,
-) -> Option<ServerMessage> {
-    let mut bytes = [0; CLIENT_LEN];
-    Tagged { nonce, message }.emit(&mut bytes)?;
-    let datagram = Datagram {
-        source: client_address(),
-        arrival: now,
-        ecn: Ecn::NotEct,
-        payload: &bytes,
-    };
-    server.handle_datagram(now, datagram);
-    let mut buf = [0; 9_000];
-    let mut answer = None;
-    while let Some(transmit) = server.poll_transmit(now, &mut buf) {
-        let told = Tagged::<ServerMessage>::parse(&buf[..transmit.len]);
-        answer = answer.or(told.ok().map(|told| told.message));
-    }
-    answer
-}
-
-/// What it answers to a client that asks for a token, and with it for a test on these terms.
-fn request(server: &mut Server, now: Instant, nonce: u64, terms: &Terms) -> ServerMessage {
-    let Some(ServerMessage::Token { token }) = answer(server, now, nonce, ClientMessage::Hello)
-    else {
-        panic!("no token");
-    };
-    let terms = terms.clone();
-    answer(server, now, nonce, ClientMessage::Request { token, terms }).expect("an answer")
-}
-
-#[test]
-fn a_test_that_is_over_counts_until_its_client_says_goodbye_or_falls_silent() {
-    let mut server = Server::new(server_config(limits()));
-    let (now, later) = (Instant::from_secs(1), Instant::from_secs(20));
-    let two = Terms {
-        flows: 2,
-        ..terms()
-    };
-    for nonce in [1, 2] {
-        let ServerMessage::Accept { test } = request(&mut server, now, nonce, &two) else {
-            panic!("refused");
-        };
-        let finish = ClientMessage::Finish { test, flow: 0 };
-        let results = answer(&mut server, now, nonce, finish);
-        assert!(matches!(results, Some(ServerMessage::Results { .. })));
-    }
-    let refused = ServerMessage::Refuse(Refusal::Flows(0));
-    assert_eq!(request(&mut server, now, 3, &terms()), refused);
-    server.handle_timeout(later);
-    let third = request(&mut server, later, 3, &terms());
-    assert!(matches!(third, ServerMessage::Accept { .. }), "{third:?}");
-}
-
-#[test]
-fn a_request_that_comes_again_after_the_end_begins_nothing() {
-    let mut server = Server::new(server_config(limits()));
-    let now = Instant::from_secs(1);
-    let ServerMessage::Accept { test } = request(&mut server, now, 1, &terms()) else {
-        panic!("refused");
-    };
-    answer(&mut server, now, 1, ClientMessage::Goodbye { test });
-    let again = request(&mut server, now, 1, &terms());
-    assert_eq!(again, ServerMessage::Refuse(Refusal::Token));
-    let other = request(&mut server, now, 2, &terms());
-    assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
-}
-
-/// Tests on these terms that begin and end at one second, until one is refused.
-fn begun_at(server: &mut Server, second: u64, terms: &Terms) -> usize {
-    let now = Instant::from_secs(second);
-    let refused = ServerMessage::Refuse(Refusal::TooOften);
-    let accepted = (0..1_000).take_while(|index| {
-        let nonce = second * 1_000 + index;
-        match request(server, now, nonce, terms) {
-            ServerMessage::Accept { test } => {
-                answer(server, now, nonce, ClientMessage::Goodbye { test });
-                true
-            }
-            other => {
-                assert_eq!(other, refused);
-                false
-            }
-        }
-    });
-    accepted.count()
-}
-
-#[test]
-fn whoever_begins_and_ends_tests_without_pause_has_to_wait() {
-    let mut server = Server::new(server_config(limits()));
-    assert_eq!(begun_at(&mut server, 1, &terms()), 256);
-    assert_eq!(begun_at(&mut server, 20, &terms()), 0);
-    assert_eq!(begun_at(&mut server, 21, &terms()), 256);
-}
-
-#[test]
-fn tests_of_many_flows_have_to_wait_sooner() {
-    let mut server = Server::new(server_config(Limits::default()));
-    let all = Terms {
-        flows: 1_000,
-        ..terms()
-    };
-    assert_eq!(begun_at(&mut server, 1, &all), 4);
-}
-
-#[test]
-fn a_test_that_fell_silent_has_used_its_token_up() {
-    let mut server = Server::new(server_config(limits()));
-    // The token is of the period before, and good until 20 s.
-    let (asked, silent) = (Instant::from_secs(8), Instant::from_millis(18_500));
-    let Some(ServerMessage::Token { token }) = answer(&mut server, asked, 1, ClientMessage::Hello)
-    else {
-        panic!("no token");
-    };
-    let message = || ClientMessage::Request {
-        token,
-        terms: terms(),
-    };
-    let begun = answer(&mut server, asked, 1, message());
-    assert!(matches!(begun, Some(ServerMessage::Accept { .. })));
-    server.handle_timeout(silent);
-    let again = answer(&mut server, Instant::from_secs(19), 1, message());
-    assert_eq!(again, Some(ServerMessage::Refuse(Refusal::Token)));
+    assert_eq!(ask(&mut world, 72), refused);
 }

@@ -1,5 +1,7 @@
 //! Whole tests between a client and a server, over links, in virtual time.
 
+mod ended;
 mod handshake;
+mod questions;
 mod traffic;
 mod world;

@@ -43,6 +43,15 @@ pub(crate) fn terms() -> Terms {
     }
 }
 
+/// Of a server that few may use, and slowly.
+pub(crate) fn limits() -> Limits {
+    Limits {
+        flows: 4,
+        rate: Some(Rate::from_bits_per_sec(2e6)),
+        duration: Duration::from_secs(20),
+    }
+}
+
 pub(crate) fn server_config(limits: Limits) -> ServerConfig {
     ServerConfig {
         limits,

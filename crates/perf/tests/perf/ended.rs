@@ -1,0 +1,110 @@
+//! Tests that are over: for how long they count, and what their tokens are good for.
+
+use evenkeel_perf::control::{ClientMessage, ServerMessage};
+use evenkeel_perf::{Limits, Refusal, Server, Terms};
+use evenkeel_rtp::endpoint::Endpoint;
+use tfrc::time::Instant;
+
+use crate::questions::{Asker, answer, request};
+use crate::world::{client_address, limits, server_config, terms};
+
+/// The client, with the number that it drew.
+fn from(nonce: u64) -> Asker {
+    (client_address(), nonce)
+}
+
+#[test]
+fn a_test_that_is_over_counts_until_its_client_says_goodbye_or_falls_silent() {
+    let mut server = Server::new(server_config(limits()));
+    let (now, later) = (Instant::from_secs(1), Instant::from_secs(20));
+    let two = Terms {
+        flows: 2,
+        ..terms()
+    };
+    for nonce in [1, 2] {
+        let ServerMessage::Accept { test } = request(&mut server, now, from(nonce), &two) else {
+            panic!("refused");
+        };
+        let finish = ClientMessage::Finish { test, flow: 0 };
+        let results = answer(&mut server, now, from(nonce), finish);
+        assert!(matches!(results, Some(ServerMessage::Results { .. })));
+    }
+    let refused = ServerMessage::Refuse(Refusal::Flows(0));
+    assert_eq!(request(&mut server, now, from(3), &terms()), refused);
+    server.handle_timeout(later);
+    let third = request(&mut server, later, from(3), &terms());
+    assert!(matches!(third, ServerMessage::Accept { .. }), "{third:?}");
+}
+
+#[test]
+fn a_request_that_comes_again_after_the_end_begins_nothing() {
+    let mut server = Server::new(server_config(limits()));
+    let now = Instant::from_secs(1);
+    let ServerMessage::Accept { test } = request(&mut server, now, from(1), &terms()) else {
+        panic!("refused");
+    };
+    answer(&mut server, now, from(1), ClientMessage::Goodbye { test });
+    let again = request(&mut server, now, from(1), &terms());
+    assert_eq!(again, ServerMessage::Refuse(Refusal::Token));
+    let other = request(&mut server, now, from(2), &terms());
+    assert!(matches!(other, ServerMessage::Accept { .. }), "{other:?}");
+}
+
+/// Tests on these terms that begin and end at one second, until one is refused.
+fn begun_at(server: &mut Server, second: u64, terms: &Terms) -> usize {
+    let now = Instant::from_secs(second);
+    let refused = ServerMessage::Refuse(Refusal::TooOften);
+    let accepted = (0..1_000).take_while(|index| {
+        let nonce = second * 1_000 + index;
+        match request(server, now, from(nonce), terms) {
+            ServerMessage::Accept { test } => {
+                answer(server, now, from(nonce), ClientMessage::Goodbye { test });
+                true
+            }
+            other => {
+                assert_eq!(other, refused);
+                false
+            }
+        }
+    });
+    accepted.count()
+}
+
+#[test]
+fn whoever_begins_and_ends_tests_without_pause_has_to_wait() {
+    let mut server = Server::new(server_config(limits()));
+    assert_eq!(begun_at(&mut server, 1, &terms()), 256);
+    assert_eq!(begun_at(&mut server, 20, &terms()), 0);
+    assert_eq!(begun_at(&mut server, 21, &terms()), 256);
+}
+
+#[test]
+fn tests_of_many_flows_have_to_wait_sooner() {
+    let mut server = Server::new(server_config(Limits::default()));
+    let all = Terms {
+        flows: 1_000,
+        ..terms()
+    };
+    assert_eq!(begun_at(&mut server, 1, &all), 4);
+}
+
+#[test]
+fn a_test_that_fell_silent_has_used_its_token_up() {
+    let mut server = Server::new(server_config(limits()));
+    // The token is of the period before, and good until 20 s.
+    let (asked, silent) = (Instant::from_secs(8), Instant::from_millis(18_500));
+    let Some(ServerMessage::Token { token }) =
+        answer(&mut server, asked, from(1), ClientMessage::Hello)
+    else {
+        panic!("no token");
+    };
+    let message = || ClientMessage::Request {
+        token,
+        terms: terms(),
+    };
+    let begun = answer(&mut server, asked, from(1), message());
+    assert!(matches!(begun, Some(ServerMessage::Accept { .. })));
+    server.handle_timeout(silent);
+    let again = answer(&mut server, Instant::from_secs(19), from(1), message());
+    assert_eq!(again, Some(ServerMessage::Refuse(Refusal::Token)));
+}
