@@ -256,6 +256,16 @@ fn an_endpoint_that_was_stopped_for_two_seconds_recovers_within_three() {
     }
 }
 
+/// How many pictures of 320x240 a recording has, all of them whole.
+fn pictures(record: &Path) -> usize {
+    let file = fs::read(record).expect("the recording");
+    let header = file.iter().position(|byte| *byte == b'\n');
+    let pictures = file.len() - header.expect("a header") - 1;
+    let picture = "FRAME\n".len() + 320 * 240 * 3 / 2;
+    assert_eq!(pictures % picture, 0, "the last picture is cut off");
+    pictures / picture
+}
+
 #[test]
 fn an_interrupt_closes_every_file_whole() {
     let scratch = Scratch::new("interrupt");
@@ -279,19 +289,7 @@ fn an_interrupt_closes_every_file_whole() {
     demo.signal("INT");
     assert!(demo.wait(5).success());
     assert!(number(&summary(&json), "frames_shown") > 20.0);
-    let file = fs::read(&record).expect("the recording");
-    let header = file
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .expect("a header")
-        + 1;
-    let frame = "FRAME\n".len() + 320 * 240 * 3 / 2;
-    assert_eq!(
-        (file.len() - header) % frame,
-        0,
-        "the last picture is cut off"
-    );
-    assert!((file.len() - header) / frame > 40);
+    assert!(pictures(&record) > 40);
 }
 
 /// A process that `parent` started.
@@ -346,17 +344,5 @@ fn a_camera_that_is_unplugged_ends_the_run_in_one_line_and_its_receiver_closes_t
         "{said}"
     );
     assert!(receiver.wait(20).success());
-    let file = fs::read(&record).expect("the recording");
-    let header = file
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .expect("a header")
-        + 1;
-    let frame = "FRAME\n".len() + 320 * 240 * 3 / 2;
-    assert_eq!(
-        (file.len() - header) % frame,
-        0,
-        "the last picture is cut off"
-    );
-    assert!((file.len() - header) / frame > 20);
+    assert!(pictures(&record) > 20);
 }

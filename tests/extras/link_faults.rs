@@ -7,7 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::namespaces::{Cable, RIGHT};
-use crate::perf_faults::{client, end, json, server};
+use crate::perf;
+use crate::perf_faults::{assert_away_and_back, client, end, json, server};
 use crate::records;
 use crate::support::{Running, Scratch, evenkeel, free_port, pause, wait_for_port};
 
@@ -43,6 +44,12 @@ impl Router {
     }
 }
 
+/// What is said of an interface that was switched off and on.
+const DOWN_AND_UP: [&str; 2] = [
+    "evenkeel link: b: down: what comes out there is lost until it is up again",
+    "evenkeel link: b: up again",
+];
+
 #[test]
 fn an_interface_of_the_router_that_was_down_for_five_seconds_costs_those_alone() {
     let cable = Cable::with_a_middle();
@@ -55,24 +62,8 @@ fn an_interface_of_the_router_that_was_down_for_five_seconds_costs_those_alone()
     cable.ip("middle", "link set dev b up");
     let results = json(&end(client));
     let (status, summary, said) = router.end();
-    let seconds = results["intervals"].as_array().expect("intervals");
-    let rates: Vec<f64> = seconds
-        .iter()
-        .filter_map(|second| second["sum"]["bits_per_second"].as_f64())
-        .collect();
-    // Of the five seconds four are whole ones, and TFRC needs a part of the first to see that nobody answers.
-    let silent = rates.iter().filter(|rate| **rate < 0.5e6).count();
-    assert!(silent >= 3, "{rates:?}");
-    // A tenth below what is asked for: a flow that has recovered, on a machine that is busy.
-    let last = rates[rates.len() - 3..].iter().sum::<f64>() / 3.0;
-    assert!(last > 4.5e6, "{rates:?}");
-    assert_eq!(
-        said,
-        [
-            "evenkeel link: b: down: what comes out there is lost until it is up again",
-            "evenkeel link: b: up again"
-        ]
-    );
+    assert_away_and_back(&results);
+    assert_eq!(said, DOWN_AND_UP);
     assert!(summary["send_errors"].as_u64() > Some(0), "{summary}");
     assert_eq!(status, Some(0));
 }
@@ -121,10 +112,8 @@ fn an_emulator_that_is_killed_in_a_flood_tears_its_last_record_at_most() {
     assert_sound(&log, &capture);
     drop(flows);
 
-    let [port, listen] = [free_port(), free_port()].map(|port| port.to_string());
-    let serve = ["perf", "server", "-B", "127.0.0.1", "-p", &port];
-    let _server = Running::start(evenkeel(&serve).stdout(Stdio::null()));
-    wait_for_port(port.parse().expect("a port"));
+    let (_server, port) = perf::server(&[]);
+    let listen = free_port().to_string();
     let ends = [&listen, &port].map(|port| format!("127.0.0.1:{port}"));
     let mut relay = evenkeel(&["link", "relay", &ends[0], &ends[1]]);
     relay.args(files).stdout(Stdio::null());
@@ -181,13 +170,7 @@ fn an_interface_of_the_router_that_is_renamed_stays_its_own() {
         pause(Duration::from_secs(1));
     }
     let (status, _, said) = router.end();
-    assert_eq!(
-        said,
-        [
-            "evenkeel link: b: down: what comes out there is lost until it is up again",
-            "evenkeel link: b: up again"
-        ]
-    );
+    assert_eq!(said, DOWN_AND_UP);
     assert_eq!(status, Some(0));
 }
 

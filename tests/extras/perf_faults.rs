@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::namespaces::{Cable, RIGHT};
+use crate::perf;
 use crate::records;
-use crate::support::{Running, Scratch, evenkeel, free_port, pause, wait_for_port};
+use crate::support::{Running, Scratch, evenkeel, pause};
 
 /// A server on the right host.
 pub(crate) fn server(cable: &Cable) -> Running {
@@ -44,16 +45,8 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-#[test]
-fn an_interface_that_was_down_for_five_seconds_costs_those_alone() {
-    let cable = Cable::new();
-    let _server = server(&cable);
-    let client = client(&cable, &["-t", "16", "-b", "5M", "-J"]);
-    pause(Duration::from_secs(4));
-    cable.ip("left", "link set left down");
-    pause(Duration::from_secs(5));
-    cable.ip("left", "link set left up");
-    let results = json(&end(client));
+/// A flow of 5 Mb/s was gone while its path was away for five seconds, and has recovered.
+pub(crate) fn assert_away_and_back(results: &Value) {
     let seconds = results["intervals"].as_array().expect("intervals");
     let rates: Vec<f64> = seconds
         .iter()
@@ -65,6 +58,19 @@ fn an_interface_that_was_down_for_five_seconds_costs_those_alone() {
     // A tenth below what is asked for: a flow that has recovered, on a machine that is busy.
     let last = rates[rates.len() - 3..].iter().sum::<f64>() / 3.0;
     assert!(last > 4.5e6, "{rates:?}");
+}
+
+#[test]
+fn an_interface_that_was_down_for_five_seconds_costs_those_alone() {
+    let cable = Cable::new();
+    let _server = server(&cable);
+    let client = client(&cable, &["-t", "16", "-b", "5M", "-J"]);
+    pause(Duration::from_secs(4));
+    cable.ip("left", "link set left down");
+    pause(Duration::from_secs(5));
+    cable.ip("left", "link set left up");
+    let results = json(&end(client));
+    assert_away_and_back(&results);
     let unreachable = &results["end"]["tfrc"]["system"]["datagrams_unreachable"];
     assert!(unreachable.as_u64() > Some(0), "{unreachable}");
 }
@@ -133,11 +139,7 @@ fn a_port_and_a_host_that_do_not_answer_are_named_in_one_line() {
 #[test]
 fn a_client_that_is_killed_tears_its_last_records_at_most() {
     let scratch = Scratch::new("killed-perf");
-    let port = free_port();
-    let port_text = port.to_string();
-    let serve = ["perf", "server", "-B", "127.0.0.1", "-p", &port_text];
-    let _server = Running::start(evenkeel(&serve).stdout(Stdio::null()));
-    wait_for_port(port);
+    let (_server, port) = perf::server(&[]);
     let files = ["log", "trace.csv", "run.pcapng"].map(|name| scratch.file(name));
     let [log, trace, capture] = files
         .each_ref()
@@ -147,7 +149,7 @@ fn a_client_that_is_killed_tears_its_last_records_at_most() {
         "client",
         "127.0.0.1",
         "-p",
-        &port_text,
+        &port,
         "-t",
         "60",
         "-b",
