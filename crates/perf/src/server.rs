@@ -30,7 +30,7 @@ const COMPLAINTS: Duration = Duration::from_secs(1);
 const MAX_ENDED: usize = 256;
 /// Nor while their flows are so many times what is allowed at a time, and more than that: each is told of, too.
 const ENDED_SHARE: usize = 4;
-/// Events that wait for a reader.
+/// Events that wait for a reader, besides the ends of tests whose beginning was told.
 const MAX_EVENTS: usize = 1_024;
 
 /// How a server is.
@@ -126,6 +126,8 @@ struct Test {
     latest_end: Instant,
     /// What was counted, flow by flow, once the client has asked.
     results: Option<Vec<Count>>,
+    /// There was room to tell of its beginning.
+    is_told: bool,
 }
 
 impl Server {
@@ -146,7 +148,8 @@ impl Server {
         }
     }
 
-    /// The oldest event that was not taken yet. At most 1,024 wait; further ones are dropped.
+    /// The oldest event that was not taken yet. At most 1,024 wait; further ones are dropped, but for the end of a test
+    /// whose beginning was told: whoever keeps something of a test until its end keeps nothing for ever.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()
     }
@@ -267,6 +270,7 @@ impl Server {
             terms: terms.clone(),
             nonce,
         };
+        let is_told = self.emit(now, client, began);
         let test_state = Test {
             client,
             nonce,
@@ -274,11 +278,11 @@ impl Server {
             heard: now,
             latest_end,
             results: None,
+            is_told,
         };
         self.tests.insert(test, test_state);
         self.check.get_or_insert(now + CHECK);
         self.set_gather();
-        self.emit(now, client, began);
     }
 
     fn handle_finish(
@@ -332,7 +336,7 @@ impl Server {
         let Some(test) = self.tests.get(&name) else {
             return;
         };
-        let client = test.client;
+        let (client, is_told) = (test.client, test.is_told);
         let ended = EndedTest {
             at: now,
             client,
@@ -347,15 +351,15 @@ impl Server {
         self.tests.remove(&name);
         self.ended.push_back(ended);
         self.set_gather();
-        self.emit(
-            now,
-            client,
-            ServerEventKind::Ended {
+        if is_told {
+            let kind = ServerEventKind::Ended {
                 test: name,
                 counts,
                 agreed,
-            },
-        );
+            };
+            let at = now;
+            self.events.push_back(ServerEvent { at, client, kind });
+        }
     }
 
     /// The shortest of what the tests under way agreed to.
@@ -386,10 +390,13 @@ impl Server {
         self.emit(at, client, kind);
     }
 
-    fn emit(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) {
-        if self.events.len() < MAX_EVENTS {
+    /// True if there was room for it.
+    fn emit(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) -> bool {
+        let has_room = self.events.len() < MAX_EVENTS;
+        if has_room {
             self.events.push_back(ServerEvent { at, client, kind });
         }
+        has_room
     }
 }
 

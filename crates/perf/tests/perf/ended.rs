@@ -1,7 +1,9 @@
 //! Tests that are over: for how long they count, and what their tokens are good for.
 
+use std::collections::BTreeSet;
+
 use evenkeel_perf::control::{ClientMessage, ServerMessage};
-use evenkeel_perf::{Limits, Refusal, Server, Terms};
+use evenkeel_perf::{Limits, Refusal, Server, ServerEventKind, Terms};
 use evenkeel_rtp::endpoint::Endpoint;
 use tfrc::time::Instant;
 
@@ -107,4 +109,31 @@ fn a_test_that_fell_silent_has_used_its_token_up() {
     server.handle_timeout(silent);
     let again = answer(&mut server, Instant::from_secs(19), from(1), message());
     assert_eq!(again, Some(ServerMessage::Refuse(Refusal::Token)));
+}
+
+/// More tests than there is room to tell of, none of which anyone looks at before they are over.
+#[test]
+fn each_test_whose_beginning_is_told_has_an_end() {
+    let tests = 1_100;
+    let limits = Limits {
+        flows: tests,
+        ..Limits::default()
+    };
+    let mut server = Server::new(server_config(limits));
+    let now = Instant::from_secs(1);
+    for nonce in 0..tests {
+        let begun = request(&mut server, now, from(nonce.into()), &terms());
+        assert!(matches!(begun, ServerMessage::Accept { .. }), "{begun:?}");
+    }
+    server.handle_timeout(Instant::from_secs(20));
+    assert_eq!(server.tests().count(), 0);
+    let mut under_way = BTreeSet::new();
+    while let Some(event) = server.poll_event() {
+        match event.kind {
+            ServerEventKind::Began { test, .. } => assert!(under_way.insert(test)),
+            ServerEventKind::Ended { test, .. } => assert!(under_way.remove(&test), "{test}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(under_way.len(), 0, "without an end");
 }
