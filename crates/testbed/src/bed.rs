@@ -108,7 +108,8 @@ impl Site {
             captures: false,
         };
         let network = Dumbbell::build(self.clock, setup.links, setup.seed, watch)?;
-        fs::create_dir_all(&self.logs).map_err(|error| HostError::System("logs", error))?;
+        fs::create_dir_all(&self.logs)
+            .map_err(|error| HostError::File(self.logs.clone(), error))?;
         let mut receivers = Vec::new();
         for (index, flow) in setup.flows.iter().enumerate() {
             receivers.push(self.receiver(&network, index, flow)?);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
@@ -26,6 +26,8 @@ pub enum HostError {
     NotPermitted,
     /// The system refuses something.
     System(&'static str, io::Error),
+    /// A file of a run cannot be written or read.
+    File(PathBuf, io::Error),
     /// A program is not installed.
     Missing(String),
     /// A program ended in failure: what was run, and what it said.
@@ -41,6 +43,7 @@ impl fmt::Display for HostError {
                 "the test bed makes network namespaces, which only root may: run it with sudo",
             ),
             Self::System(what, error) => write!(f, "{what}: {error}"),
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
             Self::Missing(program) => {
                 write!(
                     f,

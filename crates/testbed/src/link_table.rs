@@ -30,6 +30,7 @@ pub struct LinkTable {
 pub(crate) enum QueueTable {
     Packets(u32),
     Size(Size),
+    /// At the link's rate at that moment. What is shorter than a packet takes holds none: they go if the link is free.
     Time(Time),
 }
 

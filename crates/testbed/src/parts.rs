@@ -118,7 +118,7 @@ impl Site {
             RealProtocol::Title(title) => {
                 let file = self.logs.join(format!("{index}-frames.csv"));
                 let written = fs::write(&file, title.frames.to_csv());
-                written.map_err(|error| HostError::System("frames", error))?;
+                written.map_err(|error| HostError::File(file.clone(), error))?;
                 let to = Dumbbell::C;
                 let mut command = self.ours(&format!("vod serve --to {to}:{port} --json"));
                 command.extend(["--trace".into(), file.into_os_string()]);
@@ -163,7 +163,7 @@ impl Site {
         may_end: bool,
     ) -> Result<Part, HostError> {
         let log = self.log(index, role);
-        let output = File::create(&log).map_err(|error| HostError::System("logs", error))?;
+        let output = File::create(&log).map_err(|error| HostError::File(log.clone(), error))?;
         let child = host.start(&self.program, command, output)?;
         let mut name = String::new();
         for word in command {

@@ -35,7 +35,7 @@ pub(crate) fn server_was_late(log: &Path) -> Result<Duration, HostError> {
 }
 
 fn results<T>(log: &Path, who: &str, of: fn(&str) -> Option<T>) -> Result<T, HostError> {
-    let text = fs::read_to_string(log).map_err(|error| HostError::System("log", error))?;
+    let text = fs::read_to_string(log).map_err(|error| HostError::File(log.to_owned(), error))?;
     of(&text).ok_or_else(|| {
         let name = log.display().to_string();
         HostError::Failed(name, format!("{who} ended without results"))

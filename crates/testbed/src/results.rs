@@ -54,7 +54,7 @@ struct Departures {
 
 /// Reads the file that the sender's output went to.
 pub(crate) fn read(log: &Path) -> Result<Results, HostError> {
-    let text = fs::read_to_string(log).map_err(|error| HostError::System("log", error))?;
+    let text = fs::read_to_string(log).map_err(|error| HostError::File(log.to_owned(), error))?;
     parse(&text).ok_or_else(|| {
         let name = log.display().to_string();
         HostError::Failed(name, "the sender ended without results".into())

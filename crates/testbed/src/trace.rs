@@ -15,7 +15,7 @@ pub(crate) fn read(
     flow: usize,
     seen: &mut Seen,
 ) -> Result<(), HostError> {
-    let text = fs::read_to_string(file).map_err(|error| HostError::System("trace", error))?;
+    let text = fs::read_to_string(file).map_err(|error| HostError::File(file.to_owned(), error))?;
     for line in text.lines().filter_map(line) {
         let at = Instant::ZERO + started + line.after;
         if let Some(p) = line.p {
