@@ -2,6 +2,18 @@
 
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 
+/// What becomes of a receiver that was caught at reporting this.
+macro_rules! caught {
+    ($reported:literal) => {
+        concat!(
+            "the receiver reports ",
+            $reported,
+            ": its reports count as none from now on, and the rate falls until media stops; \
+             mend or replace it, then start this end again (--trace has its address)"
+        )
+    };
+}
+
 /// The warning that goes with an event, if one does.
 pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
     Some(match event {
@@ -43,15 +55,13 @@ pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
             lie: Lie::NeverSent,
             ..
         } => {
-            "the receiver reports packets as received that were never sent: its reports count as none from now on, and \
-             the rate falls until media stops; mend or replace it, then start this end again (--trace has its address)"
+            caught!("packets as received that were never sent")
         }
         EventKind::ReceiverLied {
             lie: Lie::ReceiveRate,
             ..
         } => {
-            "the receiver reports a receive rate of many times what was sent: its reports count as none from now on, and \
-             the rate falls until media stops; mend or replace it, then start this end again (--trace has its address)"
+            caught!("a receive rate of many times what was sent")
         }
         EventKind::GaveUp => "no report for as long as --give-up allows: media has stopped",
         _ => return None,
