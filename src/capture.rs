@@ -1,11 +1,12 @@
 //! The capturing thread: source → target → encoder → sending buffer, once a frame interval.
 
+use std::fmt;
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::VideoEncoder;
+use evenkeel_media::codec::{EncodeError, VideoEncoder};
 use evenkeel_media::frame::{EncodedFrame, Picture};
 use evenkeel_media::source::{Source, SourceError};
 use evenkeel_net::Clock;
@@ -31,6 +32,24 @@ pub(crate) struct Coded {
     pub(crate) size_error: f64,
 }
 
+/// Why no more pictures are sent.
+#[derive(Debug)]
+pub(crate) enum CaptureError {
+    /// There are none.
+    Source(SourceError),
+    /// They cannot be coded.
+    Encoder(EncodeError),
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Source(error) => error.fmt(f),
+            Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
+        }
+    }
+}
+
 /// What the thread works with.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
@@ -46,14 +65,14 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Starts the thread. It ends when it is asked to, when the source does, or when that fails.
-    pub(crate) fn start(self) -> io::Result<JoinHandle<Result<(), SourceError>>> {
+    /// Starts the thread. It ends when it is asked to, when the source does, or when that or the encoder fails.
+    pub(crate) fn start(self) -> io::Result<JoinHandle<Result<(), CaptureError>>> {
         thread::Builder::new()
             .name("capture".into())
             .spawn(move || self.run())
     }
 
-    fn run(mut self) -> Result<(), SourceError> {
+    fn run(mut self) -> Result<(), CaptureError> {
         let interval = self.source.format().frame_rate.interval();
         let mut codec = self.choices.get().codec;
         let mut encoder = codec.encoder(interval);
@@ -67,7 +86,7 @@ impl Capture {
                 Ok(None) => break,
                 // Ctrl-C reaches ffmpeg too, and may end it first.
                 Err(_) if self.stop.is_asked() => break,
-                Err(error) => return Err(error),
+                Err(error) => return Err(CaptureError::Source(error)),
             };
             let captured = self.clock.now();
             let choice = self.choices.get();
@@ -76,7 +95,8 @@ impl Capture {
                 codec = choice.codec;
                 encoder = codec.encoder(interval);
             }
-            if !self.take(choice, encoder.as_mut(), captured, picture, offset) {
+            let taken = self.take(choice, encoder.as_mut(), captured, picture, offset);
+            if !taken.map_err(CaptureError::Encoder)? {
                 break;
             }
             // A source that keeps its own time is waited for in `next`; here at most one frame of
@@ -95,7 +115,7 @@ impl Capture {
         captured: Instant,
         picture: Picture,
         offset: u32,
-    ) -> bool {
+    ) -> Result<bool, EncodeError> {
         let target = self.call(move |station, now| {
             if let Some(sender) = station.call.sender_mut() {
                 sender.set_codec(choice.codec);
@@ -105,15 +125,17 @@ impl Capture {
             station.call.frame_target(now)
         });
         let Some(target) = target else {
-            return false;
+            return Ok(false);
         };
         let picture = Arc::new(picture);
         if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
             page.show_sent(&crate::display::jpeg_for_page(&picture));
         }
-        let Some(target) = target else { return true };
-        let Ok(Some(coded)) = encoder.encode(&picture, &target) else {
-            return true;
+        let Some(target) = target else {
+            return Ok(true);
+        };
+        let Some(coded) = encoder.encode(&picture, &target)? else {
+            return Ok(true);
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
         self.captured.keep(Original {
@@ -136,7 +158,7 @@ impl Capture {
             let _ = station.call.push_frame(now, frame);
         };
         let station = self.station.upgrade();
-        station.is_some_and(|station| station.post(push).is_ok())
+        Ok(station.is_some_and(|station| station.post(push).is_ok()))
     }
 
     /// What the station answers, while it is there.

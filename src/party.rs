@@ -10,14 +10,14 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_media::sink::Sink;
-use evenkeel_media::source::{Source, SourceError};
+use evenkeel_media::source::Source;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use crate::capture::{Capture, Coded};
+use crate::capture::{Capture, CaptureError, Coded};
 use crate::choices::Choices;
 use crate::display::Display;
 use crate::failure::Failure;
@@ -71,7 +71,7 @@ pub(crate) struct Party {
     pub(crate) shown: Receiver<ShownFrame>,
     clock: Clock,
     stop: Stop,
-    capture: Option<JoinHandle<Result<(), SourceError>>>,
+    capture: Option<JoinHandle<Result<(), CaptureError>>>,
     display: Option<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -162,7 +162,7 @@ impl Party {
     }
 
     /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process.
-    fn join_capture(&mut self) -> std::thread::Result<Result<(), SourceError>> {
+    fn join_capture(&mut self) -> std::thread::Result<Result<(), CaptureError>> {
         let Some(capture) = self.capture.take() else {
             return Ok(Ok(()));
         };
@@ -175,5 +175,83 @@ impl Party {
             self.clock.sleep_until(now + PATIENCE / 100);
         }
         capture.join()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choices::Choice;
+    use crate::setup::{self, Role};
+    use evenkeel_media::filler::Filler;
+    use evenkeel_media::frame::Picture;
+    use evenkeel_media::policy::Rules;
+    use evenkeel_media::source::{Format, FrameRate, SourceError};
+    use tfrc::units::Rate;
+
+    /// Five grey pictures of 32x32, and then larger and larger ones, of which H.264 has every second size.
+    struct Grows(usize);
+
+    impl Source for Grows {
+        fn format(&self) -> Format {
+            Format {
+                width: 32,
+                height: 32,
+                frame_rate: FrameRate::new(50, 1).expect("fifty a second"),
+            }
+        }
+
+        fn next(&mut self) -> Result<Option<Picture>, SourceError> {
+            self.0 += 1;
+            let side = 32 + self.0.saturating_sub(5);
+            Ok(Some(Picture::new(side, 32)))
+        }
+    }
+
+    #[test]
+    fn pictures_that_cannot_be_coded_end_an_end_in_one_line() {
+        let clock = Clock::start();
+        let peer = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
+        let peer_address = peer.local_address();
+        let codec = Codec::H264;
+        let source = Grows(0);
+        let format = source.format();
+        let mut session = setup::session("end", Role::Sends, codec, Some(peer_address), 1, &clock);
+        if let Some(send) = &mut session.send {
+            // Nobody answers.
+            send.fixed_rate = Some(Rate::from_bits_per_sec(1e6));
+        }
+        let choice = Choice {
+            codec,
+            rules: Rules::Evenkeel,
+            filler: Filler::None,
+        };
+        let party = Party::start(PartyConfig {
+            clock,
+            stop: Stop::default(),
+            socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
+            session,
+            policy: PolicyConfig::new(format.frame_rate.interval()),
+            stream: setup::stream(codec, &[], &format).expect("a size that H.264 has"),
+            source: Some((Box::new(source), Arc::new(Choices::fixed(choice)))),
+            sink: None,
+            captured: References::default(),
+            originals: References::default(),
+            sent_page: None,
+            received_page: None,
+        });
+        let party = party.expect("an end");
+        let give_up = clock.now() + Duration::from_secs(20);
+        while !party.has_ended() && clock.now() < give_up {
+            clock.sleep_until(clock.now() + PATIENCE / 100);
+        }
+        assert!(party.has_ended(), "no picture is sent, and nothing said");
+        let failure = party.finish().expect_err("what was wrong");
+        assert_eq!(failure.status(), 1);
+        let said = failure.to_string();
+        assert!(
+            said.starts_with("cannot code") && said.contains("33x32"),
+            "{said}"
+        );
     }
 }

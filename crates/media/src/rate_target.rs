@@ -12,7 +12,7 @@
 use tfrc::units::Bytes;
 
 use crate::codec::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
-use crate::codec::{Coded, PictureSizeError, VideoEncoder};
+use crate::codec::{Coded, EncodeError, PictureSizeError, VideoEncoder};
 use crate::frame::{JpegImage, Picture};
 use crate::policy::FrameTarget;
 
@@ -256,7 +256,7 @@ impl VideoEncoder for Encoder {
         &mut self,
         picture: &Picture,
         target: &FrameTarget,
-    ) -> Result<Option<Coded>, PictureSizeError> {
+    ) -> Result<Option<Coded>, EncodeError> {
         let encoded = self.encode(picture, target.size)?;
         let size_error = encoded.size_error();
         let picture = encoded.image.into();

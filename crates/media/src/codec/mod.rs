@@ -188,12 +188,12 @@ pub trait VideoEncoder: Send {
     /// those that are sent.
     ///
     /// # Errors
-    /// If the codec has no pictures of this size.
+    /// If no picture like this one will ever be coded.
     fn encode(
         &mut self,
         picture: &Picture,
         target: &FrameTarget,
-    ) -> Result<Option<Coded>, PictureSizeError>;
+    ) -> Result<Option<Coded>, EncodeError>;
 }
 
 /// A picture that was coded.
@@ -203,6 +203,32 @@ pub struct Coded {
     pub picture: CodedPicture,
     /// How far its size is from what was asked for and could be reached, as a share of that.
     pub size_error: f64,
+}
+
+/// Why a picture is not coded, nor those that follow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodeError {
+    /// The codec has no pictures of this size.
+    Size(PictureSizeError),
+    /// There is no memory for the encoder, or it fails at any quantiser.
+    H264(evenkeel_h264::Error),
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(error) => error.fmt(f),
+            Self::H264(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+impl From<PictureSizeError> for EncodeError {
+    fn from(error: PictureSizeError) -> Self {
+        Self::Size(error)
+    }
 }
 
 /// A picture of a size that the codec cannot send.

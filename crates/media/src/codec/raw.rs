@@ -8,7 +8,9 @@ use std::time::Duration;
 use tfrc::units::Bytes;
 
 use super::thinning::Thinning;
-use super::{Coded, DecodeError, Decoded, PictureSizeError, VideoDecoder, VideoEncoder};
+use super::{
+    Coded, DecodeError, Decoded, EncodeError, PictureSizeError, VideoDecoder, VideoEncoder,
+};
 use crate::frame::{CodedPicture, Picture, RawPicture};
 use crate::policy::FrameTarget;
 use crate::reassemble::{MAX_PIXELS, Payload};
@@ -43,14 +45,15 @@ impl VideoEncoder for Encoder {
         &mut self,
         picture: &Picture,
         target: &FrameTarget,
-    ) -> Result<Option<Coded>, PictureSizeError> {
+    ) -> Result<Option<Coded>, EncodeError> {
         let (width, height) = (picture.width(), picture.height());
         let Some(Payload::Raw { width, height }) = Payload::raw(width, height) else {
-            return Err(PictureSizeError {
+            let error = PictureSizeError {
                 width,
                 height,
                 possible: POSSIBLE_SIZES,
-            });
+            };
+            return Err(error.into());
         };
         let size = Bytes::from(2 * picture.width() * picture.height());
         if !self.thinning.admits(size, target.rate) {

@@ -12,7 +12,9 @@ use evenkeel_rtp::payload::dv::System;
 use tfrc::units::Bytes;
 
 use super::thinning::Thinning;
-use super::{Coded, DecodeError, Decoded, PictureSizeError, VideoDecoder, VideoEncoder};
+use super::{
+    Coded, DecodeError, Decoded, EncodeError, PictureSizeError, VideoDecoder, VideoEncoder,
+};
 use crate::frame::{CodedPicture, DvFrame, Picture};
 use crate::policy::FrameTarget;
 
@@ -66,13 +68,14 @@ impl VideoEncoder for Encoder {
         &mut self,
         picture: &Picture,
         target: &FrameTarget,
-    ) -> Result<Option<Coded>, PictureSizeError> {
+    ) -> Result<Option<Coded>, EncodeError> {
         let Some(frame) = picture.dv() else {
-            return Err(PictureSizeError {
+            let error = PictureSizeError {
                 width: picture.width(),
                 height: picture.height(),
                 possible: POSSIBLE_SIZES,
-            });
+            };
+            return Err(error.into());
         };
         let size = Bytes::from(frame.data.len());
         if !self.thinning.admits(size, target.rate) {

@@ -8,7 +8,7 @@ use super::change::{Change, Watch};
 use super::coders::Coders;
 use super::size::{STILL, Sizes};
 use super::soften::Fineness;
-use crate::codec::{Coded, PictureSizeError, VideoEncoder};
+use crate::codec::{Coded, EncodeError, PictureSizeError, VideoEncoder};
 use crate::frame::{AccessUnit, CodedPicture, Picture};
 use crate::policy::FrameTarget;
 use crate::rate_target::log2;
@@ -235,6 +235,18 @@ impl Stream {
     }
 }
 
+/// What is said of it.
+fn failed(error: Error) -> EncodeError {
+    match error {
+        Error::Size { width, height } => EncodeError::Size(PictureSizeError {
+            width,
+            height,
+            possible: POSSIBLE_SIZES,
+        }),
+        Error::Encoder => EncodeError::H264(error),
+    }
+}
+
 /// The picture as the coder takes it.
 pub(super) fn planes(picture: &Picture) -> Planes<'_> {
     Planes {
@@ -254,28 +266,28 @@ impl VideoEncoder for Encoder {
         &mut self,
         picture: &Picture,
         target: &FrameTarget,
-    ) -> Result<Option<Coded>, PictureSizeError> {
+    ) -> Result<Option<Coded>, EncodeError> {
         let size = (picture.width(), picture.height());
         let same = self.stream.take().filter(|stream| stream.size == size);
         // The first of a stream is a keyframe, whatever the network has seen.
         let keyframe = target.keyframe || same.is_none();
         let mut stream = match same {
             Some(stream) => stream,
-            None => Stream::new(picture).map_err(|_| PictureSizeError {
-                width: size.0,
-                height: size.1,
-                possible: POSSIBLE_SIZES,
-            })?,
+            None => Stream::new(picture).map_err(failed)?,
         };
         let target = FrameTarget {
             keyframe,
             ..*target
         };
         let finest = self.finest.unwrap_or(Qp::FINEST);
-        let Ok(attempt) = stream.code(picture, &target, finest) else {
-            // OpenH264 had no room for it: the next one begins anew, and coarser.
-            self.finest = Some(step(finest, COARSER));
-            return Ok(None);
+        let attempt = match stream.code(picture, &target, finest) {
+            Ok(attempt) => attempt,
+            Err(error) if finest == Qp::COARSEST => return Err(failed(error)),
+            Err(_) => {
+                // OpenH264 had no room for it: the next one begins anew, and coarser.
+                self.finest = Some(step(finest, COARSER));
+                return Ok(None);
+            }
         };
         self.stream = Some(stream);
         let (size, aim) = (attempt.size().as_f64(), attempt.aim.as_f64());
