@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use tfrc::equation;
+use tfrc::units::{Bytes, LossEventRate};
+
 use crate::support::{
     Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
 };
@@ -52,6 +55,40 @@ fn relayed(path: &Path) -> serde_json::Value {
     serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
+/// The loss events that the link made, drops within `rtt` of the first being one, and the packets that it was given.
+fn loss_events(log: &Path, rtt: f64) -> (usize, usize) {
+    let text = fs::read_to_string(log).expect("the relay's log");
+    let (mut events, mut packets, mut last) = (0, 0, f64::NEG_INFINITY);
+    for line in text.lines() {
+        let mut columns = line.split(',');
+        let time = columns.next().unwrap_or_default();
+        match (columns.next(), columns.next()) {
+            (Some("forward"), Some("enqueue")) => packets += 1,
+            (Some("forward"), Some("drop")) => {
+                let time = time.parse().expect("a time in seconds");
+                if time > last + rtt {
+                    events += 1;
+                    last = time;
+                }
+            }
+            _ => {}
+        }
+    }
+    (events, packets)
+}
+
+/// The mean round trip by which the sender computes its rate, in seconds.
+fn mean_rtt(trace: &Path) -> f64 {
+    let text = fs::read_to_string(trace).expect("the trace");
+    let rtts: Vec<f64> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .filter(|event: &serde_json::Value| event["event"] == "feedback")
+        .map(|event| number(&event, "rtt_ms") / 1e3)
+        .collect();
+    rtts.iter().sum::<f64>() / rtts.len() as f64
+}
+
 /// What left in each whole second of the second half, in bits: frames by the trace's events.
 fn sent_each_second(trace: &Path) -> Vec<f64> {
     let text = fs::read_to_string(trace).expect("the trace");
@@ -78,18 +115,21 @@ fn sent_each_second(trace: &Path) -> Vec<f64> {
 #[test]
 fn gstreamers_transport_wide_feedback_sets_the_rate() {
     let scratch = Scratch::new("gstreamer-twcc");
-    let (log, json, trace, counted) = (
-        scratch.file("gst.txt"),
-        scratch.file("send.json"),
-        scratch.file("send.trace"),
-        scratch.file("relay.txt"),
-    );
+    let [log, json, trace, counted, drops] = [
+        "gst.txt",
+        "send.json",
+        "send.trace",
+        "relay.txt",
+        "drops.csv",
+    ]
+    .map(|name| scratch.file(name));
     let (near, far, port) = (free_port(), free_port(), free_port());
     let address = |port: u16| format!("127.0.0.1:{port}");
     let mut relay = Running::start(
         evenkeel(&["link", "relay", &address(near), &address(port)])
             .args(["--from", &address(far), "--rate", "2M", "--delay", "20ms"])
-            .args(["--queue", "100ms", "--json"])
+            .args(["--queue", "100ms", "--json", "--log"])
+            .arg(&drops)
             .stdout(fs::File::create(&counted).expect("a file for the relay")),
     );
     let mut gst = gstreamer(port, far, &log);
@@ -113,7 +153,6 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
     }
 
     let (sent, link) = (summary(&json), &relayed(&counted)["forward"]);
-    let loss = number(link, "dropped") / number(link, "received");
     let utilisation = number(&sent, "throughput_bps") / RATE_BPS;
     let decoded = fs::read_to_string(&log)
         .expect("GStreamer's log")
@@ -123,19 +162,37 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
     let frames = number(&sent, "frames_sent");
     let each_second = sent_each_second(&trace);
     let mean = each_second.iter().sum::<f64>() / each_second.len() as f64;
+    let square = |bits: &f64| (bits / mean - 1.0).powi(2);
+    let cov = (each_second.iter().map(square).sum::<f64>() / each_second.len() as f64).sqrt();
+    let rtt = mean_rtt(&trace);
+    let (events, packets) = loss_events(&drops, rtt);
+    let allowed = equation::rate(
+        Bytes::new((number(link, "received_bytes") / packets as f64) as u64),
+        Duration::from_secs_f64(rtt),
+        LossEventRate::new(events as f64 / packets as f64),
+    )
+    .bits_per_sec();
     println!(
-        "GStreamer, transport-wide feedback: {:.0} % of the link, {:.0} % settled, {:.2} % lost, {decoded} of {frames} frames",
+        "GStreamer, transport-wide feedback: {:.0} % of the link, {:.0} % settled with a CoV of {cov:.2}, \
+         {:.2} % lost, {events} loss events of {packets} packets and {:.0} ms allow {:.2} of what was sent, {decoded} of {frames} frames",
         utilisation * 100.0,
         mean / RATE_BPS * 100.0,
-        loss * 100.0
+        number(link, "dropped") / number(link, "received") * 100.0,
+        rtt * 1e3,
+        allowed / mean,
     );
     // From the first second on: 80 % beside three builds, 92 % to 98 % on idle machines. Slow start is no measure of what
     // the rate settles at.
     assert!(utilisation <= 1.0, "{utilisation} of the link");
     assert!(mean >= 0.8 * RATE_BPS, "settled at {mean} b/s");
-    let near = |bits: &f64| (bits / mean - 1.0).abs() <= 0.25;
-    assert!(each_second.iter().all(near), "not settled: {each_second:?}");
-    assert!(loss <= 0.02, "{loss} of the packets lost");
+    assert!(cov <= 0.1, "not settled, CoV {cov}: {each_second:?}");
+    // How many packets a loss event takes depends on how late the reports are, on a busy machine above all; how many events
+    // there are, on the rate alone: the equation says how many it needs. Eighteen idle runs: 0.76 to 1.00. Twice as many
+    // events would be 0.63.
+    assert!(
+        allowed >= 0.65 * mean,
+        "{events} loss events of {packets} packets and {rtt} s allow {allowed} b/s of {mean}"
+    );
     assert!(frames > 20.0 * SECONDS as f64, "{frames} frames sent");
     // JPEG without concealment loses a frame with any packet.
     assert!(decoded >= 0.8 * frames, "{decoded} of {frames} frames");
