@@ -155,6 +155,10 @@ pub(crate) struct Seen {
     /// Every 10 ms: X and the payload bytes sent so far.
     pub(crate) rates: Vec<(Instant, Rate, u64)>,
     pub(crate) skipped: u64,
+    /// When the first packet of the frame that is being sent left.
+    begun: Option<Instant>,
+    /// Of each frame that was sent: its capture, and when its first and its last packet left.
+    pub(crate) sent: Vec<[Instant; 3]>,
 }
 
 pub(crate) struct World {
@@ -263,6 +267,11 @@ impl Studio {
                 }
                 EventKind::Dropped { reason, .. } => {
                     *self.seen.not_shown.entry(reason.name()).or_default() += 1;
+                }
+                EventKind::Begun { .. } => self.seen.begun = Some(event.at),
+                EventKind::Sent { age, .. } => {
+                    let begun = self.seen.begun.expect("the first packet of a frame");
+                    self.seen.sent.push([event.at - age, begun, event.at]);
                 }
                 EventKind::Completed { late, .. } => {
                     self.seen.late += u64::from(late);
@@ -496,6 +505,25 @@ impl World {
             Some(at.saturating_since(*captured).as_secs_f64() * 1e3)
         });
         delays.collect()
+    }
+
+    /// X when each frame was captured, and its mean while the frame left, from `warm` on.
+    pub(crate) fn rates_of_frames(&self, warm: Instant) -> Vec<[f64; 2]> {
+        let seen = &self.ends[0].seen;
+        let rates = |from: Instant, until: Instant| {
+            let begin = seen.rates.partition_point(|(at, ..)| *at <= from);
+            let end = seen.rates.partition_point(|(at, ..)| *at <= until);
+            &seen.rates[begin.saturating_sub(1)..end]
+        };
+        let mean = |rates: &[(Instant, Rate, u64)]| {
+            rates.iter().map(|(_, x, _)| x.bits_per_sec()).sum::<f64>() / rates.len() as f64
+        };
+        let frames = seen.sent.iter().filter(|[captured, ..]| *captured >= warm);
+        frames
+            .map(|&[captured, begun, sent]| {
+                [mean(rates(captured, captured)), mean(rates(begun, sent))]
+            })
+            .collect()
     }
 
     /// How many frames came late to the second end from then on.
