@@ -365,14 +365,20 @@ mod tests {
             let nanos = captured + transit_ms * 1_000_000 + captured / 1_000_000 * ppm;
             Instant::from_nanos(nanos as u64)
         };
+        let held = |playout: &Playout, n: i64| {
+            let due = playout.display_at(n * TICKS).unwrap();
+            (due.as_nanos() as i64 - arrival(n).as_nanos() as i64) / 1_000_000
+        };
         for n in 0..15_000 {
             playout.frame_arrived(n * TICKS, arrival(n));
+            // No frame is shown later or sooner as the drift becomes known.
+            let held = held(&playout, n);
+            assert!((0..=3).contains(&held), "{ppm} ppm: frame {n}: {held} ms");
         }
         let next = 22_500;
         let late = playout.frame_arrived(next * TICKS, arrival(next));
         assert!(!late, "{ppm} ppm");
-        let due = playout.display_at(next * TICKS).unwrap();
-        (due.as_nanos() as i64 - arrival(next).as_nanos() as i64) / 1_000_000
+        held(&playout, next)
     }
 
     #[test]
