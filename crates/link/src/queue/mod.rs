@@ -425,6 +425,34 @@ mod tests {
         assert!(told(Discipline::Pie(update)).contains("at least 1ms"));
     }
 
+    #[test]
+    fn a_queue_tells_the_discipline_that_it_was_given() {
+        let codel = CoDelConfig {
+            target: Duration::from_millis(7),
+            ecn: true,
+            ..CoDelConfig::default()
+        };
+        let disciplines = [
+            Discipline::DropTail,
+            Discipline::Red(RedConfig::between(4.0, 9.0)),
+            Discipline::CoDel(codel),
+            Discipline::FqCoDel(FqCoDelConfig {
+                codel,
+                quantum: Bytes::new(300),
+                queues: 16,
+            }),
+            Discipline::Pie(PieConfig {
+                target: Duration::from_millis(20),
+                ecn: true,
+                ..PieConfig::default()
+            }),
+        ];
+        for discipline in disciplines {
+            let queue = Queue::<Of>::new(QueueLimit::Packets(9), discipline, RATE, 1);
+            assert_eq!(queue.discipline(), discipline);
+        }
+    }
+
     /// A packet of a flow.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Of(u64);
