@@ -39,7 +39,8 @@ impl Router {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let mut lines = said.lines().map(str::to_owned);
         assert_eq!(lines.next().as_deref(), Some("evenkeel link: ready"));
-        let summary = serde_json::from_slice(&output.stdout).expect("a summary as JSON");
+        let summary = serde_json::from_slice(&output.stdout);
+        let summary = summary.unwrap_or_else(|e| panic!("a summary as JSON: {e}; {said}"));
         (output.status.code(), summary, lines.collect())
     }
 }
