@@ -88,11 +88,16 @@ fn links_are_what_a_file_a_schedule_and_messages_make_them() {
             })
         };
         let has_ended = |now: &[Value; 2]| now[0][0] == 2e6 && now[1][3] != "drop-tail";
-        let seen = (0..200).map(|_| {
+        let mut seen = settings();
+        for _ in 0..200 {
+            if has_ended(&seen) {
+                break;
+            }
             pause(Duration::from_millis(50));
-            settings()
-        });
-        let [forward, reverse] = seen.into_iter().find(has_ended).expect("its end");
+            seen = settings();
+        }
+        assert!(has_ended(&seen), "the schedule has not ended: {seen:?}");
+        let [forward, reverse] = seen;
         let red = &forward[3]["red"];
         assert_eq!((&red["min"], &red["max"]), (&json!(5.0), &json!(15.0)));
         let [queue, none] = [json!({ "packets": 30 }), json!("none")];

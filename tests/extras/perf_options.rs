@@ -65,7 +65,7 @@ fn a_server_holds_clients_to_each_of_its_limits_and_names_the_option() {
         let output = evenkeel(&client).args(beyond).output();
         let output = output.expect("run the client");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert_eq!(output.status.code(), Some(2), "{limit:?}: {said}");
         assert!(said.lines().count() == 1 && said.contains(named), "{said}");
         // What is within the limit is served.
         results(&port, &["-t", "1", "-b", "1M"]);
@@ -104,7 +104,7 @@ fn a_flow_that_is_ecn_capable_is_marked_where_another_loses() {
     let (none, lost) = marked(&[]);
     assert!(
         marks > 0.0 && none == 0.0 && lost > 0.0,
-        "{marks} {none} {lost}"
+        "{marks} marked; without --ecn {none}, and {lost} lost"
     );
 }
 
@@ -117,7 +117,10 @@ fn reports_come_as_often_as_they_are_asked_for() {
         trace.lines().count()
     };
     let (often, seldom) = (reports("2"), reports("16"));
-    assert!(often > 3 * seldom, "{often} {seldom}");
+    assert!(
+        often > 3 * seldom,
+        "{often} lines of reports at --report-quarters 2, {seldom} at 16"
+    );
 }
 
 #[test]
