@@ -365,8 +365,10 @@ fn a_source_that_falls_silent_does_not_hold_up_the_end_of_the_run() {
     let made = Command::new("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
     let name = pipe.to_str().expect("a plain path");
-    let demo = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
-        .args(["demo", "--headless", "--source", name, "--seconds", "2"])
+    // Ten times what it takes: a program that waits for the 26th picture does so for ever.
+    let demo = Command::new("timeout")
+        .args(["20", env!("CARGO_BIN_EXE_evenkeel"), "demo", "--headless"])
+        .args(["--source", name, "--seconds", "2"])
         .args(["--warmup", "0", "--json", "-"])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -379,11 +381,10 @@ fn a_source_that_falls_silent_does_not_hold_up_the_end_of_the_run() {
         .open(&pipe)
         .expect("the other end of the pipe");
     std::io::Write::write_all(&mut writer, &grey(25)).expect("write to the pipe");
-    // Were the program to wait for the 26th picture, this would wait for the program.
     let output = demo.wait_with_output().expect("wait for the program");
     drop(writer);
     let _ = std::fs::remove_file(&pipe);
-    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(0), "124 is that of timeout");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(summary["frames_shown"].as_u64() > Some(10), "{summary}");
 }
