@@ -8,7 +8,9 @@
 //! drained. Nor are the two clocks related. They may part by 100 ppm, 6 ms in the minute that the least is kept for
 //! at most; a peer's clock that stands still while it sleeps, a step of it, or false times look like a queue of any
 //! length for as long. None of that takes a round-trip time below the least of late, as it was measured: at worst a
-//! queue on the way there is not seen for a minute, and frames behind it are late. X does not depend on it.
+//! queue on the way there is not seen for a minute, frames behind it are late, and X is TFRC's alone. Where too little
+//! is taken off, one on the way back seems to stand on the way there, and X is taken back for it (`drain.rs`). In a call
+//! one way nothing is known of the way back, and nothing is taken off: `rmcat-5-3` has two such calls.
 
 use std::time::Duration;
 

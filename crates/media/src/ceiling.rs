@@ -32,7 +32,7 @@ pub(crate) struct Report {
     /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,
     pub(crate) span: Duration,
-    /// The deadline leaves hardly more than X carries from one frame to the next, or less.
+    /// Without a queue the deadline leaves hardly more than a frame interval, or less.
     pub(crate) held_by_deadline: bool,
 }
 
@@ -85,6 +85,13 @@ impl Ceiling {
         self.step.map_or(Rate::INFINITY, |step| step.rate)
     }
 
+    /// What frames are to be made for: while a rate is tried, what is proven. A frame that leaves faster than the path
+    /// carries then makes a queue that is gone before the next one.
+    pub(crate) fn proven(&self) -> Rate {
+        self.step
+            .map_or(Rate::INFINITY, |step| step.rate.min(step.proven))
+    }
+
     /// A report came.
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let lost = report.p > self.p;
@@ -97,7 +104,9 @@ impl Ceiling {
             None => Some(self.first_step(now, report)),
             Some(step) if report.allowed < step.proven / 2.0 => Some(self.first_step(now, report)),
             Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
-            Some(step) if watched(step) && report.queue > self.harmless => self.lowered(now, step),
+            Some(step) if watched(step) && report.queue > self.harmless => {
+                self.lowered(now, step, report.queue)
+            }
             Some(step) if watched(step) => Some(step.raised(now, report.allowed)),
             step => step,
         };
@@ -119,11 +128,16 @@ impl Ceiling {
     }
 
     /// The rate made a queue, or seems to have.
-    fn lowered(&mut self, now: Instant, step: Step) -> Option<Step> {
+    fn lowered(&mut self, now: Instant, step: Step, queue: Duration) -> Option<Step> {
         match step.phase {
             Phase::Raised => Some(step.taken_back(now)),
             Phase::Proven => Some(Step {
                 phase: Phase::Lowered,
+                since: now,
+                rate: step.proven * (1.0 - self.share(queue)),
+                ..step
+            }),
+            Phase::Lowered if step.rate > step.proven * LOWERED => Some(Step {
                 since: now,
                 rate: step.proven * LOWERED,
                 ..step
@@ -133,6 +147,12 @@ impl Ceiling {
                 None
             }
         }
+    }
+
+    /// By which share of X a queue drains in four frames, a tenth at least.
+    fn share(&self, queue: Duration) -> f64 {
+        let frames = (self.harmless * HARMLESS * 4).as_secs_f64();
+        (queue.as_secs_f64() / frames).clamp(0.1, 1.0 - LOWERED)
     }
 }
 
@@ -190,7 +210,7 @@ const LOWERED: f64 = 0.75;
 const DISPROVED: f64 = 0.95;
 
 /// X is free for this long where the queue is not ours, so that the next look costs little.
-const FREE: Duration = Duration::from_secs(30);
+pub(crate) const FREE: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
@@ -317,6 +337,53 @@ mod tests {
         bench.run(1);
         bench.tfrc = 1.6e5;
         assert!(bench.run(50) > 0.85e5, "{:?}", bench.rates);
+    }
+
+    /// A queue of 60 ms drains in four frames of 100 ms at 0.85 of what made it, one of 10 ms at 0.9 at the latest.
+    #[test]
+    fn x_is_lowered_by_what_drains_the_queue_and_then_by_more() {
+        for (queue, share) in [(60, 0.85), (10, 0.9)] {
+            let mut ceiling = Ceiling::new(Duration::from_millis(100));
+            let mut report = Report {
+                allowed: Rate::from_bytes_per_sec(1e5),
+                received: Rate::from_bytes_per_sec(1e5),
+                rtt: Duration::from_millis(60),
+                p: LossEventRate::ZERO,
+                queue: Duration::from_millis(queue),
+                span: Duration::from_millis(240),
+                held_by_deadline: true,
+            };
+            let rates: Vec<f64> = (1..=3)
+                .map(|i| {
+                    ceiling.observe(Instant::from_millis(i * 300), &report);
+                    report.allowed = report.allowed.min(ceiling.rate());
+                    ceiling.rate().bytes_per_sec()
+                })
+                .collect();
+            assert_eq!(rates[..2], [1e5, 1e5]);
+            assert!((rates[2] - share * 1e5).abs() < 1.0, "{rates:?}");
+            ceiling.observe(Instant::from_millis(1_200), &report);
+            assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(0.75e5));
+        }
+    }
+
+    #[test]
+    fn frames_are_made_for_what_is_proven_while_more_is_tried() {
+        let mut ceiling = Ceiling::new(Duration::from_millis(100));
+        assert_eq!(ceiling.proven(), Rate::INFINITY);
+        let report = Report {
+            allowed: Rate::from_bytes_per_sec(1e5),
+            received: Rate::from_bytes_per_sec(1e5),
+            rtt: Duration::from_millis(60),
+            p: LossEventRate::ZERO,
+            queue: Duration::ZERO,
+            span: Duration::from_millis(240),
+            held_by_deadline: true,
+        };
+        ceiling.observe(Instant::from_millis(300), &report);
+        ceiling.observe(Instant::from_millis(600), &report);
+        assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(2e5));
+        assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1e5));
     }
 
     #[test]

@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use tfrc::units::{LossEventRate, Rate};
 
+use crate::drain::TOLERATED;
+
 /// The rate has fallen if the receiver sees less than this share of what frames are made for while
 /// packets are lost. TFRC alone on a link stays above 0.85.
 const FALLEN: f64 = 0.7;
 /// Frames are then made for this share of what the receiver sees.
 const BELOW: f64 = 0.85;
-/// The same while more than half a frame interval of queue stands between frames, so that what
+/// The same while a queue stands that X is taken back for, so that what
 /// overflowed drains: 240 ms of it in less than a second.
 const DRAIN: f64 = 0.7;
 /// Reports for which a queue may stand although frames are made for less than what arrives. One of our
@@ -46,16 +48,14 @@ pub(crate) struct Report {
     pub(crate) received: Rate,
     /// p.
     pub(crate) p: LossEventRate,
-    /// The queue that stands between frames.
+    /// The queue that stands between frames, as `drain.rs` has it: of two calls that share it, one that took a shorter
+    /// one for its own would leave all to the other.
     pub(crate) queue: Duration,
 }
 
 /// The limit under X, while there is one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Fall {
-    /// The standing queue that is taken for drained. A frame's own packets queue behind each other
-    /// for about as long, where the link is slow.
-    drained: Duration,
     limit: Option<Limit>,
     p: LossEventRate,
     /// Reports for which the last loss event still counts.
@@ -75,16 +75,6 @@ struct Limit {
 }
 
 impl Fall {
-    /// No fall has been seen yet, of frames that come at this interval.
-    pub(crate) fn new(frame_interval: Duration) -> Self {
-        Self {
-            drained: frame_interval / 2,
-            limit: None,
-            p: LossEventRate::ZERO,
-            losing: 0,
-        }
-    }
-
     /// A report came.
     pub(crate) fn observe(&mut self, report: &Report) {
         let loss = report.p > self.p;
@@ -100,7 +90,7 @@ impl Fall {
                 probes: 0,
                 standing: 0,
             }),
-            Some(limit) if report.queue > self.drained => limit.drained(),
+            Some(limit) if report.queue > TOLERATED => limit.drained(),
             Some(limit) if loss => Some(Limit {
                 rate: limit.rate.min(limit.carried * BELOW),
                 probes: 0,
@@ -172,14 +162,14 @@ mod tests {
 
     #[test]
     fn a_sender_that_is_only_data_limited_is_not_held_down() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 0), 8.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 200), 8.0);
     }
 
     #[test]
     fn a_loss_while_a_deadline_keeps_frames_small_is_no_fall() {
-        let mut fall = Fall::new(Duration::from_millis(100));
+        let mut fall = Fall::default();
         fall.observe(&Report {
             allowed: mbps(1.4),
             aimed: mbps(0.6),
@@ -192,14 +182,14 @@ mod tests {
 
     #[test]
     fn an_ordinary_loss_event_does_not_hold_it_down() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         assert_eq!(report(&mut fall, 3.0, 2.9, 0.002, 50), 3.0);
         assert_eq!(report(&mut fall, 2.8, 2.5, 0.003, 50), 2.8);
     }
 
     #[test]
     fn a_fall_is_followed_at_once_drained_and_left_gradually() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         report(&mut fall, 8.0, 7.0, 0.001, 60);
         assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 200), 1.7);
         // 1.4 Mb/s, seven tenths of what the path carries, while the queue is long.
@@ -220,7 +210,7 @@ mod tests {
     /// A path that came back a hundred reports ago is not taken back to what it carried in between.
     #[test]
     fn a_queue_long_after_a_fall_is_drained_at_what_is_carried_by_then() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         report(&mut fall, 8.0, 2.0, 0.001, 10);
         let mut rate = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
         while rate < 6.0 {
@@ -233,7 +223,7 @@ mod tests {
     /// Beside others that keep losing packets, the limit does not creep down to nothing.
     #[test]
     fn losses_that_are_not_falls_take_it_no_lower_than_the_drain() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         let mut p = 0.001;
         report(&mut fall, 8.0, 2.0, p, 200);
         for _ in 0..100 {
@@ -245,12 +235,21 @@ mod tests {
 
     #[test]
     fn a_queue_that_does_not_drain_is_that_of_others_and_holds_nothing_down() {
-        let mut fall = Fall::new(Duration::from_millis(40));
+        let mut fall = Fall::default();
         report(&mut fall, 3.0, 1.0, 0.001, 40);
         let rates: Vec<f64> = (0..20)
             .map(|_| report(&mut fall, 3.0, 0.9, 0.001, 40))
             .collect();
         assert_eq!(rates[..16], [0.7; 16]);
         assert_eq!(rates[16..], [3.0; 4]);
+    }
+
+    /// Two calls that share a queue: one that took a shorter one for its own would leave the link to the other.
+    #[test]
+    fn what_is_no_queue_to_the_drain_is_none_here() {
+        let mut fall = Fall::default();
+        report(&mut fall, 8.0, 2.0, 0.001, 10);
+        assert!(report(&mut fall, 8.0, 2.0, 0.001, 14) > 1.7);
+        assert_eq!(report(&mut fall, 8.0, 2.0, 0.001, 15), 1.4);
     }
 }

@@ -6,6 +6,7 @@ pub mod call;
 mod ceiling;
 mod chain;
 pub mod codec;
+mod drain;
 mod drift;
 pub mod event;
 mod fall;

@@ -74,9 +74,12 @@ impl RttTrack {
 
     /// The queue that stands between frames: the least of the window over the least of all.
     pub(crate) fn standing_queue(&self) -> Duration {
-        let now = self.recent.iter().map(|(_, sample)| *sample).min();
-        now.zip(self.least())
-            .map_or(Duration::ZERO, |(now, least)| now.saturating_sub(least))
+        self.over_least(self.recent.iter().map(|(_, sample)| *sample).min())
+    }
+
+    /// Half the least round trip: the way there with an empty queue.
+    pub(crate) fn way(&self, path: &Path) -> Duration {
+        self.least().or(path.rtt).unwrap_or_default() / 2
     }
 
     /// How far back the samples reach that the present queue is read from, where they come every `rtt`.
@@ -92,8 +95,7 @@ impl RttTrack {
     /// The delay of media on its way: half the least round trip, and all of the queueing that the last
     /// packet of a frame meets. `wire` is the time that a full packet takes at X.
     pub(crate) fn one_way(&self, path: &Path, wire: Duration) -> Duration {
-        let least = self.least().or(path.rtt).unwrap_or_default();
-        least / 2 + self.frame_queue(wire)
+        self.way(path) + self.frame_queue(wire)
     }
 
     /// The queue of late that the last packet of a frame meets. Its own time on the wire is not among
@@ -104,10 +106,15 @@ impl RttTrack {
     /// queue that the whole frame made.
     pub(crate) fn frame_queue(&self, wire: Duration) -> Duration {
         let longest = self.recent.iter().map(|(_, sample)| *sample).max();
-        longest
+        self.over_least(longest).saturating_sub(wire)
+    }
+
+    /// What a sample has over the least.
+    fn over_least(&self, sample: Option<Duration>) -> Duration {
+        sample
             .zip(self.least())
-            .map_or(Duration::ZERO, |(longest, least)| {
-                longest.saturating_sub(least).saturating_sub(wire)
+            .map_or(Duration::ZERO, |(sample, least)| {
+                sample.saturating_sub(least)
             })
     }
 }
@@ -160,6 +167,20 @@ mod tests {
         let queue = |wire| track.frame_queue(Duration::from_millis(wire));
         assert_eq!(queue(4), Duration::from_millis(10));
         assert_eq!(queue(20), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_three_reports_met_does_not_stand() {
+        let mut track = RttTrack::new(Duration::from_millis(160));
+        let mut met = |ms, sample| {
+            observe(&mut track, ms, sample);
+            track.standing_queue().as_millis()
+        };
+        assert_eq!(
+            [met(0, 60), met(100, 90), met(200, 80), met(300, 95)],
+            [0; 4]
+        );
+        assert_eq!([met(400, 85), met(500, 60)], [20, 0]);
     }
 
     #[test]

@@ -67,6 +67,71 @@ fn a_queue_on_the_way_back_delays_no_media() {
 }
 
 #[test]
+fn x_is_taken_back_where_a_queue_stands_that_four_reports_met() {
+    for (queues, held) in [([14; 4], false), ([15, 15, 15, 0], false), ([15; 4], true)] {
+        let met = |mut policy: Policy| {
+            for (n, queue) in [0].into_iter().chain(queues).enumerate() {
+                let rtt = Duration::from_millis(60 + queue);
+                policy.observe_feedback(at(100 * n as u64), rtt, &path(1_000.0, 60 + queue));
+            }
+            policy.ceiling()
+        };
+        assert_eq!(met(policy(INTERVAL)) < Rate::INFINITY, held, "{queues:?}");
+        assert_eq!(met(thesis(INTERVAL)), Rate::INFINITY);
+    }
+}
+
+/// Of 150 ms playout takes 10 and a frame 40, also where frames come less often.
+#[test]
+fn where_the_deadline_has_no_room_for_a_queue_x_is_not_taken_back() {
+    let seldom = Duration::from_millis(100);
+    for (interval, way, held) in [
+        (INTERVAL, 99, true),
+        (INTERVAL, 100, false),
+        (seldom, 99, true),
+        (seldom, 100, false),
+    ] {
+        let mut policy = policy(interval);
+        for (n, queue) in [0, 30, 30, 30, 30].into_iter().enumerate() {
+            let rtt = 2 * way + queue;
+            let path = path(1_000.0, rtt);
+            policy.observe_feedback(at(250 * n as u64), Duration::from_millis(rtt), &path);
+        }
+        assert_eq!(
+            policy.ceiling() < Rate::INFINITY,
+            held,
+            "{interval:?}, {way}"
+        );
+    }
+}
+
+/// Beside others X may be so small that a packet of its own takes 96 ms: a queue of 100 ms is there all the same.
+#[test]
+fn a_slow_packet_hides_no_queue() {
+    let config = *policy(INTERVAL).config();
+    let mut policy = Policy::new(config, Bytes::new(1_200), 1.0);
+    for (ms, rtt) in [(0, 60), (160, 160), (320, 160), (480, 160), (640, 160)] {
+        policy.observe_feedback(at(ms), Duration::from_millis(rtt), &path(100.0, rtt));
+    }
+    assert!(policy.ceiling() < Rate::from_bits_per_sec(100e3));
+}
+
+/// With 19 ms for a queue, half a frame interval less one, what one frame makes is what tells; with 21 what stands.
+#[test]
+fn what_the_path_leaves_without_a_queue_says_what_holds_x() {
+    for (spare, held) in [(19, true), (21, false)] {
+        let rtt = 2 * (150 - 10 - 40 - spare);
+        let mut policy = policy(INTERVAL);
+        for (ms, queue) in [(0, 0), (40, 30)] {
+            let path = path(3_000.0, rtt + queue);
+            policy.observe_feedback(at(ms), Duration::from_millis(rtt + queue), &path);
+            policy.target(at(ms), &path, Bytes::ZERO);
+            assert_eq!(policy.held_by_deadline, held, "{spare} {queue}");
+        }
+    }
+}
+
+#[test]
 fn a_longer_path_to_another_peer_is_no_queue() {
     let long = path(800.0, 160);
     let size = |policy: &mut Policy, ms| {

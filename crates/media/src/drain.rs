@@ -1,0 +1,393 @@
+//! Takes X back where a queue stands that would make frames late.
+//!
+//! TFRC heeds losses alone, so on a drop-tail link it fills the queue, and frames are late behind it where the
+//! deadline has room for a part of it only. So a queue that stands is heeded like a loss: X is taken back by a
+//! share of itself. Once the queue has gone X returns to nearly what it was, and grows from there by a part of a
+//! packet at a time, and by more the longer no queue stands. Flows that see the same queue thus come together, as TCP's do: the larger gives up more, and all
+//! gain alike.
+//!
+//! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
+//! X is then its alone for a while.
+//!
+//! Where the deadline has no room for a queue X is not taken back: others, to whose frames a queue does nothing, would have
+//! what it leaves. What a single frame queues for is not seen here either. See `ceiling.rs` for both.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use crate::ceiling::FREE;
+
+/// What a report says of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// X after it.
+    pub(crate) allowed: Rate,
+    /// The largest X_recv of late: over one round trip it tells of a few frames, and may be much less without a reason.
+    pub(crate) received: Rate,
+    /// R.
+    pub(crate) rtt: Duration,
+    /// The queue that stands.
+    pub(crate) queue: Duration,
+    /// The deadline has room for a queue beside a frame.
+    pub(crate) has_room: bool,
+}
+
+/// The bound on X, while there is one.
+#[derive(Clone, Debug)]
+pub(crate) struct Drain {
+    /// A full packet.
+    packet: Bytes,
+    frame_interval: Duration,
+    /// When the last report came.
+    last: Instant,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// X is TFRC's alone, and stays so until then.
+    Free { until: Instant },
+    /// No queue stands, and X grows: soon to nearly what was sent when the queue came (`top`), then slowly.
+    /// `rounds` reports have told since then of frames that left at another rate.
+    Growing { rate: Rate, top: Rate, rounds: f64 },
+    /// A queue stands.
+    Taken(Taken),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    rate: Rate,
+    /// What was sent when the queue came.
+    top: Rate,
+    /// Since when a queue stands, and the longest that was met since.
+    began: Instant,
+    longest: Duration,
+    /// When the queue was looked at last, and what it was.
+    looked: Instant,
+    queue: Duration,
+}
+
+impl Drain {
+    /// No bound yet, on frames that come at this interval and leave in packets of this size.
+    pub(crate) fn new(packet: Bytes, frame_interval: Duration) -> Self {
+        Self {
+            packet,
+            frame_interval,
+            last: Instant::ZERO,
+            state: State::Free {
+                until: Instant::ZERO,
+            },
+        }
+    }
+
+    /// The bound.
+    pub(crate) fn rate(&self) -> Rate {
+        match self.state {
+            State::Free { .. } => Rate::INFINITY,
+            State::Growing { rate, .. } | State::Taken(Taken { rate, .. }) => rate,
+        }
+    }
+
+    /// A report came.
+    pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
+        let elapsed = now.saturating_since(self.last);
+        self.last = now;
+        let stands = report.queue > TOLERATED;
+        self.state = match self.state {
+            State::Free { until } if now < until => self.state,
+            _ if !report.has_room => State::Free { until: now },
+            State::Free { .. } if !stands => self.state,
+            State::Growing { rate, top, rounds } if !stands => {
+                let more = elapsed.as_secs_f64() / self.round(report).as_secs_f64();
+                State::Growing {
+                    rate: self.grown(rate, top, rounds, more, report),
+                    top,
+                    rounds: rounds + more,
+                }
+            }
+            State::Taken(Taken { rate, top, .. }) if !stands => State::Growing {
+                rate,
+                top,
+                rounds: 0.0,
+            },
+            State::Taken(taken) => self.waited(now, taken, report),
+            State::Free { .. } | State::Growing { .. } => {
+                let sent = self.sent(report);
+                State::Taken(Taken {
+                    rate: sent * KEPT,
+                    top: sent,
+                    began: now,
+                    longest: report.queue,
+                    looked: now,
+                    queue: report.queue,
+                })
+            }
+        };
+    }
+
+    /// The queue still stands.
+    fn waited(&self, now: Instant, taken: Taken, report: &Report) -> State {
+        let longest = taken.longest.max(report.queue);
+        let ours = longest * PATIENCE + report.rtt * 2;
+        if now.saturating_since(taken.began) > ours {
+            State::Free { until: now + FREE }
+        } else if now.saturating_since(taken.looked) < self.round(report) {
+            State::Taken(Taken { longest, ..taken })
+        } else {
+            let shorter = report.queue < taken.queue;
+            State::Taken(Taken {
+                rate: if shorter {
+                    taken.rate
+                } else {
+                    self.sent(report) * KEPT
+                },
+                longest,
+                looked: now,
+                queue: report.queue,
+                ..taken
+            })
+        }
+    }
+
+    /// What is sent. X is up to twice as much in slow start, and where there is less to send (RFC 5348 §4.3).
+    fn sent(&self, report: &Report) -> Rate {
+        report
+            .received
+            .max(report.allowed / 2.0)
+            .min(report.allowed)
+            .min(self.rate())
+    }
+
+    /// What X may be where no queue has stood for so many rounds, and then for some more.
+    fn grown(&self, rate: Rate, top: Rate, rounds: f64, more: f64, report: &Report) -> Rate {
+        let missing = (top * NEAR).bytes_per_sec() - rate.bytes_per_sec();
+        let back = missing.max(0.0) * (BACK * more).min(1.0);
+        let gain = self.packet / self.round(report) * (GROWTH * more * (1.0 + rounds * RISE));
+        rate + Rate::from_bytes_per_sec(back) + gain
+    }
+
+    /// The time until a report tells of frames that left at another rate.
+    fn round(&self, report: &Report) -> Duration {
+        report.rtt + self.frame_interval
+    }
+}
+
+/// A queue of this length may stand: it is as good as jitter. It is one on all paths, as those whose deadline has room
+/// for more would leave the least to those that share a queue with them.
+pub(crate) const TOLERATED: Duration = Duration::from_millis(14);
+
+/// X is taken back to this part of what was sent, and again each time that the queue is no shorter: the path may carry
+/// less than it did.
+const KEPT: f64 = 0.88;
+
+/// A queue drains in some eight times its length at 0.88 of what the path carries. One that stands longer than this is
+/// that of others.
+const PATIENCE: u32 = 10;
+
+/// Once the queue has gone X returns to this part of what was sent when it came.
+const NEAR: f64 = 0.95;
+
+/// It comes nearer by this part of what is missing each time that a report tells of what left.
+const BACK: f64 = 0.1;
+
+/// And grows by this part of a packet in that time: four reports must have met a queue before it is one.
+const GROWTH: f64 = 0.15;
+
+/// By this share of it more for each such report: after twenty without a queue it grows twice as fast. All who see a
+/// queue see it at one time, so they still gain alike; and a link that is four times as wide is not filled for half a
+/// minute.
+const RISE: f64 = 0.05;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Duration = Duration::from_millis(100);
+
+    /// A path that carries 100,000 bytes a second, and flows that send all that X allows. Reports come once a round
+    /// trip, and tell of the queue at the end of the one before.
+    struct Bench {
+        flows: Vec<Drain>,
+        /// X as TFRC has it, in bytes a second.
+        tfrc: Vec<f64>,
+        /// What others send.
+        others: f64,
+        queue: f64,
+        now: Instant,
+    }
+
+    impl Bench {
+        fn new(tfrc: &[f64]) -> Self {
+            let flow = || Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+            Self {
+                flows: tfrc.iter().map(|_| flow()).collect(),
+                tfrc: tfrc.to_vec(),
+                others: 0.0,
+                queue: 0.0,
+                now: Instant::ZERO,
+            }
+        }
+
+        fn rates(&self) -> Vec<f64> {
+            let x = |(flow, tfrc): (&Drain, &f64)| flow.rate().bytes_per_sec().min(*tfrc);
+            self.flows.iter().zip(&self.tfrc).map(x).collect()
+        }
+
+        /// Over so many round trips, of each: what the flows send in all, and the queue in seconds.
+        fn run(&mut self, round_trips: u32) -> Vec<(f64, f64)> {
+            let step = |_| {
+                self.now += RTT;
+                let (rates, seen) = (self.rates(), self.queue);
+                let sum = rates.iter().sum::<f64>() + self.others;
+                self.queue = (seen + (sum / 1e5 - 1.0) * RTT.as_secs_f64()).clamp(0.0, 0.3);
+                for (flow, rate) in self.flows.iter_mut().zip(&rates) {
+                    flow.observe(
+                        self.now,
+                        &Report {
+                            allowed: Rate::from_bytes_per_sec(*rate),
+                            received: Rate::from_bytes_per_sec(1e5),
+                            rtt: RTT,
+                            queue: Duration::from_secs_f64(seen),
+                            has_room: true,
+                        },
+                    );
+                }
+                (rates.iter().sum(), seen)
+            };
+            (0..round_trips).map(step).collect()
+        }
+    }
+
+    #[test]
+    fn alone_it_fills_the_path_within_what_the_deadline_leaves() {
+        let mut bench = Bench::new(&[1.6e5]);
+        bench.run(50);
+        let run = bench.run(300);
+        let sent = run.iter().map(|(sent, _)| sent).sum::<f64>() / 300.0;
+        assert!(sent > 0.85e5, "{sent}");
+        assert!(run.iter().all(|(_, queue)| *queue < 0.044), "{run:?}");
+    }
+
+    #[test]
+    fn flows_that_began_unequal_come_together() {
+        let mut bench = Bench::new(&[0.8e5, 0.3e5]);
+        bench.run(20);
+        bench.tfrc = vec![2e5, 2e5];
+        bench.run(300);
+        let rates = bench.rates();
+        assert!(rates[0] / rates[1] < 1.2, "{rates:?}");
+    }
+
+    #[test]
+    fn a_queue_of_others_leaves_x_to_tfrc_for_most_of_the_time() {
+        let mut bench = Bench::new(&[0.5e5]);
+        bench.others = 1e5;
+        let run = bench.run(1_000);
+        let free = run.iter().filter(|(sent, _)| *sent == 0.5e5).count();
+        assert!(free > 900, "{free}");
+    }
+
+    #[test]
+    fn it_is_held_again_once_the_others_are_gone() {
+        let mut bench = Bench::new(&[1.2e5]);
+        bench.others = 1e5;
+        bench.run(100);
+        bench.others = 0.0;
+        bench.run(400);
+        assert!(bench.run(100).iter().all(|(_, queue)| *queue < 0.044));
+    }
+
+    /// A path of 100 ms that carries what is sent.
+    fn met(allowed: Rate, queue: u64) -> Report {
+        Report {
+            allowed,
+            received: allowed,
+            rtt: RTT,
+            queue: Duration::from_millis(queue),
+            has_room: true,
+        }
+    }
+
+    /// What X is after each of these queues, with reports so far apart; at first 100,000 bytes a second.
+    fn rates(packet: u64, apart: u64, queues: impl IntoIterator<Item = u64>) -> Vec<f64> {
+        let mut drain = Drain::new(Bytes::new(packet), Duration::from_millis(40));
+        let mut now = Instant::ZERO;
+        let rate = |queue| {
+            let x = drain.rate().min(Rate::from_bytes_per_sec(1e5));
+            now += Duration::from_millis(apart);
+            drain.observe(now, &met(x, queue));
+            drain.rate().bytes_per_sec().round()
+        };
+        queues.into_iter().map(rate).collect()
+    }
+
+    #[test]
+    fn a_queue_that_is_no_shorter_is_heeded_again() {
+        assert_eq!(
+            rates(1_200, 140, [16, 16, 14, 14]),
+            [88e3, 77_440.0, 77_440.0, 80_482.0]
+        );
+        assert_eq!(
+            rates(1_200, 140, [40, 30, 30, 20]),
+            [88e3, 88e3, 77_440.0, 77_440.0]
+        );
+        // A report of frames that left before X was taken back tells nothing of it.
+        assert_eq!(rates(1_200, 70, [40, 40, 40]), [88e3, 88e3, 77_440.0]);
+    }
+
+    #[test]
+    fn once_the_queue_has_gone_x_returns_to_nearly_what_it_was() {
+        let back = rates(1, 140, [40].into_iter().chain([0; 30]));
+        assert!((94e3..95.5e3).contains(&back[30]), "{back:?}");
+    }
+
+    /// 0.15 of 1,200 bytes in each 140 ms is 1,286 bytes a second more, and 2.45 and 3.95 times that after 29 and 59
+    /// without a queue.
+    #[test]
+    fn then_it_grows_by_a_part_of_a_packet_in_a_round_trip_and_by_more_as_no_queue_stands() {
+        let grown = rates(1_200, 140, [40].into_iter().chain([0; 61]));
+        let first = grown[2] - 0.1 * (95e3 - 88e3) - grown[1];
+        assert!((1_285.0..1_287.0).contains(&first), "{grown:?}");
+        for (report, more) in [(31, 3_150.0), (61, 5_079.0)] {
+            let gained = grown[report] - grown[report - 1];
+            assert!(
+                (more - 1.5..more + 1.5).contains(&gained),
+                "{gained} {grown:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn jitter_is_no_queue() {
+        for (queue, held) in [(14, false), (15, true)] {
+            let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+            let report = met(Rate::from_bytes_per_sec(1e5), queue);
+            drain.observe(Instant::from_millis(100), &report);
+            assert_eq!(drain.rate() < Rate::INFINITY, held, "{queue}");
+        }
+    }
+
+    #[test]
+    fn of_a_source_with_less_to_send_what_it_sends_is_taken_back() {
+        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+        let report = Report {
+            received: Rate::from_bytes_per_sec(1e5),
+            ..met(Rate::from_bytes_per_sec(2e5), 40)
+        };
+        drain.observe(Instant::from_millis(100), &report);
+        assert_eq!(drain.rate(), Rate::from_bytes_per_sec(0.88e5));
+    }
+
+    #[test]
+    fn a_path_whose_deadline_has_no_room_for_a_queue_has_no_bound() {
+        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+        let report = Report {
+            has_room: false,
+            ..met(Rate::from_bytes_per_sec(1e5), 200)
+        };
+        drain.observe(Instant::from_millis(100), &report);
+        assert_eq!(drain.rate(), Rate::INFINITY);
+    }
+}
