@@ -485,6 +485,26 @@ fn a_busy_port_is_named_with_its_remedy() {
     );
 }
 
+/// As `evenkeel lab list | head -1` is.
+#[test]
+fn output_that_nobody_reads_is_one_line_of_error() {
+    for arguments in [&["lab", "list"][..], &["demo", "--codec", "list"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let child = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+            .args(arguments)
+            .stdout(writer)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("run the program");
+        let output = child.wait_with_output().expect("its end");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("standard output"), "{said}");
+    }
+}
+
 #[test]
 fn help_shows_an_example() {
     for command in ["demo", "call", "send", "recv"] {

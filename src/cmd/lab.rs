@@ -15,6 +15,7 @@ use tfrc::time::Duration;
 
 use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
 use crate::failure::Failure;
+use crate::setup;
 use crate::stop::Stop;
 
 /// Runs the subcommand.
@@ -33,8 +34,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
 pub(crate) fn write_report(out: &Path, experiments: &[Experiment]) -> Result<(), Failure> {
     let file = report::write(out, experiments)
         .map_err(|error| Failure::runtime(format!("{}: {error}", out.display())))?;
-    println!("{}", file.display());
-    Ok(())
+    setup::say(file.display())
 }
 
 fn list(args: &LabListArgs) -> Result<(), Failure> {
@@ -55,8 +55,7 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
                 })
             })
             .collect();
-        println!("{:#}", json!(entries));
-        return Ok(());
+        return setup::say(format_args!("{:#}", json!(entries)));
     }
     let row = |experiment: &Experiment| {
         let definition = &experiment.definition;
@@ -72,8 +71,7 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
     let rows: Vec<_> = std::iter::once(head)
         .chain(experiments.iter().map(row))
         .collect();
-    print!("{}", table(&rows));
-    Ok(())
+    setup::say(table(&rows).trim_end())
 }
 
 /// Columns as wide as what stands in them; the fourth, of numbers, to the right. The last is as long as it is.
@@ -117,14 +115,15 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
         let file = report::write(&args.out, &plan.experiments)
             .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
         if !args.json {
-            println!("{}", file.display());
+            setup::say(file.display())?;
         }
     } else if !args.json {
-        let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
-        folders.for_each(|folder| println!("{}", folder.display()));
+        for result in &results {
+            setup::say(result::folder(&args.out, &result.id).display())?;
+        }
     }
     if args.json {
-        println!("{:#}", json!(results));
+        setup::say(format_args!("{:#}", json!(results)))?;
     }
     if let Some(folder) = &args.golden {
         hold_to(folder, args.bless, &results)?;
@@ -139,11 +138,13 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     let clock = Clock::start();
     let mut told = None;
     let mut ran = Vec::new();
+    // Whoever stopped reading stops no run: the results are in files.
+    let mut unread = Ok(());
     let mut tell = |progress: &Progress<'_>| {
         if let Some(result) = progress.finished {
             ran.push(result.id.clone());
-            if !json {
-                print(result);
+            if !json && unread.is_ok() {
+                unread = print(result);
             }
         }
         let now = clock.now();
@@ -158,9 +159,12 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
         RunnerError::Interrupted => Failure::interrupted(error),
         other => Failure::runtime(other),
     })?;
+    unread?;
     if !json {
         let kept = results.iter().filter(|result| !ran.contains(&result.id));
-        kept.for_each(print);
+        for result in kept {
+            print(result)?;
+        }
     }
     Ok(results)
 }
@@ -260,21 +264,21 @@ fn left(progress: &Progress<'_>) -> String {
     format!("{done} of {total} runs, about {seconds:.0} s left")
 }
 
-fn print(result: &RunResult) {
-    println!("{:<24} {}", result.id, result.verdict().name());
+fn print(result: &RunResult) -> Result<(), Failure> {
+    let (id, verdict) = (&result.id, result.verdict().name());
+    setup::say(format_args!("{id:<24} {verdict}"))?;
     if let Some(how) = &result.failed {
-        println!("  a run failed: {how}");
+        setup::say(format_args!("  a run failed: {how}"))?;
     }
     for check in &result.checks {
-        println!(
+        let value = check.value;
+        setup::say(format_args!(
             "  {:<46} {:>12}  {:<18} {}",
             check.name,
-            check
-                .value
-                .map_or_else(|| "–".to_owned(), |value| value.to_string()),
+            value.map_or_else(|| "–".to_owned(), |value| value.to_string()),
             check.bounds(),
             check.verdict().name(),
-        );
+        ))?;
     }
     for check in result.stale() {
         eprintln!(
@@ -282,6 +286,7 @@ fn print(result: &RunResult) {
             result.id, check.name
         );
     }
+    Ok(())
 }
 
 /// A metric that is not what it was fails the run; blessed, it becomes what it has to be.

@@ -21,6 +21,7 @@ use tfrc::time::Duration;
 use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
 use crate::control_socket::ControlSocket;
 use crate::failure::Failure;
+use crate::setup;
 use crate::stop::Stop;
 
 /// Runs the subcommand.
@@ -265,19 +266,19 @@ fn emulate(
     }
     let summary = emulator.snapshot().map_err(Failure::runtime)?;
     if args.json {
-        println!("{summary}");
+        setup::say(&summary)?;
     } else {
         for direction in ["forward", "reverse"] {
             let link = &summary[direction];
-            println!(
+            setup::say(format_args!(
                 "{direction}: {} packets in, {} out, {} dropped by the queue, {} lost",
                 link["received"], link["delivered"], link["dropped"], link["lost"]
-            );
+            ))?;
         }
-        println!(
+        setup::say(format_args!(
             "late by {} µs at p99; {} refused on their way out",
             summary["late_us"]["p99"], summary["send_errors"]
-        );
+        ))?;
     }
     ended
 }

@@ -10,6 +10,7 @@ use evenkeel_testbed::host::{self, Host};
 use crate::cli::{TestbedArgs, TestbedCommand, TestbedLaunchArgs, TestbedRunArgs};
 use crate::cmd::lab;
 use crate::failure::Failure;
+use crate::setup;
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &TestbedArgs) -> Result<(), Failure> {
@@ -50,8 +51,9 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     if args.all {
         lab::write_report(&args.out, &virtual_halves)?;
     } else {
-        let folders = results.iter().map(|r| result::folder(&args.out, &r.id));
-        folders.for_each(|folder| println!("{}", folder.display()));
+        for result in &results {
+            setup::say(result::folder(&args.out, &result.id).display())?;
+        }
     }
     lab::verdict(&results)
 }
