@@ -387,6 +387,7 @@ fn a_source_that_falls_silent_does_not_hold_up_the_end_of_the_run() {
     assert_eq!(output.status.code(), Some(0), "124 is that of timeout");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert!(summary["frames_shown"].as_u64() > Some(10), "{summary}");
+    assert_eq!(summary["frames_frozen"], 0, "{summary}");
 }
 
 #[test]
