@@ -3,14 +3,14 @@
 //! TFRC heeds losses alone, so on a drop-tail link it fills the queue, and frames are late behind it where the
 //! deadline has room for a part of it only. So a queue that stands is heeded like a loss: X is taken back by a
 //! share of itself. Once the queue has gone X returns to nearly what it was, and grows from there by a part of a
-//! packet at a time, and by more the longer no queue stands. Flows that see the same queue thus come together, as TCP's do: the larger gives up more, and all
-//! gain alike.
+//! packet at a time, and by more the longer no queue stands. Flows that see the same queue thus come together, as TCP's
+//! do: the larger gives up more, and all gain alike.
 //!
 //! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
 //! X is then its alone for a while.
 //!
-//! Where the deadline has no room for a queue X is not taken back: others, to whose frames a queue does nothing, would have
-//! what it leaves. What a single frame queues for is not seen here either. See `ceiling.rs` for both.
+//! Where the deadline has no room for a queue X is not taken back: others, to whose frames a queue does nothing, would
+//! have what it leaves. What a single frame queues for is not seen here either. See `ceiling.rs` for both.
 
 use std::time::Duration;
 

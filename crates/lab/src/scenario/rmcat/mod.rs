@@ -353,9 +353,9 @@ mod tests {
 
     #[test]
     fn data_against_the_others_meets_the_limit_of_the_way_back() {
-        let back = CALL
-            .replace("S1", "S2")
-            .replace("stop", "backward = true, stop");
+        // A call would take its rate back where its reports meet the queue of S1.
+        let back =
+            r#"{ name = "S2", kind = "tfrc", backward = true, stop = "10s", delay = "50ms" }"#;
         let flows = format!("{CALL}, {back}");
         let limited = rmcat(LINK, r#"backward = [["0s", "0.3Mb/s"]]"#, &flows).unwrap();
         let rate = run(&limited).value("rate_kbps_S2_a");
