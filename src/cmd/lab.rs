@@ -37,6 +37,12 @@ pub(crate) fn write_report(out: &Path, experiments: &[Experiment]) -> Result<(),
     setup::say(file.display())
 }
 
+/// Says where the results are.
+pub(crate) fn say_folders(out: &Path, results: &[RunResult]) -> Result<(), Failure> {
+    let mut folders = results.iter().map(|it| result::folder(out, &it.id));
+    folders.try_for_each(|folder| setup::say(folder.display()))
+}
+
 fn list(args: &LabListArgs) -> Result<(), Failure> {
     let experiments = all(&args.experiments)?;
     if args.json {
@@ -118,9 +124,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
             setup::say(file.display())?;
         }
     } else if !args.json {
-        for result in &results {
-            setup::say(result::folder(&args.out, &result.id).display())?;
-        }
+        say_folders(&args.out, &results)?;
     }
     if args.json {
         setup::say(format_args!("{:#}", json!(results)))?;

@@ -1,7 +1,6 @@
 //! `evenkeel testbed`: experiments over real kernels.
 
 use evenkeel_lab::experiment::Experiment;
-use evenkeel_lab::result;
 use evenkeel_lab::runner::Plan;
 use evenkeel_net::Clock;
 use evenkeel_testbed::bed::TestBed;
@@ -10,7 +9,6 @@ use evenkeel_testbed::host::{self, Host};
 use crate::cli::{TestbedArgs, TestbedCommand, TestbedLaunchArgs, TestbedRunArgs};
 use crate::cmd::lab;
 use crate::failure::Failure;
-use crate::setup;
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &TestbedArgs) -> Result<(), Failure> {
@@ -51,9 +49,7 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
     if args.all {
         lab::write_report(&args.out, &virtual_halves)?;
     } else {
-        for result in &results {
-            setup::say(result::folder(&args.out, &result.id).display())?;
-        }
+        lab::say_folders(&args.out, &results)?;
     }
     lab::verdict(&results)
 }

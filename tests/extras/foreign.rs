@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use evenkeel_lab::metrics::{cov, mean};
 use tfrc::equation;
 use tfrc::units::{Bytes, LossEventRate};
 
@@ -86,7 +87,7 @@ fn mean_rtt(trace: &Path) -> f64 {
         .filter(|event: &serde_json::Value| event["event"] == "feedback")
         .map(|event| number(&event, "rtt_ms") / 1e3)
         .collect();
-    rtts.iter().sum::<f64>() / rtts.len() as f64
+    mean(&rtts)
 }
 
 /// What left in each whole second of the second half, in bits: frames by the trace's events.
@@ -161,9 +162,7 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
         .count() as f64;
     let frames = number(&sent, "frames_sent");
     let each_second = sent_each_second(&trace);
-    let mean = each_second.iter().sum::<f64>() / each_second.len() as f64;
-    let square = |bits: &f64| (bits / mean - 1.0).powi(2);
-    let cov = (each_second.iter().map(square).sum::<f64>() / each_second.len() as f64).sqrt();
+    let (settled, cov) = (mean(&each_second), cov(&each_second));
     let rtt = mean_rtt(&trace);
     let (events, packets) = loss_events(&drops, rtt);
     let allowed = equation::rate(
@@ -176,22 +175,22 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
         "GStreamer, transport-wide feedback: {:.0} % of the link, {:.0} % settled with a CoV of {cov:.2}, \
          {:.2} % lost, {events} loss events of {packets} packets and {:.0} ms allow {:.2} of what was sent, {decoded} of {frames} frames",
         utilisation * 100.0,
-        mean / RATE_BPS * 100.0,
+        settled / RATE_BPS * 100.0,
         number(link, "dropped") / number(link, "received") * 100.0,
         rtt * 1e3,
-        allowed / mean,
+        allowed / settled,
     );
     // From the first second on: 80 % beside three builds, 92 % to 98 % on idle machines. Slow start is no measure of what
     // the rate settles at.
     assert!(utilisation <= 1.0, "{utilisation} of the link");
-    assert!(mean >= 0.8 * RATE_BPS, "settled at {mean} b/s");
+    assert!(settled >= 0.8 * RATE_BPS, "settled at {settled} b/s");
     assert!(cov <= 0.1, "not settled, CoV {cov}: {each_second:?}");
     // How many packets a loss event takes depends on how late the reports are, on a busy machine above all; how many events
-    // there are, on the rate alone: the equation says how many it needs. Eighteen idle runs: 0.76 to 1.00. Twice as many
-    // events would be 0.63.
+    // there are, on the rate alone: the equation says how many it needs. Eighteen runs that filled the queue, some beside
+    // builds: 0.76 to 1.00. Twice as many events would be 0.63. Where the queue is kept short nothing is lost.
     assert!(
-        allowed >= 0.65 * mean,
-        "{events} loss events of {packets} packets and {rtt} s allow {allowed} b/s of {mean}"
+        allowed >= 0.65 * settled,
+        "{events} loss events of {packets} packets and {rtt} s allow {allowed} b/s of {settled}"
     );
     assert!(frames > 20.0 * SECONDS as f64, "{frames} frames sent");
     // JPEG without concealment loses a frame with any packet.

@@ -158,7 +158,7 @@ pub(crate) struct Seen {
     /// When the first packet of the frame that is being sent left.
     begun: Option<Instant>,
     /// Of each frame that was sent: its capture, and when its first and its last packet left.
-    pub(crate) sent: Vec<[Instant; 3]>,
+    sent: Vec<[Instant; 3]>,
 }
 
 pub(crate) struct World {
