@@ -1,5 +1,7 @@
 //! How near a picture is to its original, and how to sum many numbers up in one.
 
+use std::array;
+
 use crate::frame::Picture;
 
 /// Peak signal-to-noise ratio of the luma, in decibels; infinite if the pictures are equal.
@@ -44,14 +46,21 @@ pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
         return None;
     }
     let (a, b) = (original.planes()[0], shown.planes()[0]);
+    // A window is four blocks, and each block is a part of four windows: it is summed up once.
+    let bands = a
+        .chunks_exact(STEP * width)
+        .zip(b.chunks_exact(STEP * width));
+    let mut bands = bands.map(|(a, b)| blocks(a, b, width));
+    let mut above = bands.next()?;
     let (mut sum, mut count) = (0.0, 0u32);
-    for top in (0..=height - WINDOW).step_by(WINDOW / 2) {
-        for left in (0..=width - WINDOW).step_by(WINDOW / 2) {
-            let first = top * width + left;
-            let lines = |plane| lines(plane, first, width);
-            sum += similarity(lines(a).zip(lines(b)));
+    for below in bands {
+        for left in 0..width / STEP - 1 {
+            let of_two = |blocks: &[u32]| blocks[left] + blocks[left + 1];
+            let of_four = |term: usize| of_two(&above[term]) + of_two(&below[term]);
+            sum += similarity(array::from_fn(of_four));
             count += 1;
         }
+        above = below;
     }
     Some(sum / f64::from(count))
 }
@@ -59,24 +68,39 @@ pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
 /// Columns and rows of a window.
 const WINDOW: usize = 8;
 
-fn lines(plane: &[u8], first: usize, width: usize) -> impl Iterator<Item = &[u8]> {
-    (0..WINDOW).map(move |line| &plane[first + line * width..][..WINDOW])
+/// From a window to the next one, and columns and rows of a block.
+const STEP: usize = WINDOW / 2;
+
+/// Of each block in lines of so many samples: Σa, Σb, Σa², Σb², Σab. 64 squares of 8 bits fit.
+fn blocks(a: &[u8], b: &[u8], width: usize) -> [Vec<u32>; 5] {
+    [
+        sums(a, b, width, |a, _| a),
+        sums(a, b, width, |_, b| b),
+        sums(a, b, width, |a, _| a * a),
+        sums(a, b, width, |_, b| b * b),
+        sums(a, b, width, |a, b| a * b),
+    ]
+}
+
+/// That of one term of them.
+fn sums(a: &[u8], b: &[u8], width: usize, term: impl Fn(u32, u32) -> u32) -> Vec<u32> {
+    // A whole line at a time, so that the compiler works on many columns at once.
+    let mut columns = vec![0; width];
+    for (a, b) in a.chunks_exact(width).zip(b.chunks_exact(width)) {
+        for (sum, (&a, &b)) in columns.iter_mut().zip(a.iter().zip(b)) {
+            *sum += term(a.into(), b.into());
+        }
+    }
+    let blocks = columns.chunks_exact(STEP);
+    blocks.map(|columns| columns.iter().sum()).collect()
 }
 
 /// Equation 13 of the paper, over one window.
-fn similarity<'a>(lines: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> f64 {
+fn similarity(sums: [u32; 5]) -> f64 {
     const N: f64 = (WINDOW * WINDOW) as f64;
     /// (K1·L)² and (K2·L)².
     const C1: f64 = 2.55 * 2.55;
     const C2: f64 = 7.65 * 7.65;
-    // Sums of a, b, a², b², ab: 64 squares of 8 bits fit.
-    let mut sums = [0u32; 5];
-    for (&a, &b) in lines.flat_map(|(a, b)| a.iter().zip(b)) {
-        let (a, b) = (u32::from(a), u32::from(b));
-        for (sum, term) in sums.iter_mut().zip([a, b, a * a, b * b, a * b]) {
-            *sum += term;
-        }
-    }
     let [mean_a, mean_b, aa, bb, ab] = sums.map(|sum| f64::from(sum) / N);
     let covariance = ab - mean_a * mean_b;
     let variances = (aa - mean_a * mean_a) + (bb - mean_b * mean_b);
