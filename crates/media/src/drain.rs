@@ -3,7 +3,7 @@
 //! TFRC heeds losses alone, so on a drop-tail link it fills the queue, and frames are late behind it where the
 //! deadline has room for a part of it only. So a queue that stands is heeded like a loss: X is taken back by a
 //! share of itself. Once the queue has gone X returns to nearly what it was, and grows from there by a part of a
-//! packet at a time, and by more the longer no queue stands. Flows that see the same queue thus come together, as TCP's
+//! packet at a time, and by more the longer no queue stands; but hardly beyond what arrives. Flows that see the same queue thus come together, as TCP's
 //! do: the larger gives up more, and all gain alike.
 //!
 //! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
@@ -30,8 +30,8 @@ pub(crate) struct Report {
     pub(crate) rtt: Duration,
     /// The queue that stands.
     pub(crate) queue: Duration,
-    /// The deadline has room for a queue beside a frame.
-    pub(crate) has_room: bool,
+    /// The queue that the deadline has room for beside a frame.
+    pub(crate) room: Duration,
 }
 
 /// The bound on X, while there is one.
@@ -94,10 +94,10 @@ impl Drain {
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let elapsed = now.saturating_since(self.last);
         self.last = now;
-        let stands = report.queue > TOLERATED;
+        let stands = report.queue > TOLERATED.min(report.room / 2);
         self.state = match self.state {
             State::Free { until } if now < until => self.state,
-            _ if !report.has_room => State::Free { until: now },
+            _ if report.room.is_zero() => State::Free { until: now },
             State::Free { .. } if !stands => self.state,
             State::Growing { rate, top, rounds } if !stands => {
                 let more = elapsed.as_secs_f64() / self.round(report).as_secs_f64();
@@ -165,7 +165,8 @@ impl Drain {
         let missing = (top * NEAR).bytes_per_sec() - rate.bytes_per_sec();
         let back = missing.max(0.0) * (BACK * more).min(1.0);
         let gain = self.packet / self.round(report) * (GROWTH * more * (1.0 + rounds * RISE));
-        rate + Rate::from_bytes_per_sec(back) + gain
+        let more = rate + Rate::from_bytes_per_sec(back) + gain;
+        more.min(report.received * BEYOND).max(rate)
     }
 
     /// The time until a report tells of frames that left at another rate.
@@ -175,7 +176,8 @@ impl Drain {
 }
 
 /// A queue of this length may stand: it is as good as jitter. It is one on all paths, as those whose deadline has room
-/// for more would leave the least to those that share a queue with them.
+/// for more would leave the least to those that share a queue with them. Where there is hardly room for it, half of the
+/// room: frames that are made smaller for a queue drain it, and no more of it is seen to stand.
 pub(crate) const TOLERATED: Duration = Duration::from_millis(14);
 
 /// X is taken back to this part of what was sent, and again each time that the queue is no shorter: the path may carry
@@ -194,6 +196,10 @@ const BACK: f64 = 0.1;
 
 /// And grows by this part of a packet in that time: four reports must have met a queue before it is one.
 const GROWTH: f64 = 0.15;
+
+/// X does not grow further than this beyond what arrives. More would not be seen: frames that the encoder cannot make so
+/// large, or that are made smaller for a queue, say nothing of the path.
+const BEYOND: f64 = 1.03;
 
 /// By this share of it more for each such report: after twenty without a queue it grows twice as fast. All who see a
 /// queue see it at one time, so they still gain alike; and a link that is four times as wide is not filled for half a
@@ -250,7 +256,7 @@ mod tests {
                             received: Rate::from_bytes_per_sec(1e5),
                             rtt: RTT,
                             queue: Duration::from_secs_f64(seen),
-                            has_room: true,
+                            room: Duration::from_millis(40),
                         },
                     );
                 }
@@ -299,14 +305,14 @@ mod tests {
         assert!(bench.run(100).iter().all(|(_, queue)| *queue < 0.044));
     }
 
-    /// A path of 100 ms that carries what is sent.
+    /// A path of 100 ms that carries what is sent, which was 100,000 bytes a second of late.
     fn met(allowed: Rate, queue: u64) -> Report {
         Report {
             allowed,
-            received: allowed,
+            received: allowed.max(Rate::from_bytes_per_sec(1e5)),
             rtt: RTT,
             queue: Duration::from_millis(queue),
-            has_room: true,
+            room: Duration::from_millis(40),
         }
     }
 
@@ -315,7 +321,10 @@ mod tests {
         let mut drain = Drain::new(Bytes::new(packet), Duration::from_millis(40));
         let mut now = Instant::ZERO;
         let rate = |queue| {
-            let x = drain.rate().min(Rate::from_bytes_per_sec(1e5));
+            let x = match drain.rate() {
+                Rate::INFINITY => Rate::from_bytes_per_sec(1e5),
+                rate => rate,
+            };
             now += Duration::from_millis(apart);
             drain.observe(now, &met(x, queue));
             drain.rate().bytes_per_sec().round()
@@ -360,10 +369,40 @@ mod tests {
     }
 
     #[test]
-    fn jitter_is_no_queue() {
-        for (queue, held) in [(14, false), (15, true)] {
+    fn x_does_not_outgrow_what_arrives() {
+        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+        for i in 0..100 {
+            let x = drain.rate().min(Rate::from_bytes_per_sec(1e5));
+            let queue = if i == 0 { 40 } else { 0 };
+            let report = Report {
+                received: Rate::from_bytes_per_sec(1e5),
+                ..met(x, queue)
+            };
+            drain.observe(Instant::from_millis(140 * i), &report);
+        }
+        assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
+        // What has been reached is not given up where frames are small for a while.
+        let small = Report {
+            received: Rate::from_bytes_per_sec(0.5e5),
+            ..met(drain.rate(), 0)
+        };
+        drain.observe(Instant::from_millis(14_100), &small);
+        assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
+    }
+
+    #[test]
+    fn jitter_is_no_queue_nor_is_half_of_what_there_is_room_for() {
+        for (queue, room, held) in [
+            (14, 40, false),
+            (15, 40, true),
+            (8, 16, false),
+            (9, 16, true),
+        ] {
             let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
-            let report = met(Rate::from_bytes_per_sec(1e5), queue);
+            let report = Report {
+                room: Duration::from_millis(room),
+                ..met(Rate::from_bytes_per_sec(1e5), queue)
+            };
             drain.observe(Instant::from_millis(100), &report);
             assert_eq!(drain.rate() < Rate::INFINITY, held, "{queue}");
         }
@@ -384,7 +423,7 @@ mod tests {
     fn a_path_whose_deadline_has_no_room_for_a_queue_has_no_bound() {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         let report = Report {
-            has_room: false,
+            room: Duration::ZERO,
             ..met(Rate::from_bytes_per_sec(1e5), 200)
         };
         drain.observe(Instant::from_millis(100), &report);

@@ -286,7 +286,9 @@ impl Policy {
                 received: self.received,
                 rtt,
                 queue,
-                has_room: self.left_for_frame(path) > interval.min(FRAME),
+                room: self
+                    .left_for_frame(path)
+                    .saturating_sub(interval.min(FRAME)),
             },
         );
         self.ceiling.observe(
