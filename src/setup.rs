@@ -600,6 +600,18 @@ mod tests {
         assert_eq!(quoted(""), "''");
     }
 
+    /// As a refusal tells one to do.
+    #[test]
+    fn the_nearest_size_that_a_codec_can_send_can_be_asked_for() {
+        for codec in Codec::ALL {
+            for side in [1, 9_999] {
+                let nearest = codec.nearest_size((side, side));
+                let asked = crate::units::size(&format!("{}x{}", nearest.0, nearest.1));
+                assert_eq!(asked, Ok(nearest), "{codec}");
+            }
+        }
+    }
+
     /// A sender's session that works with this format, and what a receiver makes of its description.
     fn described(feedback: FeedbackMode) -> (session::Config, String, session::Config) {
         let clock = Clock::start();

@@ -6,7 +6,7 @@ use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 use evenkeel_link::QueueLimit;
-use evenkeel_media::source::FrameRate;
+use evenkeel_media::source::{FrameRate, MAX_SIDE};
 
 /// The fastest link or stream that the program accepts: 100 Gb/s.
 const MAX_BITS_PER_SEC: f64 = 100e9;
@@ -126,9 +126,12 @@ pub(crate) fn size(text: &str) -> Result<(usize, usize), String> {
         Some((width.parse::<usize>().ok()?, height.parse::<usize>().ok()?))
     };
     let (width, height) = parse().ok_or("not a picture size: write 640x480")?;
-    // The upper bound is RFC 2435's: the header counts blocks of 8 in one byte.
-    if !(16..=2040).contains(&width) || !(16..=2040).contains(&height) {
-        return Err("out of range: each side lies between 16 and 2040 pixels (RFC 2435)".into());
+    // Which of these it can send, the codec knows.
+    let possible = 1..=MAX_SIDE;
+    if !possible.contains(&width) || !possible.contains(&height) {
+        return Err(format!(
+            "out of range: each side lies between 1 and {MAX_SIDE} pixels"
+        ));
     }
     Ok((width, height))
 }
@@ -220,9 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_fit_what_the_payload_format_can_say() {
+    fn sizes_are_two_sides_of_what_a_source_can_have() {
         assert_eq!(size("640x480").unwrap(), (640, 480));
-        for wrong in ["640", "0x480", "4000x3000", "axb", "640x"] {
+        assert_eq!(size("3840x2160").unwrap(), (3840, 2160));
+        for wrong in ["640", "0x480", "8193x16", "axb", "640x"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }

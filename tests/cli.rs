@@ -39,8 +39,8 @@ fn absurd_numbers_are_named_with_their_option() {
         (&["demo", "--loss", "150%"], &["--loss", "150%"]),
         (&["demo", "--tcp", "9"], &["--tcp", "0..=8"]),
         (&["demo", "--fps", "0"], &["--fps", "29.97"]),
-        (&["demo", "--size", "0x0"], &["--size", "16"]),
-        (&["demo", "--size", "99999x2"], &["--size", "2040"]),
+        (&["demo", "--size", "0x0"], &["--size", "0x0", "8192"]),
+        (&["demo", "--size", "99999x2"], &["--size", "99999x2"]),
         (&["demo", "--seconds", "never"], &["--seconds", "never"]),
         (&["demo", "--page", "localhost"], &["--page", "localhost"]),
         (&["demo", "--colour"], &["--colour"]),
@@ -299,14 +299,24 @@ fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can(
         &[&["demo", "--size", "850x479"], &headless[..]].concat(),
         &["850x479", "--size 848x480"],
     );
+    refuses(
+        &[&["demo", "--size", "2041x480"], &headless[..]].concat(),
+        &["2041", "2040"],
+    );
     let path = std::env::temp_dir().join(format!("evenkeel-size-{}.y4m", std::process::id()));
-    std::fs::write(&path, "YUV4MPEG2 W2050 H9 F25:1\n").expect("write a file");
     let name = path.to_str().expect("a plain path");
-    for command in [&["demo"][..], &["send", "127.0.0.1:9"]] {
-        refuses(
-            &[command, &["--source", name], &headless[..]].concat(),
-            &[name, "2050x9", "--size 2040x16"],
-        );
+    let cases = [
+        ("mjpeg", "W2050 H9", ["2050x9", "--size 2040x16"]),
+        ("raw", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
+        ("h264", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
+    ];
+    for (codec, sides, words) in cases {
+        std::fs::write(&path, format!("YUV4MPEG2 {sides} F25:1\n")).expect("write a file");
+        let picture = ["--codec", codec, "--source", name];
+        for command in [&["demo"][..], &["send", "127.0.0.1:9"]] {
+            let arguments = [command, &picture, &headless].concat();
+            refuses(&arguments, &[&[name], &words[..]].concat());
+        }
     }
     let _ = std::fs::remove_file(&path);
 }

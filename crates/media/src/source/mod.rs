@@ -17,7 +17,7 @@ pub use ffmpeg::{Ffmpeg, FfmpegOptions};
 pub use scene::Scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 pub use v4l2::Camera;
-pub use y4m::Y4m;
+pub use y4m::{MAX_SIDE, Y4m};
 
 /// A stream of pictures.
 ///

@@ -11,7 +11,7 @@ use crate::frame::Picture;
 const LONGEST_LINE: u64 = 1024;
 
 /// Largest side taken: 8K. A picture is then at most 200 MB, and read before it is believed.
-const MAX_SIDE: usize = 8192;
+pub const MAX_SIDE: usize = 8192;
 
 /// Reads pictures of 8 bits in 4:2:0, 4:2:2, 4:4:4 or luma alone, and gives them as 4:2:0.
 #[derive(Debug)]
