@@ -10,7 +10,7 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_media::sink::Sink;
-use evenkeel_media::source::Source;
+use evenkeel_media::source::{Program, Source};
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Driver, Handle};
@@ -72,6 +72,8 @@ pub(crate) struct Party {
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
+    /// That from which the source has its pictures, if one does.
+    program: Option<Program>,
     display: Option<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -106,6 +108,10 @@ impl Party {
                 .map_err(Failure::runtime)?,
             ),
         };
+        let program = config
+            .source
+            .as_ref()
+            .and_then(|(source, _)| source.program());
         let capture = match config.source {
             None => None,
             Some((source, choices)) => Some(
@@ -131,6 +137,7 @@ impl Party {
             clock,
             stop: config.stop,
             capture,
+            program,
             display,
         })
     }
@@ -161,7 +168,8 @@ impl Party {
             .map_err(|error| Failure::runtime(format!("cannot show or record: {error}")))
     }
 
-    /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process.
+    /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process, and the
+    /// program that the source waits for ends here.
     fn join_capture(&mut self) -> std::thread::Result<Result<(), CaptureError>> {
         let Some(capture) = self.capture.take() else {
             return Ok(Ok(()));
@@ -170,6 +178,9 @@ impl Party {
         while !capture.is_finished() {
             let now = self.clock.now();
             if now >= deadline {
+                if let Some(program) = &self.program {
+                    program.kill();
+                }
                 return Ok(Ok(()));
             }
             self.clock.sleep_until(now + PATIENCE / 100);

@@ -2,10 +2,12 @@
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use super::{Format, FrameRate, Source, SourceError, Y4m};
+use super::{Format, FrameRate, Program, Source, SourceError, Y4m};
 use crate::frame::Picture;
 
 /// How `ffmpeg` is to read its input.
@@ -21,6 +23,10 @@ pub struct FfmpegOptions {
     pub repeat: bool,
 }
 
+/// How long `ffmpeg` may take for its first picture: it repeats a file of none for ever, and a pipe, a camera or
+/// a server may never say anything.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A running `ffmpeg`; it is killed when this is dropped.
 #[derive(Debug)]
 pub struct Ffmpeg {
@@ -33,7 +39,8 @@ impl Ffmpeg {
     /// Starts `ffmpeg` on a file, device or URL, and waits for its first bytes.
     ///
     /// # Errors
-    /// If `ffmpeg` is not installed, the file is not there, or `ffmpeg` cannot read it.
+    /// If `ffmpeg` is not installed, the file is not there, or `ffmpeg` cannot read it, or has no picture of it
+    /// after ten seconds.
     pub fn open(input: &str, options: &FfmpegOptions) -> Result<Self, SourceError> {
         // ffmpeg says this too, after a line of its own; a filter or a URL is no file.
         if options.input_format.is_none() && !input.contains(':') {
@@ -45,7 +52,23 @@ impl Ffmpeg {
                 })?;
         }
         let (mut child, stdout) = Running::start(&arguments(input, options))?;
-        match Y4m::new(BufReader::new(stdout), input.into()) {
+        let (opened, awaited) = mpsc::channel::<()>();
+        let program = child.program.clone();
+        let watch = thread::spawn(move || {
+            let overdue = awaited.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+            if overdue {
+                program.kill();
+            }
+            overdue
+        });
+        let pictures = Y4m::new(BufReader::new(stdout), input.into());
+        drop(opened);
+        let overdue = watch.join().unwrap_or_default();
+        match pictures {
+            Err(_) if overdue => Err(SourceError::Ffmpeg {
+                input: input.into(),
+                message: format!("no picture came within {} s", PATIENCE.as_secs()),
+            }),
             Ok(pictures) => Ok(Self {
                 pictures,
                 child,
@@ -68,6 +91,10 @@ impl Source for Ffmpeg {
             Ok(None) => self.child.complaint(&self.input).map_or(Ok(None), Err),
             Err(error) => Err(self.child.complaint(&self.input).unwrap_or(error)),
         }
+    }
+
+    fn program(&self) -> Option<Program> {
+        Some(self.child.program.clone())
     }
 }
 
@@ -98,7 +125,7 @@ fn arguments(input: &str, options: &FfmpegOptions) -> Vec<String> {
 /// The child process, and what reads its complaints.
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    program: Program,
     /// A full pipe would stop ffmpeg, so a thread keeps its standard error empty.
     last_line: Option<JoinHandle<String>>,
 }
@@ -114,7 +141,7 @@ impl Running {
             .map_err(SourceError::NoFfmpeg)?;
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let running = Self {
-            child,
+            program: Program::new(child),
             last_line: stderr.map(|stderr| thread::spawn(move || last_line(stderr))),
         };
         let no_pipe = || SourceError::NoFfmpeg(io::ErrorKind::BrokenPipe.into());
@@ -123,7 +150,7 @@ impl Running {
 
     /// What ffmpeg said, if it failed. Its output has ended, so it ends too.
     fn complaint(&mut self, input: &str) -> Option<SourceError> {
-        let ended = self.child.wait();
+        let ended = self.program.child().wait();
         if ended.as_ref().is_ok_and(ExitStatus::success) {
             return None;
         }
@@ -142,9 +169,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It fails only if the child has ended, and then there is nothing to kill.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.program.kill();
+        let _ = self.program.child().wait();
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod dv;
 mod ffmpeg;
+mod program;
 mod scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 mod v4l2;
@@ -14,6 +15,7 @@ use std::io;
 use crate::frame::Picture;
 pub use dv::DvFile;
 pub use ffmpeg::{Ffmpeg, FfmpegOptions};
+pub use program::Program;
 pub use scene::Scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 pub use v4l2::Camera;
@@ -32,6 +34,11 @@ pub trait Source {
     /// # Errors
     /// If the stream breaks. It is over then.
     fn next(&mut self) -> Result<Option<Picture>, SourceError>;
+
+    /// The program that the pictures come from, if one does.
+    fn program(&self) -> Option<Program> {
+        None
+    }
 }
 
 /// Size and rate of a stream.

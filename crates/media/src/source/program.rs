@@ -1,0 +1,27 @@
+//! A program that a source runs, for who must end it while the source waits for it.
+
+use std::process::Child;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A running program. It outlives a process that ends while [`Source::next`](super::Source::next) waits for
+/// it, and keeps its camera, unless it is killed.
+#[derive(Clone, Debug)]
+pub struct Program(Arc<Mutex<Child>>);
+
+impl Program {
+    pub(super) fn new(child: Child) -> Self {
+        Self(Arc::new(Mutex::new(child)))
+    }
+
+    pub(super) fn child(&self) -> MutexGuard<'_, Child> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends it.
+    pub fn kill(&self) {
+        // The source holds it only while it waits for its end. The killing fails if that has come.
+        if let Ok(mut child) = self.0.try_lock() {
+            let _ = child.kill();
+        }
+    }
+}
