@@ -194,6 +194,20 @@ pub(crate) fn second_source(picture: &PictureArgs) -> Result<Box<dyn Source + Se
     })
 }
 
+/// Refuses to record over what is read: the file would be emptied first.
+pub(crate) fn spare_source(picture: &PictureArgs, record: Option<&Path>) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
+    match record {
+        Some(path) if place(path).is_some_and(|at| place(picture.source.as_ref()) == Some(at)) => {
+            Err(Failure::usage(format!(
+                "--record {}: --source reads it; name another file to write",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Where received pictures go beside the page.
 pub(crate) fn sink(
     record: Option<&Path>,

@@ -339,6 +339,17 @@ fn a_source_that_breaks_ends_the_run_and_is_named() {
     let _ = std::fs::remove_file(&path);
 }
 
+#[test]
+fn a_recording_does_not_empty_what_it_is_made_of() {
+    let path = std::env::temp_dir().join(format!("evenkeel-own-{}.y4m", std::process::id()));
+    std::fs::write(&path, grey(2)).expect("write a file");
+    let name = path.to_str().expect("a plain path");
+    let demo = ["demo", "--headless", "--source", name, "--record", name];
+    refuses(&demo, &["--record", "--source", name]);
+    assert_eq!(std::fs::read(&path).expect("the source"), grey(2));
+    let _ = std::fs::remove_file(&path);
+}
+
 /// A stream of grey pictures of 16x16, at 25 a second.
 fn grey(pictures: usize) -> Vec<u8> {
     let picture = [b"FRAME\n".as_slice(), &[128; 384]].concat();

@@ -34,6 +34,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let others = setup::other_codecs(args.picture.codec(), &format);
     let stream = setup::stream(args.picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
+    setup::spare_source(&args.picture, args.record.as_deref())?;
     let sink = setup::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 
