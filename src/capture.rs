@@ -35,7 +35,9 @@ pub(crate) struct Coded {
 /// Why no more pictures are sent.
 #[derive(Debug)]
 pub(crate) enum CaptureError {
-    /// There are none.
+    /// There never was one.
+    Empty,
+    /// The source broke off.
     Source(SourceError),
     /// They cannot be coded.
     Encoder(EncodeError),
@@ -44,7 +46,10 @@ pub(crate) enum CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Source(error) => error.fmt(f),
+            Self::Empty => f.write_str(
+                "what --source names ended before its first picture: is it whole, and is it video?",
+            ),
+            Self::Source(error) => write!(f, "what --source names broke off: {error}"),
             Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
         }
     }
@@ -80,14 +85,17 @@ impl Capture {
             return Ok(());
         };
         let mut next = self.clock.now();
+        let mut any = false;
         while !self.stop.is_asked() {
             let picture = match self.source.next() {
                 Ok(Some(picture)) => picture,
-                Ok(None) => break,
+                Ok(None) if any => break,
+                Ok(None) => return Err(CaptureError::Empty),
                 // Ctrl-C reaches ffmpeg too, and may end it first.
                 Err(_) if self.stop.is_asked() => break,
                 Err(error) => return Err(CaptureError::Source(error)),
             };
+            any = true;
             let captured = self.clock.now();
             let choice = self.choices.get();
             if choice.codec != codec {

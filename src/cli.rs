@@ -263,7 +263,7 @@ pub(crate) struct RecvArgs {
     /// The description that the sender wrote, for its payload type and extension numbers
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Write the received pictures here, as y4m, or with `--codec dv` as raw DV if the name ends in .dv
+    /// Write the received pictures here, as y4m, or of a description of DV as raw DV if the name ends in .dv
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// Seed of what names this end on the network; drawn anew each time unless given

@@ -350,6 +350,19 @@ fn a_recording_does_not_empty_what_it_is_made_of() {
     let _ = std::fs::remove_file(&path);
 }
 
+#[test]
+fn a_source_without_a_picture_is_told() {
+    let path = std::env::temp_dir().join(format!("evenkeel-none-{}.y4m", std::process::id()));
+    std::fs::write(&path, grey(0)).expect("write a file");
+    let name = path.to_str().expect("a plain path");
+    let output = run(&["demo", "--headless", "--source", name]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+    assert!(said.contains("--source"), "{said}");
+    let _ = std::fs::remove_file(&path);
+}
+
 /// A stream of grey pictures of 16x16, at 25 a second.
 fn grey(pictures: usize) -> Vec<u8> {
     let picture = [b"FRAME\n".as_slice(), &[128; 384]].concat();
@@ -370,7 +383,7 @@ fn a_source_that_changes_its_size_ends_the_run_and_leaves_a_recording_whole() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(said.contains("W32"), "{said}");
+    assert!(said.contains("--source") && said.contains("W32"), "{said}");
     let recorded = std::fs::read(&record).expect("a recording");
     let header = recorded.iter().position(|byte| *byte == b'\n');
     let pictures = recorded.len() - header.expect("a header") - 1;

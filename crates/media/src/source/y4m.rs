@@ -116,6 +116,10 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 }
 
 fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
+    let missing = |field| invalid(field, b"missing");
+    if line.is_empty() {
+        return Err(missing("signature"));
+    }
     let mut words = line.split(|&byte| byte == b' ');
     if words.next() != Some(b"YUV4MPEG2") {
         return Err(invalid("signature", line));
@@ -135,7 +139,6 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
             _ => {}
         }
     }
-    let missing = |field| invalid(field, b"missing");
     let format = Format {
         width: width.ok_or_else(|| missing("width"))?,
         height: height.ok_or_else(|| missing("height"))?,
@@ -294,6 +297,7 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_its_value() {
         for (stream, expected) in [
+            ("", "signature is missing"),
             ("RIFF\n", "signature is RIFF"),
             ("YUV4MPEG2 W0 H2 F1:1\n", "width is 0"),
             ("YUV4MPEG2 W2 H99999 F1:1\n", "height is 99999"),
