@@ -2,14 +2,12 @@
 //!
 //! A datagram is played a start-up buffer's time after it was due at the server. One that comes later than that
 //! while nothing else waits has found the picture standing still: a stall, which ends when the buffer has
-//! filled again.
+//! filled again. So is a silence of a buffer's time after the last picture, unless the server has said goodbye.
 
 use std::collections::BTreeMap;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
-use evenkeel_rtp::session::{
-    Config, Event, EventKind, Incoming, MediaPacket, ReceiveConfig, Session,
-};
+use evenkeel_rtp::session::{Config, EventKind, Incoming, MediaPacket, ReceiveConfig, Session};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
@@ -54,7 +52,8 @@ pub struct PlayerFigures {
     pub bytes: u64,
     /// Datagrams that were sent and did not come.
     pub lost: u64,
-    /// Those that were not played: they came after a later one was, or found no room.
+    /// Those that were not played: they came after a later one was, found no room, or waited when another server
+    /// took the place of theirs.
     pub unplayed: u64,
     /// Those that were no whole TS packets.
     pub malformed: u64,
@@ -66,8 +65,8 @@ pub struct PlayerFigures {
     pub stalled: Duration,
     /// How much is buffered now, as playing time.
     pub buffered: Duration,
-    /// The mean time from when a datagram was due at the server to its arrival, if both wall clocks agree; `None`
-    /// before the first sender report.
+    /// The mean time from when a datagram was due at the server to its arrival, if both wall clocks agree; of the
+    /// present server's datagrams, and `None` before its first sender report.
     pub delay_mean: Option<Duration>,
     /// The longest such time.
     pub delay_max: Option<Duration>,
@@ -177,13 +176,6 @@ impl Player {
         }
     }
 
-    /// The oldest event of its session that was not taken yet.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        let event = self.session.poll_event()?;
-        self.has_ended |= event.kind == EventKind::PeerLeft;
-        Some(event)
-    }
-
     /// Ends the session: a BYE is left to be sent.
     pub fn close(&mut self, now: Instant) {
         self.session.close(now);
@@ -193,9 +185,9 @@ impl Player {
         match self.clock {
             _ if self.has_ended && self.waiting.is_empty() => PlayerState::Ended,
             Clock::Running(..) => PlayerState::Playing,
+            Clock::Stopped(_) if self.startup.is_some() => PlayerState::Stalled,
             Clock::Stopped(_) if self.newest.is_none() => PlayerState::Waiting,
-            Clock::Stopped(_) if self.startup.is_none() => PlayerState::Buffering,
-            Clock::Stopped(_) => PlayerState::Stalled,
+            Clock::Stopped(_) => PlayerState::Buffering,
         }
     }
 
@@ -218,6 +210,34 @@ impl Player {
         }
     }
 
+    fn heed_events(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            match event.kind {
+                EventKind::PeerLeft => self.has_ended = true,
+                EventKind::PeerChanged { .. } => self.begin_again(),
+                _ => {}
+            }
+        }
+    }
+
+    /// Another server: its numbers and its clock have nothing to do with those of the one before.
+    fn begin_again(&mut self) {
+        self.unplayed += self.waiting.len() as u64;
+        self.waiting.clear();
+        self.next = 0;
+        self.newest = None;
+        self.has_ended = false;
+        self.transit = Transit::default();
+        if let Clock::Running(..) = self.clock {
+            self.stand_still(self.now);
+        }
+    }
+
+    fn stand_still(&mut self, since: Instant) {
+        self.clock = Clock::Stopped(since);
+        self.stalls += 1;
+    }
+
     fn take(&mut self, packet: &MediaPacket<'_>) {
         let newest = self
             .newest
@@ -234,8 +254,7 @@ impl Player {
         if let Clock::Running(at, position) = self.clock {
             let due = play_time(at, position, timestamp);
             if self.waiting.is_empty() && packet.arrival > due {
-                self.clock = Clock::Stopped(due);
-                self.stalls += 1;
+                self.stand_still(due);
             }
         }
         let payload = packet.payload.to_vec();
@@ -244,8 +263,9 @@ impl Player {
 
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
-        let Clock::Stopped(since) = self.clock else {
-            return;
+        let since = match self.clock {
+            Clock::Stopped(since) => since,
+            Clock::Running(at, position) => return self.notice_silence(at, position),
         };
         let Some((_, &(oldest, _))) = self.waiting.first_key_value() else {
             return;
@@ -262,6 +282,16 @@ impl Player {
         self.startup.get_or_insert(self.now - first);
     }
 
+    fn notice_silence(&mut self, at: Instant, position: i64) {
+        let Some((newest, _)) = self.newest else {
+            return;
+        };
+        let last = play_time(at, position, newest);
+        if self.waiting.is_empty() && !self.has_ended && self.now > last + self.buffer {
+            self.stand_still(last);
+        }
+    }
+
     /// By how much our clock is ahead of the title's, in seconds.
     fn clocks_apart(&self) -> Option<f64> {
         let (newest, _) = self.newest?;
@@ -272,7 +302,9 @@ impl Player {
 
 impl Endpoint for Player {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
-        if let Incoming::Media(packet) = self.session.handle_datagram(now, datagram) {
+        let incoming = self.session.handle_datagram(now, datagram);
+        self.heed_events();
+        if let Incoming::Media(packet) = incoming {
             if is_whole(packet.payload) {
                 self.take(&packet);
             } else {
@@ -284,6 +316,7 @@ impl Endpoint for Player {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
+        self.heed_events();
         self.advance(now);
     }
 

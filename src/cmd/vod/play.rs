@@ -37,7 +37,6 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
     loop {
         clock.sleep_until(clock.now() + LOOK);
         let state = handle.call(|player: &mut Player, now| {
-            while player.poll_event().is_some() {}
             let played: Vec<_> = std::iter::from_fn(|| player.poll_output(now)).collect();
             (player.figures(), played)
         });

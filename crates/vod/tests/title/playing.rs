@@ -145,3 +145,37 @@ fn without_a_player_the_title_does_not_go_on() {
     );
     assert_eq!(server.lag, Duration::ZERO);
 }
+
+#[test]
+fn a_server_that_falls_silent_lets_the_picture_stand_still() {
+    let mut world = World::new(Even::new(&[1e6], TITLE), false, link(2e6));
+    world.run_for(Duration::from_secs(10));
+    world.links[0].set_rate(world.now, Rate::from_bits_per_sec(1.0));
+    // Two seconds are buffered and as many may be a pause of the title.
+    world.run_for(Duration::from_secs(10));
+    let player = world.player.figures();
+    assert_eq!((player.state, player.stalls), (PlayerState::Stalled, 1));
+    let stalled = player.stalled.as_secs_f64();
+    assert!((7.5..8.5).contains(&stalled), "{stalled}");
+}
+
+#[test]
+fn another_server_begins_again() {
+    // Whatever its numbers and its clock begin with.
+    for seed in 10..30 {
+        let mut world = World::new(Even::new(&[1e6], TITLE), false, link(2e6));
+        world.run_for(Duration::from_secs(10));
+        world.replace_server(seed, Even::new(&[1e6], TITLE));
+        let before = world.played.len();
+        world.run_for(Duration::from_secs(20));
+        let player = world.player.figures();
+        assert_eq!((player.state, player.stalls), (PlayerState::Playing, 1));
+        let stalled = player.stalled.as_secs_f64();
+        assert!((1.5..6.0).contains(&stalled), "{stalled}");
+        let delay = player.delay_mean.expect("a sender report came");
+        assert!(delay < Duration::from_millis(80), "{delay:?}");
+        let (played, last) = (world.played.len() - before, world.played.last());
+        assert!(played > 1_000, "{played}");
+        assert!(last.is_some_and(|(at, _)| world.now - *at < Duration::from_millis(50)));
+    }
+}

@@ -86,12 +86,6 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(content: Box<dyn Content>, is_uncontrolled: bool, link: LinkConfig) -> Self {
-        let mut session = Config::new("server", 1);
-        session.peer = Some(player_address());
-        let server = ServerConfig {
-            session,
-            is_uncontrolled,
-        };
         let player = PlayerConfig {
             session: Config::new("player", 2),
             buffer: Duration::from_secs(2),
@@ -102,11 +96,16 @@ impl World {
         };
         Self {
             now: Instant::ZERO,
-            server: Server::new(Instant::ZERO, server, content),
+            server: server(Instant::ZERO, 1, content, is_uncontrolled),
             player: Player::new(Instant::ZERO, player),
             links: [Link::new(link, 5), Link::new(back, 6)],
             played: Vec::new(),
         }
+    }
+
+    /// The server dies without a word, and another begins at its address.
+    pub(crate) fn replace_server(&mut self, seed: u64, content: Box<dyn Content>) {
+        self.server = server(self.now, seed, content, false);
     }
 
     pub(crate) fn run_for(&mut self, time: Duration) {
@@ -124,7 +123,6 @@ impl World {
             send(&mut self.server, self.now, &mut self.links[0]);
             self.player.handle_timeout(self.now);
             send(&mut self.player, self.now, &mut self.links[1]);
-            while self.player.poll_event().is_some() {}
             while let Some(packets) = self.player.poll_output(self.now) {
                 assert_eq!(packets.len() % TS_LEN, 0);
                 let number = packets[1..5].try_into().expect("four bytes");
@@ -146,6 +144,16 @@ impl World {
             self.now = next;
         }
     }
+}
+
+fn server(now: Instant, seed: u64, content: Box<dyn Content>, is_uncontrolled: bool) -> Server {
+    let mut session = Config::new("server", seed);
+    session.peer = Some(player_address());
+    let config = ServerConfig {
+        session,
+        is_uncontrolled,
+    };
+    Server::new(now, config, content)
 }
 
 fn arrived(source: SocketAddr, now: Instant, payload: &[u8]) -> Arrived<'_> {
