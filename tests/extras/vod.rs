@@ -150,3 +150,33 @@ fn ffmpeg_plays_what_the_description_announces() {
     let frames = decoded(&out);
     assert!(frames >= 230, "{frames} frames of 250");
 }
+
+#[test]
+fn a_title_that_cannot_be_read_on_ends_with_one_line_at_both_ends() {
+    let scratch = Scratch::new("vod-broken");
+    let files = renditions(&scratch, &["500k"]);
+    let mut bytes = std::fs::read(&files[0]).expect("the title");
+    // No TS packet begins in its middle, some five seconds in.
+    let middle = bytes.len() / 2 / 188 * 188;
+    bytes[middle] = 0;
+    std::fs::write(&files[0], bytes).expect("a file");
+    let port = free_port();
+    let at = format!("127.0.0.1:{port}");
+    let mut player = Running::start(
+        evenkeel(&["vod", "play", &at, "--json", "--seconds", "60"]).stdout(Stdio::null()),
+    );
+    wait_for_port(port);
+    let server = evenkeel(&["vod", "serve", "--json", "--to", &at])
+        .args(&files)
+        .output()
+        .expect("run the server");
+    let said = String::from_utf8_lossy(&server.stderr).into_owned();
+    assert_eq!(server.status.code(), Some(1), "{said}");
+    let expected = format!("no MPEG-TS packet begins at byte {middle}; ");
+    assert!(
+        said.contains(&expected) && said.lines().count() == 1,
+        "{said}"
+    );
+    // It was told goodbye, and plays what it has.
+    assert!(player.wait(20).success());
+}

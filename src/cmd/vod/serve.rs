@@ -50,7 +50,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
     let mut gave_up = false;
-    loop {
+    let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
         let state = handle.call(|server: &mut Server, _| {
             let events: Vec<_> = std::iter::from_fn(|| server.poll_event()).collect();
@@ -58,8 +58,8 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             (server.figures(), server.path(), events, error)
         });
         let (figures, path, events, error) = state.map_err(Failure::runtime)?;
-        if let Some(error) = error {
-            return Err(Failure::runtime(error));
+        if error.is_some() {
+            break error;
         }
         gave_up |= events.iter().any(|event| event.kind == EventKind::GaveUp);
         let now = clock.now();
@@ -68,12 +68,15 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             setup::say(line(&figures, rates[figures.rendition], allowed))?;
         }
         if figures.is_done || gave_up || rounds.is_over(now) {
-            break;
+            break None;
         }
-    }
+    };
     handle.call(Server::close).map_err(Failure::runtime)?;
     let late_max = handle.stats().map_err(Failure::runtime)?.departures.max();
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
+    if let Some(error) = failed {
+        return Err(Failure::runtime(error));
+    }
     if gave_up {
         return Err(Failure::runtime(format!(
             "nothing came back from {peer} for 30 s; is a player there? (one that sends no reports needs --udp)"
