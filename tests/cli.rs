@@ -520,6 +520,22 @@ fn a_busy_port_is_named_with_its_remedy() {
     );
 }
 
+#[test]
+fn a_player_that_does_not_begin_leaves_the_file_as_it_is() {
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let file = std::env::temp_dir().join(format!("evenkeel-play-{}.ts", std::process::id()));
+    std::fs::write(&file, "the last title").expect("a file");
+    let out = file.to_str().expect("a name in UTF-8");
+    refuses(
+        &["vod", "play", &address, "--out", out],
+        &[&address, "in use"],
+    );
+    let text = std::fs::read_to_string(&file).expect("the file");
+    assert_eq!(text, "the last title");
+    std::fs::remove_file(file).expect("remove the file of this test");
+}
+
 /// As `evenkeel lab list | head -1` is.
 #[test]
 fn output_that_nobody_reads_is_one_line_of_error() {

@@ -22,7 +22,6 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         ));
     }
     let clock = Clock::start();
-    let mut out = open(args.out.as_deref())?;
     let mut session = Config::new("vod", setup::network_seed(None));
     session.wallclock = clock.ntp_of_zero();
     let config = PlayerConfig {
@@ -30,6 +29,8 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         buffer: args.buffer,
     };
     let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    // What stands there is lost: not for a player that does not begin.
+    let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
 
