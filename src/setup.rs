@@ -462,7 +462,13 @@ pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
 
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
-    peer_at(text, DEFAULT_PORT)
+    let peer = peer_at(text, DEFAULT_PORT)?;
+    if peer.port() == 0 {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer: nobody answers at port 0; give the port where it listens, or none for {DEFAULT_PORT}"
+        )));
+    }
+    Ok(peer)
 }
 
 /// The same, where the port is another unless given.

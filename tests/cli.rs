@@ -536,6 +536,18 @@ fn a_player_that_does_not_begin_leaves_the_file_as_it_is() {
     std::fs::remove_file(file).expect("remove the file of this test");
 }
 
+#[test]
+fn a_peer_at_port_0_is_refused() {
+    let cases: [&[&str]; 3] = [
+        &["send", "127.0.0.1:0", "--headless", "--seconds", "1"],
+        &["call", "[::1]:0", "--headless", "--seconds", "1"],
+        &["vod", "serve", "title.ts", "--to", "127.0.0.1:0"],
+    ];
+    for arguments in cases {
+        refuses(arguments, &[":0'", "port", "5004"]);
+    }
+}
+
 /// As `evenkeel lab list | head -1` is.
 #[test]
 fn output_that_nobody_reads_is_one_line_of_error() {
