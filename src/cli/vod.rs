@@ -51,7 +51,7 @@ pub(crate) struct VodServeArgs {
     /// Local address and port; any free port if not given
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) bind: Option<SocketAddr>,
-    /// Describe the stream here, for other players: ffplay -protocol_whitelist file,udp,rtp FILE
+    /// Describe the stream here, for players that need --udp: ffplay -protocol_whitelist file,udp,rtp FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
     #[command(flatten)]
