@@ -1,5 +1,6 @@
 //! Watches a run: gathers what the parts hand out, and tells the terminal, the page and the files.
 
+use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -53,7 +54,7 @@ pub(crate) struct Monitor {
     tcp: Measured,
     live: Live,
     /// What was warned of, once each.
-    warnings: Vec<&'static str>,
+    warnings: Vec<Cow<'static, str>>,
 }
 
 /// What a monitor is given beside the ends.

@@ -68,6 +68,10 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
             "receiver_lied",
             json!({ "address": address.to_string(), "ssrc": ssrc, "lie": lie.name(), "again": again }),
         ),
+        SessionEvent::UnknownPayloadType { payload_type } => (
+            "unknown_payload_type",
+            json!({ "payload_type": payload_type }),
+        ),
         SessionEvent::GaveUp => ("gave_up", json!({})),
         SessionEvent::KeyframeRequested => ("keyframe_requested", json!({})),
         SessionEvent::Returned => ("returned", json!({})),

@@ -1,4 +1,6 @@
-//! What the one who runs a sender must know of its receiver, in a sentence each.
+//! What the one who runs an end must know of the other, in a sentence each.
+
+use std::borrow::Cow;
 
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 
@@ -15,8 +17,18 @@ macro_rules! caught {
 }
 
 /// The warning that goes with an event, if one does.
-pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
-    Some(match event {
+pub(crate) fn of(event: &EventKind) -> Option<Cow<'static, str>> {
+    let text = match event {
+        EventKind::UnknownPayloadType { payload_type } => {
+            return Some(
+                format!(
+                    "RTP of payload type {payload_type} comes, which this end does not take: nothing is shown of it; \
+                     give recv the sender's description (send --sdp FILE, recv --sdp FILE), \
+                     or both ends the same --codec"
+                )
+                .into(),
+            );
+        }
         EventKind::RateSource(RateSource::ReceptionReports) => {
             "the receiver sends reception reports but no feedback of the kind that --feedback names: \
              the rate follows the loss and the round trip that these report, slowly; \
@@ -65,12 +77,20 @@ pub(crate) fn of(event: &EventKind) -> Option<&'static str> {
         }
         EventKind::GaveUp => "no report for as long as --give-up allows: media has stopped",
         _ => return None,
-    })
+    };
+    Some(text.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_payload_type_that_is_not_taken_is_told_with_its_number_and_what_helps() {
+        let event = EventKind::UnknownPayloadType { payload_type: 97 };
+        let text = of(&event).expect("a warning");
+        assert!(text.contains("type 97") && text.contains("--sdp"), "{text}");
+    }
 
     #[test]
     fn a_receiver_that_was_caught_is_warned_of_with_what_it_did_and_what_helps() {

@@ -55,6 +55,12 @@ pub enum EventKind {
     /// Three packets that left with a congestion mark of our own came without: the peer or the path hides
     /// marks. Packets to this host leave as not ECN-capable from now on, so that congestion shows as loss.
     MarksLost,
+    /// RTP came of a payload type that this end does not take, before any that it does: the ends may be set up
+    /// differently. Told once.
+    UnknownPayloadType {
+        /// The one that came.
+        payload_type: u8,
+    },
     /// No feedback for the configured time: media stops.
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.

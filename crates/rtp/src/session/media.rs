@@ -4,6 +4,7 @@ use tfrc::Ecn;
 use tfrc::time::Instant;
 
 use super::config::clamp_payload_type;
+use super::event::EventKind;
 use super::inbound::{Inbound, Packet};
 use super::outbound::Outbound;
 use super::peer::Origin;
@@ -138,7 +139,12 @@ impl Session {
         let receive = receive.ok_or(Ignored::UnknownPayloadType)?;
         let is_repair = receive.repair == Some(header.payload_type);
         if !is_repair && !receive.takes(header.payload_type) {
-            return Err(Ignored::UnknownPayloadType);
+            let kind = Ignored::UnknownPayloadType;
+            if self.statistics.packets_received == 0 && self.statistics.ignored(kind) == 0 {
+                let payload_type = header.payload_type;
+                self.emit(EventKind::UnknownPayloadType { payload_type });
+            }
+            return Err(kind);
         }
         let repairs = |outbound: &Outbound| outbound.is_repair_source(header.ssrc);
         if header.ssrc == self.ssrc || self.outbound.as_ref().is_some_and(repairs) {

@@ -350,6 +350,26 @@ fn strangers_and_garbage_leave_the_call_running_and_are_counted() {
 }
 
 #[test]
+fn a_payload_type_that_is_not_taken_is_told_once_and_not_beside_one_that_is() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    let told = |pair: &Pair| {
+        let of = |kind| match kind {
+            EventKind::UnknownPayloadType { payload_type } => Some(payload_type),
+            _ => None,
+        };
+        pair.kinds(End::B).filter_map(of).collect::<Vec<_>>()
+    };
+    pair.session_mut(End::A).set_payload_type(98);
+    pair.run(secs(1));
+    assert_eq!(told(&pair), [98]);
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(1));
+    pair.session_mut(End::A).set_payload_type(98);
+    pair.run(secs(1));
+    assert_eq!(told(&pair), []);
+}
+
+#[test]
 fn media_change_their_payload_type_among_those_that_the_receiver_takes() {
     let mut receiver = End::B.receiver(2);
     if let Some(receive) = &mut receiver.receive {
