@@ -1,7 +1,7 @@
 //! A YUV4MPEG2 file, as `ffmpeg`, `mpv` and most tools read it.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use super::Sink;
@@ -10,12 +10,14 @@ use crate::source::Format;
 
 /// Writes pictures of one format to a file.
 ///
-/// Pictures are buffered whole; [`Sink::finish`] or dropping it writes what waits, so the file
-/// always ends with a complete picture unless the disk refuses it.
+/// Each picture is one write, so the file ends with a complete picture whenever the process is killed, unless the disk
+/// refuses it.
 #[derive(Debug)]
 pub struct Y4mFile<W: Write = File> {
-    out: BufWriter<W>,
+    out: W,
     format: Format,
+    /// What is to be written at once.
+    frame: Vec<u8>,
 }
 
 impl Y4mFile {
@@ -33,8 +35,7 @@ impl<W: Write> Y4mFile<W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn new(out: W, format: Format) -> io::Result<Self> {
-        let mut out = BufWriter::new(out);
+    pub fn new(mut out: W, format: Format) -> io::Result<Self> {
         let Format {
             width,
             height,
@@ -42,11 +43,14 @@ impl<W: Write> Y4mFile<W> {
         } = format;
         let (numerator, denominator) = (frame_rate.numerator(), frame_rate.denominator());
         // Chroma is sited between the luma samples, as in JPEG.
-        writeln!(
+        let header =
+            format!("YUV4MPEG2 W{width} H{height} F{numerator}:{denominator} Ip A1:1 C420jpeg\n");
+        out.write_all(header.as_bytes())?;
+        Ok(Self {
             out,
-            "YUV4MPEG2 W{width} H{height} F{numerator}:{denominator} Ip A1:1 C420jpeg"
-        )?;
-        Ok(Self { out, format })
+            format,
+            frame: Vec::new(),
+        })
     }
 }
 
@@ -58,8 +62,10 @@ impl<W: Write> Sink for Y4mFile<W> {
             let message = format!("picture of {w}x{h} in a file of {width}x{height}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        self.out.write_all(b"FRAME\n")?;
-        self.out.write_all(picture.data())
+        self.frame.clear();
+        self.frame.extend_from_slice(b"FRAME\n");
+        self.frame.extend_from_slice(picture.data());
+        self.out.write_all(&self.frame)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -89,6 +95,30 @@ mod tests {
         let expected: &[u8] = b"YUV4MPEG2 W3 H1 F30000:1001 Ip A1:1 C420jpeg\nFRAME\n\
             \x10\x10\x10\x80\x80\x80\x80";
         assert_eq!(bytes, expected);
+    }
+
+    /// What each write gave.
+    struct Writes(Vec<Vec<u8>>);
+
+    impl Write for Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn who_is_killed_between_two_writes_leaves_whole_pictures() {
+        let mut file = Y4mFile::new(Writes(Vec::new()), format()).expect("memory");
+        for _ in 0..3 {
+            file.show(&Picture::new(3, 1)).expect("memory");
+        }
+        let lengths: Vec<usize> = file.out.0.iter().skip(1).map(Vec::len).collect();
+        assert_eq!(lengths, ["FRAME\n".len() + 7; 3]);
     }
 
     #[test]
