@@ -3,8 +3,8 @@
 //! TFRC heeds losses alone, so on a drop-tail link it fills the queue, and frames are late behind it where the
 //! deadline has room for a part of it only. So a queue that stands is heeded like a loss: X is taken back by a
 //! share of itself. Once the queue has gone X returns to nearly what it was, and grows from there by a part of a
-//! packet at a time, and by more the longer no queue stands; but hardly beyond what arrives. Flows that see the same queue thus come together, as TCP's
-//! do: the larger gives up more, and all gain alike.
+//! packet at a time, and by more the longer no queue stands; but hardly beyond what the path was seen to carry. Flows
+//! that see the same queue thus come together, as TCP's do: the larger gives up more, and all gain alike.
 //!
 //! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
 //! X is then its alone for a while.
@@ -26,6 +26,8 @@ pub(crate) struct Report {
     pub(crate) allowed: Rate,
     /// The largest X_recv of late: over one round trip it tells of a few frames, and may be much less without a reason.
     pub(crate) received: Rate,
+    /// What the path was so seen to carry: the same, or more where frames leave pauses between them.
+    pub(crate) carried: Rate,
     /// R.
     pub(crate) rtt: Duration,
     /// The queue that stands.
@@ -166,7 +168,7 @@ impl Drain {
         let back = missing.max(0.0) * (BACK * more).min(1.0);
         let gain = self.packet / self.round(report) * (GROWTH * more * (1.0 + rounds * RISE));
         let more = rate + Rate::from_bytes_per_sec(back) + gain;
-        more.min(report.received * BEYOND).max(rate)
+        more.min(report.carried * BEYOND).max(rate)
     }
 
     /// The time until a report tells of frames that left at another rate.
@@ -197,7 +199,7 @@ const BACK: f64 = 0.1;
 /// And grows by this part of a packet in that time: four reports must have met a queue before it is one.
 const GROWTH: f64 = 0.15;
 
-/// X does not grow further than this beyond what arrives. More would not be seen: frames that the encoder cannot make so
+/// X does not grow further than this beyond what the path was seen to carry. More would not be seen: frames that the encoder cannot make so
 /// large, or that are made smaller for a queue, say nothing of the path.
 const BEYOND: f64 = 1.03;
 
@@ -254,6 +256,7 @@ mod tests {
                         &Report {
                             allowed: Rate::from_bytes_per_sec(*rate),
                             received: Rate::from_bytes_per_sec(1e5),
+                            carried: Rate::from_bytes_per_sec(1e5),
                             rtt: RTT,
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
@@ -310,6 +313,7 @@ mod tests {
         Report {
             allowed,
             received: allowed.max(Rate::from_bytes_per_sec(1e5)),
+            carried: allowed.max(Rate::from_bytes_per_sec(1e5)),
             rtt: RTT,
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
@@ -369,13 +373,14 @@ mod tests {
     }
 
     #[test]
-    fn x_does_not_outgrow_what_arrives() {
+    fn x_does_not_outgrow_what_the_path_was_seen_to_carry() {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         for i in 0..100 {
             let x = drain.rate().min(Rate::from_bytes_per_sec(1e5));
             let queue = if i == 0 { 40 } else { 0 };
             let report = Report {
-                received: Rate::from_bytes_per_sec(1e5),
+                received: Rate::from_bytes_per_sec(0.8e5),
+                carried: Rate::from_bytes_per_sec(1e5),
                 ..met(x, queue)
             };
             drain.observe(Instant::from_millis(140 * i), &report);
@@ -383,7 +388,7 @@ mod tests {
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
         // What has been reached is not given up where frames are small for a while.
         let small = Report {
-            received: Rate::from_bytes_per_sec(0.5e5),
+            carried: Rate::from_bytes_per_sec(0.5e5),
             ..met(drain.rate(), 0)
         };
         drain.observe(Instant::from_millis(14_100), &small);

@@ -279,16 +279,18 @@ impl Policy {
                 queue,
             });
         }
+        let left = self.left_for_frame(path);
+        // Between frames that the deadline holds small there are pauses, in which nothing arrives.
+        let pauses = interval.as_secs_f64() / left.as_secs_f64();
         self.drain.observe(
             now,
             &drain::Report {
                 allowed: path.allowed_rate,
                 received: self.received,
+                carried: self.received * pauses.clamp(1.0, WORTH_SENDING as f64),
                 rtt,
                 queue,
-                room: self
-                    .left_for_frame(path)
-                    .saturating_sub(interval.min(FRAME)),
+                room: left.saturating_sub(interval.min(FRAME)),
             },
         );
         self.ceiling.observe(
