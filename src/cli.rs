@@ -81,7 +81,8 @@ impl Command {
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
     /// Where pictures come from: `scene`, a .y4m file, any file or device that ffmpeg reads, or
-    /// `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or `-`
+    /// `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or `-`. What ffmpeg reads
+    /// begins again at its end; y4m and DV end the run
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
     /// Picture size of the scene or camera; a file keeps its own unless this is given

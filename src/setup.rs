@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use evenkeel_link::Schedule;
 use evenkeel_media::codec::Codec;
@@ -30,6 +33,7 @@ use crate::failure::Failure;
 use crate::page::{Knobs, Mode, Page, PageInfo};
 use crate::party::Stream;
 use crate::recording::Recording;
+use crate::stop::Stop;
 use crate::trace::TraceFile;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
@@ -87,9 +91,51 @@ pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
     })
 }
 
-/// Opens what `--source` names, if `--codec` can carry its pictures.
-pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
-    let source = open(picture)?;
+/// Where pictures come from.
+pub(crate) type Pictures = Box<dyn Source + Send>;
+
+/// How often it is asked whether anybody still waits for a source.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long what opens a source may take to end once nobody does.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Opens what `--source` names, if `--codec` can carry its pictures. A pipe may have no writer and a camera may hang:
+/// Ctrl-C and the end of the run are waited for beside it.
+pub(crate) fn source(
+    picture: &PictureArgs,
+    run: &RunArgs,
+    stop: &Stop,
+) -> Result<Pictures, Failure> {
+    let given_up = Stop::default();
+    let (opened, awaited) = mpsc::channel();
+    let (wanted, unwanted) = (picture.clone(), given_up.clone());
+    // It is left behind where it hangs, and ends with the program.
+    thread::spawn(move || opened.send(open(&wanted, &unwanted)));
+    let clock = Clock::start();
+    let end = run.seconds.map(|limit| clock.now() + limit);
+    let source = loop {
+        match awaited.recv_timeout(LOOK) {
+            Ok(source) => break source?,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::runtime("what opens the source panicked"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        let name = quoted(&picture.source);
+        let failure = if stop.is_asked() {
+            Failure::interrupted(format!("--source {name}: stopped before its first picture"))
+        } else if end.is_some_and(|end| clock.now() >= end) {
+            Failure::usage(format!(
+                "--source {name}: no picture came within --seconds; does anything write to it?"
+            ))
+        } else {
+            continue;
+        };
+        given_up.ask();
+        // A program that it runs does not outlive us.
+        let _ = awaited.recv_timeout(GRACE);
+        return Err(failure);
+    };
     let format = source.format();
     let size = (format.width, format.height);
     let (width, height) = picture.codec().nearest_size(size);
@@ -98,7 +144,7 @@ pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Fa
     }
     Err(Failure::usage(format!(
         "--source {}: pictures of {}x{} cannot be sent by --codec {}: {}; add --size {width}x{height}",
-        picture.source,
+        quoted(&picture.source),
         format.width,
         format.height,
         picture.codec(),
@@ -106,9 +152,9 @@ pub(crate) fn source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Fa
     )))
 }
 
-fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
+fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
-    let wrong = |error: SourceError| Failure::usage(format!("--source {name}: {error}"));
+    let wrong = |error| Failure::usage(unreadable(name, &error));
     if picture.codec() == Codec::Dv {
         return raw_dv(picture);
     }
@@ -133,11 +179,31 @@ fn open(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
         size: picture.size,
         repeat: !name.starts_with("/dev/"),
     };
-    Ok(Box::new(Ffmpeg::open(name, &options).map_err(wrong)?))
+    let unwanted = unwanted.clone();
+    let ffmpeg = Ffmpeg::open_unless(name, &options, move || unwanted.is_asked());
+    Ok(Box::new(ffmpeg.map_err(wrong)?))
+}
+
+/// What is wrong with a source, which the line names once, and what to do.
+fn unreadable(name: &str, error: &SourceError) -> String {
+    let name = quoted(name);
+    match error {
+        SourceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => format!(
+            "--source {name}: there is no such file; name a video file, a device, or scene for the built-in one"
+        ),
+        SourceError::Io { error, .. } => format!("--source {name}: {error}"),
+        SourceError::NoFfmpeg(error) => format!(
+            "--source {name}: ffmpeg, which is to read it, cannot be run: {error}; install ffmpeg, or name a .y4m file"
+        ),
+        SourceError::Ffmpeg { message, .. } => {
+            format!("--source {name}: ffmpeg cannot read it: {message}")
+        }
+        SourceError::Invalid { .. } => format!("--source {name}: {error}"),
+    }
 }
 
 /// DV is what its source has, and nothing makes it of other pictures.
-fn raw_dv(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
+fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
     if picture.size.is_some() || picture.fps.is_some() {
         let why = "DV is sent as it is; leave out --size and --fps";
@@ -151,26 +217,27 @@ fn raw_dv(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
         }
         "-" => {
             let pipe = DvFile::new(std::io::stdin(), "standard input".into());
-            pipe.map(|pipe| Box::new(pipe) as Box<dyn Source + Send>)
+            pipe.map(|pipe| Box::new(pipe) as Pictures)
         }
         path => DvFile::open(Path::new(path)).map(|file| Box::new(file) as _),
     };
     opened.map_err(|error| {
         Failure::usage(format!(
-            "--source {name}: {error}; `ffmpeg -i INPUT -target pal-dv OUTPUT.dv` makes raw DV"
+            "{}; `ffmpeg -i INPUT -target pal-dv OUTPUT.dv` makes raw DV",
+            unreadable(name, &error)
         ))
     })
 }
 
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
-fn camera(device: &str, picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
-    let wrong = |error: SourceError| Failure::usage(format!("--source v4l2:{device}: {error}"));
+fn camera(device: &str, picture: &PictureArgs) -> Result<Pictures, Failure> {
+    let wrong = |error| Failure::usage(unreadable(&picture.source, &error));
     let camera = Camera::open(Path::new(device), wanted(picture)).map_err(wrong)?;
     Ok(Box::new(camera))
 }
 
 #[cfg(not(all(feature = "v4l2", target_os = "linux")))]
-fn camera(device: &str, _picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
+fn camera(device: &str, _picture: &PictureArgs) -> Result<Pictures, Failure> {
     Err(Failure::usage(format!(
         "--source v4l2:{device}: this program was built without the feature v4l2; build with --features v4l2, or read the camera through ffmpeg with --source {device}"
     )))
@@ -187,25 +254,57 @@ fn wanted(picture: &PictureArgs) -> Format {
 }
 
 /// The same for the other end of a two-way demo: another scene, or the same file once more.
-pub(crate) fn second_source(picture: &PictureArgs) -> Result<Box<dyn Source + Send>, Failure> {
-    source(&PictureArgs {
+pub(crate) fn second_source(
+    picture: &PictureArgs,
+    run: &RunArgs,
+    stop: &Stop,
+) -> Result<Pictures, Failure> {
+    let other = PictureArgs {
         seed: Some(picture.seed() ^ SECOND),
         ..picture.clone()
-    })
+    };
+    source(&other, run, stop)
 }
 
-/// Refuses to record over what is read: the file would be emptied first.
-pub(crate) fn spare_source(picture: &PictureArgs, record: Option<&Path>) -> Result<(), Failure> {
-    let place = |path: &Path| path.canonicalize().ok();
-    match record {
-        Some(path) if place(path).is_some_and(|at| place(picture.source.as_ref()) == Some(at)) => {
-            Err(Failure::usage(format!(
-                "--record {}: --source reads it; name another file to write",
-                path.display()
-            )))
-        }
-        _ => Ok(()),
+/// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
+pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
+    let name = picture.source.as_str();
+    let is_no_file = Path::new(name)
+        .metadata()
+        .is_ok_and(|place| !place.is_file());
+    if name == "-" || name.starts_with("v4l2:") || is_no_file {
+        return Err(Failure::usage(format!(
+            "--both --source {}: a pipe or a camera has one reader; name a file, or leave out --both",
+            quoted(name)
+        )));
     }
+    Ok(())
+}
+
+/// Refuses to write over what is read: the file would be emptied first.
+pub(crate) fn spare_source(
+    picture: &PictureArgs,
+    run: &RunArgs,
+    record: Option<&Path>,
+) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
+    let Some(source) = place(picture.source.as_ref()) else {
+        return Ok(());
+    };
+    let written = [
+        ("--record", record),
+        ("--json", run.json.as_deref()),
+        ("--trace", run.trace.as_deref()),
+    ];
+    for (option, path) in written {
+        if let Some(path) = path.filter(|path| place(path).as_ref() == Some(&source)) {
+            return Err(Failure::usage(format!(
+                "{option} {}: --source reads it; name another file to write",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Where received pictures go beside the page.

@@ -61,7 +61,7 @@ pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
     ];
     let secs = scaled(text.trim(), &units).ok_or("not a length of time: write 60, 90s or 5m")?;
     if !(0.1..=31_536_000.0).contains(&secs) {
-        return Err("out of range: a run lasts between 0.1 s and a year".into());
+        return Err("out of range: write between 0.1s and 8760h".into());
     }
     Ok(duration_from_secs(secs))
 }

@@ -340,12 +340,14 @@ fn a_source_that_breaks_ends_the_run_and_is_named() {
 }
 
 #[test]
-fn a_recording_does_not_empty_what_it_is_made_of() {
+fn what_is_written_does_not_empty_what_is_read() {
     let path = std::env::temp_dir().join(format!("evenkeel-own-{}.y4m", std::process::id()));
     std::fs::write(&path, grey(2)).expect("write a file");
     let name = path.to_str().expect("a plain path");
-    let demo = ["demo", "--headless", "--source", name, "--record", name];
-    refuses(&demo, &["--record", "--source", name]);
+    for option in ["--record", "--json", "--trace"] {
+        let demo = ["demo", "--headless", "--source", name, option, name];
+        refuses(&demo, &[option, "--source", name]);
+    }
     assert_eq!(std::fs::read(&path).expect("the source"), grey(2));
     let _ = std::fs::remove_file(&path);
 }
@@ -390,6 +392,38 @@ fn a_source_that_changes_its_size_ends_the_run_and_leaves_a_recording_whole() {
     assert_eq!(pictures % (b"FRAME\n".len() + 384), 0, "{pictures} bytes");
     assert!(pictures > 0);
     let _ = (std::fs::remove_file(&source), std::fs::remove_file(&record));
+}
+
+/// Who opens a pipe waits for its writer.
+#[test]
+fn a_pipe_that_nobody_writes_to_holds_up_neither_the_end_of_the_run_nor_ctrl_c() {
+    let pipe = std::env::temp_dir().join(format!("evenkeel-mute-{}.y4m", std::process::id()));
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    let name = pipe.to_str().expect("a plain path");
+    let demo = ["demo", "--headless", "--source", name];
+    refuses(
+        &[&demo[..], &["--seconds", "0.5"]].concat(),
+        &[name, "--seconds"],
+    );
+    refuses(&[&demo[..], &["--both"]].concat(), &[name, "--both"]);
+    let interrupted = Command::new("timeout")
+        .args([
+            "--preserve-status",
+            "--signal",
+            "INT",
+            "--kill-after",
+            "20",
+            "1",
+        ])
+        .arg(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(demo)
+        .output()
+        .expect("run the program");
+    let _ = std::fs::remove_file(&pipe);
+    let said = String::from_utf8_lossy(&interrupted.stderr).into_owned();
+    assert_eq!(interrupted.status.code(), Some(130), "{said}");
+    assert!(said.contains(name) && said.lines().count() == 1, "{said}");
 }
 
 /// A camera may hang, and a pipe's writer may.

@@ -16,7 +16,8 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
     let peer = setup::peer(&args.peer)?;
-    let source = setup::source(&args.picture)?;
+    let source = setup::source(&args.picture, &args.run, &stop)?;
+    setup::spare_source(&args.picture, &args.run, None)?;
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;

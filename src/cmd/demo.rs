@@ -29,12 +29,15 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let clock = Clock::start();
     let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
-    let source = setup::source(&args.picture)?;
+    if args.both {
+        setup::for_two(&args.picture)?;
+    }
+    let source = setup::source(&args.picture, &args.run, &stop)?;
     let format = source.format();
     let others = setup::other_codecs(args.picture.codec(), &format);
     let stream = setup::stream(args.picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    setup::spare_source(&args.picture, args.record.as_deref())?;
+    setup::spare_source(&args.picture, &args.run, args.record.as_deref())?;
     let sink = setup::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 
@@ -118,7 +121,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         policy: setup::policy(&args.picture, &format),
         stream,
         source: if both {
-            Some((setup::second_source(&args.picture)?, Arc::clone(&choices)))
+            let second = setup::second_source(&args.picture, &args.run, &stop)?;
+            Some((second, Arc::clone(&choices)))
         } else {
             None
         },

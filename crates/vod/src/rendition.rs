@@ -34,6 +34,13 @@ pub enum RenditionError {
         /// The place in the file.
         at: u64,
     },
+    /// It was longer when it was opened.
+    Shrunk {
+        /// Where it ends now.
+        at: u64,
+        /// Where it ended.
+        len: u64,
+    },
 }
 
 impl fmt::Display for RenditionError {
@@ -45,8 +52,15 @@ impl fmt::Display for RenditionError {
                 "no MPEG-TS packet begins at byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
             ),
             Self::NoClock { at } => {
-                write!(f, "no clock reference (PCR) follows byte {at}")
+                write!(
+                    f,
+                    "no clock reference (PCR) follows byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+                )
             }
+            Self::Shrunk { at, len } => write!(
+                f,
+                "it ends at byte {at} and had {len} when it was opened; do not change a file while it is sent"
+            ),
         }
     }
 }
@@ -74,6 +88,8 @@ pub(crate) struct Timed {
 #[derive(Debug)]
 pub struct Rendition<R> {
     input: R,
+    /// Bytes of whole packets.
+    len: u64,
     mean_rate: Rate,
     origin: SystemClock,
     /// Which packets state the clock.
@@ -101,6 +117,7 @@ impl<R: Read + Seek> Rendition<R> {
         input.seek(SeekFrom::Start(0))?;
         let mut rendition = Self {
             input,
+            len,
             mean_rate: Rate::ZERO,
             origin: last.1,
             clock_pid: last.0,
@@ -209,7 +226,13 @@ impl<R: Read> Rendition<R> {
                 self.offset += TS_LEN as u64;
                 Ok(Some(packet))
             }
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                let (at, len) = (self.offset, self.len);
+                if at < len {
+                    return Err(RenditionError::Shrunk { at, len });
+                }
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -333,6 +356,28 @@ pub(crate) mod tests {
         ));
         let once = packet(PICTURES, 0, Some(1), false).to_vec();
         assert!(matches!(open(once), Err(RenditionError::NoClock { at: 0 })));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_is_an_error_and_not_an_end() {
+        let path = std::env::temp_dir().join(format!("evenkeel-cut-{}.ts", std::process::id()));
+        std::fs::write(&path, stream(700, 2, 5)).unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(&path);
+        let file = file.unwrap();
+        let mut rendition = Rendition::open(&file).unwrap();
+        file.set_len(60 * 188).unwrap();
+        let cut = loop {
+            match rendition.next() {
+                Ok(timed) => assert!(timed.is_some(), "it ended well"),
+                Err(error) => break error,
+            }
+        };
+        std::fs::remove_file(&path).unwrap();
+        let (at, len) = (60 * 188, 21 * 5 * 188);
+        assert!(
+            matches!(cut, RenditionError::Shrunk { at: from, len: of } if (from, of) == (at, len)),
+            "{cut}"
+        );
     }
 
     #[test]

@@ -48,16 +48,15 @@ pub trait Content: Send {
 pub enum TitleError {
     /// There is none.
     Nothing,
-    /// The clock of this one, by the order in which they were given, begins more than a second from that of
-    /// the first.
+    /// The clock of this one begins more than a second from that of the first.
     Apart {
-        /// Which, from 0.
-        rendition: usize,
+        /// Its name.
+        name: String,
     },
     /// One cannot be read.
     Rendition {
-        /// Which, from 0, in the order of their rates.
-        rendition: usize,
+        /// Its name.
+        name: String,
         /// Why.
         error: RenditionError,
     },
@@ -67,23 +66,29 @@ impl fmt::Display for TitleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("a title needs a rendition"),
-            Self::Apart { rendition } => write!(
+            Self::Apart { name } => write!(
                 f,
-                "rendition {} begins at another time than the first; make all of them from one file with equal options but for the rate",
-                rendition + 1
+                "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
             ),
-            Self::Rendition { rendition, error } => {
-                write!(f, "rendition {}: {error}", rendition + 1)
-            }
+            Self::Rendition { name, error } => write!(f, "{name}: {error}"),
         }
     }
 }
 
 impl std::error::Error for TitleError {}
 
+fn unreadable(name: &str, error: RenditionError) -> TitleError {
+    TitleError::Rendition {
+        name: name.to_owned(),
+        error,
+    }
+}
+
 /// A rendition, and by how much its times lie after those of the earliest.
 #[derive(Debug)]
 struct Part<R> {
+    /// What errors call it.
+    name: String,
     rendition: Rendition<R>,
     later: Duration,
 }
@@ -103,20 +108,21 @@ pub struct Title<R> {
 }
 
 impl<R: Read> Title<R> {
-    /// A title of these renditions, which begins with the lowest rate.
+    /// A title of these renditions, which errors call so, and which begins with the lowest rate.
     ///
     /// # Errors
     /// If there is none, or they do not belong together.
-    pub fn new(renditions: Vec<Rendition<R>>) -> Result<Self, TitleError> {
-        let first = renditions.first().ok_or(TitleError::Nothing)?;
+    pub fn new(renditions: Vec<(String, Rendition<R>)>) -> Result<Self, TitleError> {
+        let (_, first) = renditions.first().ok_or(TitleError::Nothing)?;
         let mut later = Vec::new();
-        for (number, rendition) in renditions.iter().enumerate() {
+        for (name, rendition) in &renditions {
             let after = rendition.begins_after(first).map(|after| (after, false));
             let before = || first.begins_after(rendition).map(|before| (before, true));
             let apart = after
                 .or_else(before)
                 .filter(|(apart, _)| *apart <= MAX_APART);
-            let (apart, is_before) = apart.ok_or(TitleError::Apart { rendition: number })?;
+            let (apart, is_before) =
+                apart.ok_or_else(|| TitleError::Apart { name: name.clone() })?;
             // One second before the first is the earliest.
             later.push(if is_before {
                 MAX_APART - apart
@@ -128,7 +134,8 @@ impl<R: Read> Title<R> {
         let mut parts: Vec<Part<R>> = renditions
             .into_iter()
             .zip(later)
-            .map(|(rendition, later)| Part {
+            .map(|((name, rendition), later)| Part {
+                name,
                 rendition,
                 later: later - earliest,
             })
@@ -147,23 +154,21 @@ impl<R: Read> Title<R> {
     /// The next packet of a rendition and its time in the title.
     fn peek(&mut self, rendition: usize) -> Result<Option<(&Timed, Duration)>, TitleError> {
         let Part {
+            name,
             rendition: part,
             later,
         } = &mut self.parts[rendition];
-        let next = part
-            .peek()
-            .map_err(|error| TitleError::Rendition { rendition, error })?;
+        let next = part.peek().map_err(|error| unreadable(name, error))?;
         Ok(next.map(|timed| (timed, timed.at + *later)))
     }
 
     fn take(&mut self, rendition: usize) -> Result<Option<Timed>, TitleError> {
         let Part {
+            name,
             rendition: part,
             later,
         } = &mut self.parts[rendition];
-        let next = part
-            .next()
-            .map_err(|error| TitleError::Rendition { rendition, error })?;
+        let next = part.next().map_err(|error| unreadable(name, error))?;
         Ok(next.map(|timed| Timed {
             at: timed.at + *later,
             ..timed
@@ -276,7 +281,12 @@ mod tests {
 
     fn title(streams: Vec<Vec<u8>>) -> Result<Title<Cursor<Vec<u8>>>, TitleError> {
         let open = |bytes| Rendition::open(Cursor::new(bytes)).unwrap();
-        Title::new(streams.into_iter().map(open).collect())
+        let renditions = streams.into_iter().map(open).enumerate();
+        Title::new(
+            renditions
+                .map(|(number, rendition)| (format!("{number}.ts"), rendition))
+                .collect(),
+        )
     }
 
     /// All TS packets, with the rendition wanted from each second on.
@@ -357,7 +367,7 @@ mod tests {
             .unwrap();
         assert!(last.due > Duration::from_millis(4_400), "{:?}", last.due);
         let wrong = title(vec![stream(700, 1, 3), stream(1_701, 1, 3)]);
-        assert!(matches!(wrong, Err(TitleError::Apart { rendition: 1 })));
+        assert!(matches!(wrong, Err(TitleError::Apart { name }) if name == "1.ts"));
         assert!(matches!(title(Vec::new()), Err(TitleError::Nothing)));
     }
 

@@ -103,9 +103,18 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
         return Ok(Box::new(Frames::new(trace)));
     }
     let open = |path: &Path| {
-        let file = File::open(path).map_err(|error| setup::cannot("read", path, &error))?;
-        Rendition::open(BufReader::new(file))
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        let cannot = |error| setup::cannot("read", path, &error);
+        let name = path.display().to_string();
+        if !path.metadata().map_err(cannot)?.is_file() {
+            return Err(Failure::usage(format!(
+                "{name}: its end tells its rate before it is sent; name a file, not a pipe or a folder"
+            )));
+        }
+        let file = File::open(path).map_err(cannot)?;
+        match Rendition::open(BufReader::new(file)) {
+            Ok(rendition) => Ok((name, rendition)),
+            Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
+        }
     };
     let renditions: Result<Vec<_>, _> = args.files.iter().map(|path| open(path)).collect();
     Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))

@@ -26,6 +26,8 @@ pub struct FfmpegOptions {
 /// How long `ffmpeg` may take for its first picture: it repeats a file of none for ever, and a pipe, a camera or
 /// a server may never say anything.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is asked meanwhile whether anybody still wants it.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A running `ffmpeg`; it is killed when this is dropped.
 #[derive(Debug)]
@@ -42,6 +44,18 @@ impl Ffmpeg {
     /// If `ffmpeg` is not installed, the file is not there, or `ffmpeg` cannot read it, or has no picture of it
     /// after ten seconds.
     pub fn open(input: &str, options: &FfmpegOptions) -> Result<Self, SourceError> {
+        Self::open_unless(input, options, || false)
+    }
+
+    /// The same, for who may not want it any more: `is_unwanted` is asked every few milliseconds.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), and once it is unwanted.
+    pub fn open_unless(
+        input: &str,
+        options: &FfmpegOptions,
+        is_unwanted: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Self, SourceError> {
         // ffmpeg says this too, after a line of its own; a filter or a URL is no file.
         if options.input_format.is_none() && !input.contains(':') {
             Path::new(input)
@@ -55,11 +69,16 @@ impl Ffmpeg {
         let (opened, awaited) = mpsc::channel::<()>();
         let program = child.program.clone();
         let watch = thread::spawn(move || {
-            let overdue = awaited.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
-            if overdue {
-                program.kill();
+            let mut waited = Duration::ZERO;
+            while awaited.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+                waited += LOOK;
+                let is_overdue = waited >= PATIENCE;
+                if is_overdue || is_unwanted() {
+                    program.kill();
+                    return is_overdue;
+                }
             }
-            overdue
+            false
         });
         let pictures = Y4m::new(BufReader::new(stdout), input.into());
         drop(opened);
