@@ -10,11 +10,16 @@ use crate::support::{Running, Scratch, evenkeel, free_port, number, pause, wait_
 
 /// Renditions of ten seconds: a picture that depends on no other every second.
 fn renditions(scratch: &Scratch, rates: &[&str]) -> Vec<PathBuf> {
+    renditions_of(scratch, rates, 10)
+}
+
+fn renditions_of(scratch: &Scratch, rates: &[&str], seconds: u32) -> Vec<PathBuf> {
+    let pictures = format!("testsrc2=size=320x240:rate=25:duration={seconds}");
     let make = |rate: &&str| {
         let path = scratch.file(&format!("{rate}.ts"));
         let status = Command::new("ffmpeg")
             .args(["-nostdin", "-v", "error", "-f", "lavfi"])
-            .args(["-i", "testsrc2=size=320x240:rate=25:duration=10"])
+            .args(["-i", &pictures])
             .args([
                 "-c:v",
                 "libx264",
@@ -107,6 +112,25 @@ fn renditions_follow_the_path_and_a_decoder_reads_across_the_changes() {
     assert!(number(&server, "rendition_changes") >= 1.0);
     let frames = decoded(&out);
     assert!((240..=260).contains(&frames), "{frames} frames of 250");
+}
+
+#[test]
+fn a_stream_that_fits_no_more_steps_down_before_it_stalls() {
+    let scratch = Scratch::new("vod-down");
+    let files = renditions_of(&scratch, &["300k", "1500k"], 14);
+    let schedule = scratch.file("schedule.txt");
+    std::fs::write(&schedule, "0, 6M, 20ms, 0\n6s, 700k, 20ms, 0\n").expect("a file");
+    let schedule = schedule.to_str().expect("a plain path");
+    let link = ["--queue", "200ms", "--schedule", schedule];
+    let (server, player) = run(&files, &link, &scratch.file("both.ts"), &[]);
+    println!("{server} {player}");
+    // Up at the beginning, down when the path falls.
+    assert!(number(&server, "rendition_changes") >= 2.0);
+    assert_eq!(number(&player, "stalls"), 0.0);
+    // The upper one alone does stall.
+    let (_, alone) = run(&files[1..], &link, &scratch.file("alone.ts"), &[]);
+    println!("{alone}");
+    assert!(number(&alone, "stalls") >= 1.0);
 }
 
 #[test]

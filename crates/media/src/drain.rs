@@ -199,8 +199,8 @@ const BACK: f64 = 0.1;
 /// And grows by this part of a packet in that time: four reports must have met a queue before it is one.
 const GROWTH: f64 = 0.15;
 
-/// X does not grow further than this beyond what the path was seen to carry. More would not be seen: frames that the encoder cannot make so
-/// large, or that are made smaller for a queue, say nothing of the path.
+/// X does not grow further than this beyond what the path was seen to carry. More would not be seen: frames that the
+/// encoder cannot make so large, or that are made smaller for a queue, say nothing of the path.
 const BEYOND: f64 = 1.03;
 
 /// By this share of it more for each such report: after twenty without a queue it grows twice as fast. All who see a
