@@ -6,7 +6,7 @@
 
 Rows: over the loopback interface; through `evenkeel link relay`; and through a relay that reorders as the `hdtv`
 paper's path did. Each gives what came, the processor that each end took, and the loss event rate. The status is 1
-if a row that has a target missed it.
+if a row missed the targets: all pixels, none lost, 60 % of a core each.
 """
 
 import argparse
@@ -71,14 +71,14 @@ def main():
     options = parser.parse_args()
     met_all = True
     print("| path | pictures a second | bit/s | lost, % | p, % | sender, cores | receiver, cores | met |\n" + "|---" * 8 + "|")
-    for path, relay, has_target in [("loopback", None, True), ("relay", "", True), ("relay, 1.3 % reordered", REORDERED, False)]:
+    for path, relay in [("loopback", None), ("relay", ""), ("relay, 1.3 % reordered", REORDERED)]:
         receiver, sender = call(os.path.join(options.bin, "evenkeel"), options.seconds, relay)
         seen = receiver.summary
         shown = seen["frames_shown"] / (options.seconds - WARMUP)
         lost, p = seen["packet_loss_pct"], 100 * sender.summary["loss_event_rate"]
         met = seen["throughput_bps"] >= FULL_BPS and lost == 0 and max(sender.core, receiver.core) <= 0.6
-        met_all &= met or not has_target
-        verdict = ("yes" if met else "NO") if has_target else ""
+        met_all &= met
+        verdict = "yes" if met else "NO"
         print(
             f"| {path} | {shown:.1f} | {seen['throughput_bps']:.4g} | {lost:.3g} | {p:.3g} "
             f"| {sender.core:.2f} | {receiver.core:.2f} | {verdict} |",

@@ -226,11 +226,11 @@ impl Call {
         Some(transmit)
     }
 
-    /// A packet of filler, if one may leave now and no media wait.
+    /// A packet of filler, if one may leave now and media have not the way before it.
     fn transmit_filler(&mut self, buf: &mut [u8]) -> Option<Transmit> {
         let sender = self.sender.as_mut()?;
         let departure = self.session.next_departure(self.now)?;
-        if departure > self.now || sender.has_data() {
+        if departure > self.now || !sender.has_filler() {
             return None;
         }
         let payload = sender.next_filler()?;
@@ -268,8 +268,8 @@ impl Endpoint for Call {
         self.advance(now);
         let control = self.session.poll_transmit(self.now, buf);
         let transmit = control
-            .or_else(|| self.transmit_media(buf))
-            .or_else(|| self.transmit_filler(buf));
+            .or_else(|| self.transmit_filler(buf))
+            .or_else(|| self.transmit_media(buf));
         self.collect_events();
         transmit
     }

@@ -1,7 +1,8 @@
 //! What fills the allowed rate where media leave some of it: nothing, the thesis's dummies, or repair packets.
 //!
-//! Filler never goes before media: a packet of it leaves when the sending buffer is empty and the pacer lets
-//! one go. So it delays a frame by no more than one packet's time, and X holds for both together.
+//! X holds for media and filler together. What fills only what media leave goes when the sending buffer is empty and
+//! the pacer lets a packet go, so it delays a frame by no more than one packet's time. Repair packets that a frame's
+//! target left room for are a part of the frame, and leave before the next one.
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
@@ -135,6 +136,8 @@ pub(crate) struct Filling {
     /// A full packet, as TFRC counts it.
     packet: Bytes,
     encoder: Encoder,
+    /// Of the repair packets planned, those that the frame's target left room for.
+    owed: usize,
     loss: PathLoss,
     /// Media have begun.
     begun: bool,
@@ -157,6 +160,7 @@ impl Filling {
             capacity,
             packet,
             encoder: Encoder::default(),
+            owed: 0,
             loss: PathLoss::default(),
             begun: false,
         }
@@ -166,7 +170,7 @@ impl Filling {
     pub(crate) fn set_filler(&mut self, filler: Filler) {
         if filler != self.filler {
             self.filler = filler;
-            self.encoder.clear();
+            self.clear();
         }
     }
 
@@ -198,15 +202,15 @@ impl Filling {
         }
         let (first, last) = departed.ends;
         if first {
-            self.encoder.clear();
+            self.clear();
         }
         self.encoder.push(departed.sequence, departed.packet);
         if last {
             let packets = self.encoder.len();
             let spare = (rate * until_next).get() / self.packet.get().max(1);
             let free = wanted(packets, self.loss, DAMAGED_IF_FREE).min(spare as usize);
-            self.encoder
-                .plan(wanted(packets, self.loss, DAMAGED).max(free));
+            self.owed = wanted(packets, self.loss, DAMAGED);
+            self.encoder.plan(self.owed.max(free));
         }
     }
 
@@ -220,6 +224,16 @@ impl Filling {
             }
     }
 
+    /// True if a frame has left and repair packets that its target left room for have not.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.owed > 0
+    }
+
+    /// What these come to, as TFRC will count it, at most.
+    pub(crate) fn queued(&self) -> Bytes {
+        Bytes::new(self.packet.get() * self.owed as u64)
+    }
+
     /// Writes what is to be sent to `payload`; false if there is nothing.
     pub(crate) fn write(&mut self, payload: &mut Vec<u8>) -> bool {
         if !self.has_data() {
@@ -229,7 +243,14 @@ impl Filling {
             flexfec::dummy(self.capacity, payload);
             return true;
         }
+        self.owed = self.owed.saturating_sub(1);
         self.encoder.write(payload)
+    }
+
+    /// There is nothing to repair any more.
+    fn clear(&mut self) {
+        self.encoder.clear();
+        self.owed = 0;
     }
 }
 
@@ -302,6 +323,34 @@ mod tests {
         assert_eq!(frame(0), 1);
         assert_eq!(frame(3), 3);
         assert_eq!(frame(20), 4);
+    }
+
+    #[test]
+    fn what_the_target_left_room_for_is_owed_and_what_is_free_is_not() {
+        let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
+        filling.set_loss(loss(0.01));
+        let frame = |filling: &mut Filling| {
+            for n in 0..8u16 {
+                assert!(!filling.is_owed(), "a frame that has not ended");
+                let departed = Departed {
+                    packet: &[0x80; 100],
+                    sequence: n,
+                    ends: (n == 0, n == 7),
+                };
+                let rate = Rate::from_bytes_per_sec(1e6);
+                filling.handle_sent(&departed, rate, Duration::from_millis(20));
+            }
+            assert!(filling.is_owed());
+            assert_eq!(filling.queued(), Bytes::new(1_000));
+        };
+        frame(&mut filling);
+        assert!(filling.write(&mut Vec::new()));
+        assert!(!filling.is_owed() && filling.has_data());
+        assert_eq!(filling.queued(), Bytes::ZERO);
+        frame(&mut filling);
+        filling.set_filler(Filler::Dummy);
+        assert!(!filling.is_owed());
+        assert_eq!(filling.queued(), Bytes::ZERO);
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl SendingSide {
     /// What to make of the picture captured at `now`; `None` if it is better not encoded.
     pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);
-        let queued = self.buffer.queued();
+        let queued = self.queued();
         let before = self.policy.stretched();
         let mut target = self.policy.target(now, path, queued);
         self.note_deadline(now, before);
@@ -211,9 +211,9 @@ impl SendingSide {
         !self.buffer.is_empty()
     }
 
-    /// What the buffer holds (θ), as TFRC will count it.
+    /// What the buffer holds (θ), as TFRC will count it, and the repair packets of the frame that left last.
     pub fn queued(&self) -> Bytes {
-        self.buffer.queued()
+        self.buffer.queued() + self.filling.queued()
     }
 
     /// The packet that leaves if one leaves now; it will have this extended sequence number.
@@ -259,9 +259,10 @@ impl SendingSide {
             .handle_sent(&departed, path.allowed_rate, next.saturating_since(now));
     }
 
-    /// True if there is filler for a departure that finds no media.
+    /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no
+    /// media wait.
     pub fn has_filler(&self) -> bool {
-        self.filling.has_data()
+        self.filling.has_data() && (self.filling.is_owed() || self.buffer.is_empty())
     }
 
     /// The payload of the packet of filler that leaves if one leaves now.
