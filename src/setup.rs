@@ -115,11 +115,13 @@ pub(crate) fn source(
     let end = run.seconds.map(|limit| clock.now() + limit);
     let source = loop {
         match awaited.recv_timeout(LOOK) {
+            // Ctrl-C at a terminal also reaches the program that a source runs.
+            Ok(Err(_)) if stop.is_asked() => {}
             Ok(source) => break source?,
-            Err(RecvTimeoutError::Disconnected) => {
+            Err(RecvTimeoutError::Disconnected) if !stop.is_asked() => {
                 return Err(Failure::runtime("what opens the source panicked"));
             }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(_) => {}
         }
         let name = quoted(&picture.source);
         let failure = if stop.is_asked() {
@@ -269,12 +271,13 @@ pub(crate) fn second_source(
 /// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
 pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
     let name = picture.source.as_str();
-    let is_no_file = Path::new(name)
-        .metadata()
-        .is_ok_and(|place| !place.is_file());
+    let is_no_file = name != "scene"
+        && Path::new(name)
+            .metadata()
+            .is_ok_and(|place| !place.is_file());
     if name == "-" || name.starts_with("v4l2:") || is_no_file {
         return Err(Failure::usage(format!(
-            "--both --source {}: a pipe or a camera has one reader; name a file, or leave out --both",
+            "--both --source {}: a pipe or a camera has one reader, and this is no file; name one, or leave out --both",
             quoted(name)
         )));
     }

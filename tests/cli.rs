@@ -409,12 +409,13 @@ fn a_pipe_that_nobody_writes_to_holds_up_neither_the_end_of_the_run_nor_ctrl_c()
     refuses(&[&demo[..], &["--both"]].concat(), &[name, "--both"]);
     let interrupted = Command::new("timeout")
         .args([
+            "--foreground",
             "--preserve-status",
             "--signal",
             "INT",
             "--kill-after",
             "20",
-            "1",
+            "3",
         ])
         .arg(env!("CARGO_BIN_EXE_evenkeel"))
         .args(demo)

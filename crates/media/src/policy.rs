@@ -282,12 +282,14 @@ impl Policy {
         let left = self.left_for_frame(path);
         // Between frames that the deadline holds small there are pauses, in which nothing arrives.
         let pauses = interval.as_secs_f64() / left.as_secs_f64();
+        // Where pictures come out too large for X some are left out, and what arrives says no more of the path.
+        let all = self.floor / interval;
         self.drain.observe(
             now,
             &drain::Report {
                 allowed: path.allowed_rate,
                 received: self.received,
-                carried: self.received * pauses.clamp(1.0, WORTH_SENDING as f64),
+                carried: (self.received * pauses.clamp(1.0, WORTH_SENDING as f64)).max(all),
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
