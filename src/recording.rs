@@ -5,11 +5,13 @@ use std::io;
 use std::path::Path;
 
 use evenkeel_media::frame::Picture;
+use evenkeel_media::resize::fitted;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
 
-/// A y4m file that takes its size from the first picture. Pictures of another size, which a peer may
-/// send that was started anew, are left out: the file could not hold them.
+/// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
+/// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
+/// left out: the file could not hold them.
 pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(File, FrameRate),
@@ -39,12 +41,11 @@ impl Sink for Recording {
             *self = Self::Running(Y4mFile::new(file, format)?, format);
         }
         match self {
-            Self::Running(file, format)
-                if (picture.width(), picture.height()) == (format.width, format.height) =>
-            {
-                file.show(picture)
-            }
-            Self::Running(..) | Self::Waiting(..) | Self::Broken => Ok(()),
+            Self::Running(file, format) => match fitted(picture, (format.width, format.height)) {
+                Some(picture) => file.show(&picture),
+                None => Ok(()),
+            },
+            Self::Waiting(..) | Self::Broken => Ok(()),
         }
     }
 
@@ -65,13 +66,13 @@ mod tests {
     fn a_peer_that_changes_its_size_does_not_end_the_recording() {
         let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
         let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
-        for side in [16, 32, 16] {
+        for side in [16, 24, 32, 16] {
             recording.show(&Picture::new(side, side)).unwrap();
         }
         recording.finish().unwrap();
         let written = std::fs::read(&path).unwrap();
         let _ = std::fs::remove_file(&path);
         let header = written.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        assert_eq!(written.len() - header, 2 * (6 + 16 * 16 * 3 / 2));
+        assert_eq!(written.len() - header, 3 * (6 + 16 * 16 * 3 / 2));
     }
 }

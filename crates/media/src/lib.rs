@@ -20,6 +20,7 @@ pub mod rate_target;
 pub mod reassemble;
 pub mod receiver;
 pub mod report;
+pub mod resize;
 mod rtt_track;
 pub mod sender;
 pub mod sending_buffer;

@@ -3,13 +3,15 @@
 use std::array;
 
 use crate::frame::Picture;
+use crate::resize::fitted;
 
 /// Peak signal-to-noise ratio of the luma, in decibels; infinite if the pictures are equal.
 ///
-/// `None` if their sizes differ. Equation 7.1 of the thesis: 10·log10(255² / mean squared error).
+/// What was coded with half or a quarter of the original's sides is compared as it is shown. `None` if the sizes differ
+/// otherwise. Equation 7.1 of the thesis: 10·log10(255² / mean squared error).
 pub fn luma_psnr(original: &Picture, shown: &Picture) -> Option<f64> {
-    let size = |p: &Picture| (p.width(), p.height());
-    if size(original) != size(shown) || original.data().is_empty() {
+    let shown = fitted(shown, (original.width(), original.height()))?;
+    if original.data().is_empty() {
         return None;
     }
     Some(psnr(original.planes()[0], shown.planes()[0]))
@@ -38,11 +40,12 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
 /// visibility to structural similarity", 2004): 1 if the pictures are equal. The mean over windows of 8x8
 /// samples, four apart, each sample of the same weight.
 ///
-/// `None` if their sizes differ, or if they are smaller than a window.
+/// What was coded with half or a quarter of the original's sides is compared as it is shown. `None` if the sizes differ
+/// otherwise, or if they are smaller than a window.
 pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
-    let size = |p: &Picture| (p.width(), p.height());
-    let (width, height) = size(original);
-    if (width, height) != size(shown) || width < WINDOW || height < WINDOW {
+    let (width, height) = (original.width(), original.height());
+    let shown = fitted(shown, (width, height))?;
+    if width < WINDOW || height < WINDOW {
         return None;
     }
     let (a, b) = (original.planes()[0], shown.planes()[0]);

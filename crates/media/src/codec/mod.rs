@@ -55,7 +55,7 @@ impl Codec {
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Mjpeg => {
-                "Motion JPEG, 4:2:0, RFC 2435; follows any frame size; a lost packet costs its rows"
+                "Motion JPEG, 4:2:0, RFC 2435; follows any frame size, with half or a quarter of the sides where bytes are few; a lost packet costs its rows"
             }
             Self::Raw => {
                 "uncompressed 4:2:2, 8 bit, RFC 4175; leaves out whole frames, evenly; a lost packet costs its pixels"

@@ -9,6 +9,7 @@ use super::encode::{MAX_SIDE, chunk};
 use super::tables::ZIGZAG;
 use crate::codec::{self, Decoded, VideoDecoder};
 use crate::frame::{CodedPicture, JpegImage, Picture, Sampling};
+use crate::resize::fitted;
 
 /// Decodes a stream of images; remembers the last picture for concealment.
 #[derive(Debug, Default)]
@@ -83,10 +84,8 @@ impl Decoder {
                 expected,
             });
         }
-        let previous = self
-            .previous
-            .take()
-            .filter(|p| (p.width(), p.height()) == (width, height));
+        let before = self.previous.take();
+        let previous = before.as_ref().and_then(|p| fitted(p, (width, height)));
         let mut canvas = Canvas::new(image);
         let mut lost = Vec::new();
         for (i, interval) in image.intervals.iter().enumerate() {
@@ -103,7 +102,7 @@ impl Decoder {
             &mut canvas.picture,
             &canvas.layout,
             &lost,
-            previous.as_ref(),
+            previous.as_deref(),
         );
         self.previous = Some(canvas.picture.clone());
         Ok(Decoded {
