@@ -3,8 +3,9 @@
 //! On a long interval between frames the deadline, not the rate, says how large a frame may be. Media
 //! then stays below the path's capacity, nothing is lost, and RFC 5348 §4.3 lets X rise to twice what
 //! arrives, far above the link. But a frame that leaves faster than the path carries only queues on
-//! it. So X is raised in steps, each watched for as long as it takes to see the queue of its frames: a
-//! step that makes none is kept, one that does is taken back.
+//! it. So X is TFRC's own until frames make a queue, or a packet is lost; then it is held where it is, and raised in steps,
+//! each watched for as long as it takes to see the queue of its frames: a step that makes none is kept, one that does is
+//! taken back. (From the first report on, steps of a second took ten to reach 8 Mb/s over 200 ms.)
 //!
 //! A queue may be that of others, though, who want a part of the path and with whom TFRC must be free to
 //! compete; or jitter may look like one. So if the queue stays when the step is taken back, X is lowered
@@ -101,6 +102,7 @@ impl Ceiling {
         let watched = |step: Step| now.saturating_since(step.since) >= seen;
         self.step = match self.step {
             _ if !report.held_by_deadline || now < self.free_until => None,
+            None if !lost && report.queue <= self.harmless => None,
             None => Some(self.first_step(now, report)),
             Some(step) if report.allowed < step.proven / 2.0 => Some(self.first_step(now, report)),
             Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
@@ -370,20 +372,47 @@ mod tests {
     #[test]
     fn frames_are_made_for_what_is_proven_while_more_is_tried() {
         let mut ceiling = Ceiling::new(Duration::from_millis(100));
-        assert_eq!(ceiling.proven(), Rate::INFINITY);
-        let report = Report {
-            allowed: Rate::from_bytes_per_sec(1e5),
+        let mut report = Report {
+            allowed: Rate::from_bytes_per_sec(2e5),
             received: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
-            queue: Duration::ZERO,
+            queue: Duration::from_millis(10),
             span: Duration::from_millis(240),
             held_by_deadline: true,
         };
         ceiling.observe(Instant::from_millis(300), &report);
-        ceiling.observe(Instant::from_millis(600), &report);
         assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(2e5));
         assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1e5));
+        report.queue = Duration::ZERO;
+        ceiling.observe(Instant::from_millis(600), &report);
+        assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(4e5));
+        assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(2e5));
+    }
+
+    #[test]
+    fn x_is_tfrcs_alone_until_frames_make_a_queue_or_something_is_lost() {
+        for (queue, p) in [(10, 0.0), (0, 0.01)] {
+            let mut ceiling = Ceiling::new(Duration::from_millis(100));
+            let mut report = Report {
+                allowed: Rate::from_bytes_per_sec(2e5),
+                received: Rate::from_bytes_per_sec(1.2e5),
+                rtt: Duration::from_millis(60),
+                p: LossEventRate::ZERO,
+                queue: Duration::from_millis(7),
+                span: Duration::from_millis(240),
+                held_by_deadline: true,
+            };
+            for i in 0..10 {
+                ceiling.observe(Instant::from_millis(300 * i), &report);
+                assert_eq!(ceiling.rate(), Rate::INFINITY);
+            }
+            report.queue = Duration::from_millis(queue);
+            report.p = LossEventRate::new(p);
+            ceiling.observe(Instant::from_millis(3_000), &report);
+            assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(2e5));
+            assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1.2e5));
+        }
     }
 
     #[test]

@@ -280,16 +280,15 @@ impl Policy {
             });
         }
         let left = self.left_for_frame(path);
-        // Between frames that the deadline holds small there are pauses, in which nothing arrives.
-        let pauses = interval.as_secs_f64() / left.as_secs_f64();
-        // Where pictures come out too large for X some are left out, and what arrives says no more of the path.
-        let all = self.floor / interval;
+        // Between frames that the deadline holds small there are pauses, in which nothing arrives; X_recv counts those
+        // that a round trip has.
+        let pauses = rtt.min(interval).as_secs_f64() / left.as_secs_f64();
         self.drain.observe(
             now,
             &drain::Report {
                 allowed: path.allowed_rate,
                 received: self.received,
-                carried: (self.received * pauses.clamp(1.0, WORTH_SENDING as f64)).max(all),
+                carried: self.received * pauses.clamp(1.0, WORTH_SENDING as f64),
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
