@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod ladder;
+mod part;
 mod player;
 mod rendition;
 mod server;
