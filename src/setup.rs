@@ -154,18 +154,41 @@ pub(crate) fn source(
     )))
 }
 
+/// What a name after `--source` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named<'a> {
+    Scene,
+    StandardInput,
+    /// One that is read without ffmpeg.
+    Camera(&'a str),
+    /// A file, a device, or what else ffmpeg reads.
+    Path(&'a Path),
+}
+
+fn named(source: &str) -> Named<'_> {
+    match source {
+        "scene" => Named::Scene,
+        "-" => Named::StandardInput,
+        name => match name.strip_prefix("v4l2:") {
+            Some(device) => Named::Camera(device),
+            None => Named::Path(Path::new(name)),
+        },
+    }
+}
+
 fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
     let wrong = |error| Failure::usage(unreadable(name, &error));
     if picture.codec() == Codec::Dv {
         return raw_dv(picture);
     }
-    if name == "scene" {
-        let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
-        return Ok(Box::new(scene));
-    }
-    if let Some(device) = name.strip_prefix("v4l2:") {
-        return camera(device, picture);
+    match named(name) {
+        Named::Scene => {
+            let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
+            return Ok(Box::new(scene));
+        }
+        Named::Camera(device) => return camera(device, picture),
+        Named::StandardInput | Named::Path(_) => {}
     }
     let as_it_is = picture.size.is_none() && picture.fps.is_none();
     if as_it_is
@@ -211,17 +234,17 @@ fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
         let why = "DV is sent as it is; leave out --size and --fps";
         return Err(Failure::usage(format!("--codec dv: {why}")));
     }
-    let opened = match name {
-        "scene" => {
+    let opened = match named(name) {
+        Named::Scene | Named::Camera(_) => {
             let why =
                 "only raw DV can be sent; name a file of it by --source, or - for standard input";
             return Err(Failure::usage(format!("--codec dv: {why}")));
         }
-        "-" => {
+        Named::StandardInput => {
             let pipe = DvFile::new(std::io::stdin(), "standard input".into());
             pipe.map(|pipe| Box::new(pipe) as Pictures)
         }
-        path => DvFile::open(Path::new(path)).map(|file| Box::new(file) as _),
+        Named::Path(path) => DvFile::open(path).map(|file| Box::new(file) as _),
     };
     opened.map_err(|error| {
         Failure::usage(format!(
@@ -270,39 +293,55 @@ pub(crate) fn second_source(
 
 /// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
 pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
-    let name = picture.source.as_str();
-    let is_no_file = name != "scene"
-        && Path::new(name)
-            .metadata()
-            .is_ok_and(|place| !place.is_file());
-    if name == "-" || name.starts_with("v4l2:") || is_no_file {
+    let has_one_reader = match named(&picture.source) {
+        Named::Scene => false,
+        Named::StandardInput | Named::Camera(_) => true,
+        Named::Path(path) => path.metadata().is_ok_and(|place| !place.is_file()),
+    };
+    if has_one_reader {
         return Err(Failure::usage(format!(
             "--both --source {}: a pipe or a camera has one reader, and this is no file; name one, or leave out --both",
-            quoted(name)
+            quoted(&picture.source)
         )));
     }
     Ok(())
 }
 
-/// Refuses to write over what is read: the file would be emptied first.
-pub(crate) fn spare_source(
-    picture: &PictureArgs,
-    run: &RunArgs,
-    record: Option<&Path>,
-) -> Result<(), Failure> {
-    let place = |path: &Path| path.canonicalize().ok();
-    let Some(source) = place(picture.source.as_ref()) else {
-        return Ok(());
+/// An option, and the file that it names.
+pub(crate) type NamedFile<'a> = (&'static str, Option<&'a Path>);
+
+/// The file that `--source` names, if it names one.
+pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
+    let path = match named(&picture.source) {
+        Named::Path(path) => Some(path),
+        Named::Scene | Named::StandardInput | Named::Camera(_) => None,
     };
-    let written = [
-        ("--record", record),
+    ("--source", path)
+}
+
+/// The files that every run may write.
+pub(crate) fn run_files(run: &RunArgs) -> [NamedFile<'_>; 2] {
+    [
         ("--json", run.json.as_deref()),
         ("--trace", run.trace.as_deref()),
-    ];
+    ]
+}
+
+/// Refuses to write over what is read: the file would be emptied first.
+pub(crate) fn spare<'a>(
+    read: &[NamedFile<'_>],
+    written: impl IntoIterator<Item = NamedFile<'a>>,
+) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
     for (option, path) in written {
-        if let Some(path) = path.filter(|path| place(path).as_ref() == Some(&source)) {
+        let Some((path, written)) = path.and_then(|path| Some((path, place(path)?))) else {
+            continue;
+        };
+        let mut read = read.iter();
+        let reader = read.find(|(_, path)| path.and_then(place).as_ref() == Some(&written));
+        if let Some((reader, _)) = reader {
             return Err(Failure::usage(format!(
-                "{option} {}: --source reads it; name another file to write",
+                "{option} {}: {reader} reads it; name another file to write",
                 path.display()
             )));
         }
@@ -604,10 +643,10 @@ pub(crate) fn page_info(
     format: Option<&Format>,
 ) -> PageInfo {
     PageInfo {
-        source: match picture.map(|picture| picture.source.as_str()) {
+        source: match picture.map(|picture| (picture, named(&picture.source))) {
             None => "network".into(),
-            Some("scene") => "built-in scene".into(),
-            Some(name) => name.into(),
+            Some((_, Named::Scene)) => "built-in scene".into(),
+            Some((picture, _)) => picture.source.clone(),
         },
         width: format.map_or(0, |format| format.width as u32),
         height: format.map_or(0, |format| format.height as u32),

@@ -348,8 +348,46 @@ fn what_is_written_does_not_empty_what_is_read() {
         let demo = ["demo", "--headless", "--source", name, option, name];
         refuses(&demo, &[option, "--source", name]);
     }
+    let send = ["send", "127.0.0.1:9", "--headless", "--seconds", "1"];
+    let own = ["--source", name, "--sdp", name];
+    refuses(&[&send[..], &own].concat(), &["--sdp", "--source", name]);
     assert_eq!(std::fs::read(&path).expect("the source"), grey(2));
+
+    let text = "0, 1M, 20ms, 0\n";
+    std::fs::write(&path, text).expect("write a file");
+    let demo = ["demo", "--headless", "--schedule", name, "--json", name];
+    refuses(&demo, &["--json", "--schedule", name]);
+    for option in ["--record", "--json", "--trace"] {
+        let recv = ["recv", "127.0.0.1:0", "--headless", "--seconds", "1"];
+        let own = ["--sdp", name, option, name];
+        refuses(&[&recv[..], &own].concat(), &[option, "--sdp", name]);
+    }
+    let serve = ["vod", "serve", "--to", "127.0.0.1:9", "--sdp", name];
+    refuses(&[&serve[..], &[name]].concat(), &["--sdp", "FILE", name]);
+    let of_trace = [&serve[..], &["--trace", name]].concat();
+    refuses(&of_trace, &["--sdp", "--trace", name]);
+    let left = std::fs::read_to_string(&path).expect("what is read");
+    assert_eq!(left, text);
     let _ = std::fs::remove_file(&path);
+}
+
+/// As a run that made it may have left it.
+#[test]
+fn a_file_that_is_called_as_the_built_in_scene_is_may_be_written() {
+    let folder = std::env::temp_dir().join(format!("evenkeel-scene-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("scene"), "the last run").expect("write a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(["demo", "--headless", "--seconds", "0.5", "--warmup", "0"])
+        .args(["--size", "160x120", "--json", "scene"])
+        .current_dir(&folder)
+        .output()
+        .expect("run the program");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = std::fs::read_to_string(folder.join("scene")).expect("the summary");
+    assert!(text.starts_with('{'), "{text}");
+    std::fs::remove_dir_all(folder).expect("remove the folder of this test");
 }
 
 #[test]

@@ -37,7 +37,15 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let others = setup::other_codecs(args.picture.codec(), &format);
     let stream = setup::stream(args.picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    setup::spare_source(&args.picture, &args.run, args.record.as_deref())?;
+    setup::spare(
+        &[
+            setup::source_file(&args.picture),
+            ("--schedule", args.schedule.as_deref()),
+        ],
+        setup::run_files(&args.run)
+            .into_iter()
+            .chain([("--record", args.record.as_deref())]),
+    )?;
     let sink = setup::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 

@@ -25,6 +25,10 @@ use crate::setup;
 pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let clock = Clock::start();
     let peer = setup::peer(&args.to)?;
+    let files = args.files.iter().map(|path| ("FILE", Some(path.as_path())));
+    let mut read: Vec<_> = files.collect();
+    read.push(("--trace", args.trace.as_deref()));
+    setup::spare(&read, [("--sdp", args.sdp.as_deref())])?;
     let content = content(args)?;
     let rates = content.rates().to_vec();
     if args.udp && rates.len() > 1 {
