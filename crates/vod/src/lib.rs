@@ -28,7 +28,7 @@ mod ts;
 pub use ladder::Ladder;
 pub use player::{Player, PlayerConfig, PlayerFigures, PlayerState};
 pub use rendition::{Rendition, RenditionError};
-pub use server::{Server, ServerConfig, ServerFigures};
+pub use server::{Gone, Server, ServerConfig, ServerFigures};
 pub use title::{Content, Datagram, Title, TitleError};
 pub use ts::TS_LEN;
 
