@@ -502,7 +502,7 @@ fn a_disk_that_is_full_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }
-    // The second run shows so little that all of it waits in a buffer until the end.
+    // The second run shows so little that a buffer of the usual size would hold all of it until the end.
     let runs: [&[&str]; 2] = [
         &["--seconds", "60", "--size", "160x120"],
         &["--seconds", "1.5", "--size", "16x16", "--fps", "8"],
