@@ -603,13 +603,7 @@ pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
 
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
-    let peer = peer_at(text, DEFAULT_PORT)?;
-    if peer.port() == 0 {
-        return Err(Failure::usage(format!(
-            "'{text}' is no peer: nobody answers at port 0; give the port where it listens, or none for {DEFAULT_PORT}"
-        )));
-    }
-    Ok(peer)
+    peer_at(text, DEFAULT_PORT)
 }
 
 /// The same, where the port is another unless given.
@@ -619,21 +613,26 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
-    let resolved = match text.parse::<std::net::IpAddr>() {
-        Ok(address) => return Ok(SocketAddr::new(address, port)),
-        Err(_)
-            if text
-                .rsplit_once(':')
-                .is_some_and(|(_, last)| last.parse::<u16>().is_ok()) =>
-        {
-            text.to_socket_addrs()
-        }
-        Err(_) => (text, port).to_socket_addrs(),
+    // An IPv6 address may end like one with a port.
+    let has_port = text.parse::<std::net::IpAddr>().is_err()
+        && text
+            .rsplit_once(':')
+            .is_some_and(|(_, last)| last.parse::<u16>().is_ok());
+    let resolved = if has_port {
+        text.to_socket_addrs()
+    } else {
+        (text, port).to_socket_addrs()
     };
-    resolved
+    let peer = resolved
         .map_err(|error| wrong(error.to_string()))?
         .next()
-        .ok_or_else(|| wrong("the name has no address".into()))
+        .ok_or_else(|| wrong("the name has no address".into()))?;
+    if peer.port() == 0 {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer at port 0, where nobody answers; give the port where it listens"
+        )));
+    }
+    Ok(peer)
 }
 
 /// What the page says of the run.
