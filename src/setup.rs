@@ -27,6 +27,7 @@ use evenkeel_net::Clock;
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
+use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -505,9 +506,18 @@ pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     }
 }
 
-/// The same, for good.
-pub(crate) fn fixed(picture: &PictureArgs) -> Arc<Choices> {
-    Arc::new(Choices::fixed(choice(picture)))
+/// What an end sends, and what it does with it for good.
+pub(crate) fn fixed_feed(picture: &PictureArgs, source: Pictures) -> Feed {
+    feed(picture, source, Arc::new(Choices::fixed(choice(picture))))
+}
+
+/// The same, where that may change.
+pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices>) -> Feed {
+    Feed {
+        name: quoted(&picture.source),
+        source,
+        choices,
+    }
 }
 
 /// The sending buffer's policy for a source.

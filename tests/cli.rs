@@ -399,7 +399,7 @@ fn a_source_without_a_picture_is_told() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(said.contains("--source"), "{said}");
+    assert!(said.contains("--source") && said.contains(name), "{said}");
     let _ = std::fs::remove_file(&path);
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some((source, setup::fixed(&args.picture))),
+        source: Some(setup::fixed_feed(&args.picture, source)),
         sink: Some(setup::no_sink()),
         captured: References::default(),
         originals: References::default(),

@@ -33,6 +33,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         setup::for_two(&args.picture)?;
     }
     let source = setup::source(&args.picture, &args.run, &stop)?;
+    // Before an end runs: one that is left behind would say no goodbye and finish no recording.
+    let second = args
+        .both
+        .then(|| setup::second_source(&args.picture, &args.run, &stop));
+    let second = second.transpose()?;
     let format = source.format();
     let others = setup::other_codecs(args.picture.codec(), &format);
     let stream = setup::stream(args.picture.codec(), &others, &format)?;
@@ -107,6 +112,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         }
         Ok::<_, Failure>(session)
     };
+    let feed = |source| setup::feed(&args.picture, source, Arc::clone(&choices));
     let a = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
@@ -114,7 +120,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         socket: socket_a,
         policy: setup::policy(&args.picture, &format),
         stream: stream.clone(),
-        source: Some((source, Arc::clone(&choices))),
+        source: Some(feed(source)),
         sink: both.then(setup::no_sink),
         captured: from_a.clone(),
         originals: from_b.clone(),
@@ -128,12 +134,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         socket: socket_b,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: if both {
-            let second = setup::second_source(&args.picture, &args.run, &stop)?;
-            Some((second, Arc::clone(&choices)))
-        } else {
-            None
-        },
+        source: second.map(feed),
         sink: Some(sink),
         captured: from_b,
         originals: from_a,

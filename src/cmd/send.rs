@@ -55,7 +55,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some((source, setup::fixed(&args.picture))),
+        source: Some(setup::fixed_feed(&args.picture, source)),
         sink: None,
         captured: References::default(),
         originals: References::default(),
