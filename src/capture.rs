@@ -35,8 +35,8 @@ pub(crate) struct Coded {
 /// Why no more pictures are sent.
 #[derive(Debug)]
 pub(crate) enum CaptureError {
-    /// There never was one.
-    Empty,
+    /// There never was one of this source.
+    Empty(String),
     /// The source broke off.
     Source(SourceError),
     /// They cannot be coded.
@@ -46,8 +46,9 @@ pub(crate) enum CaptureError {
 impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str(
-                "what --source names ended before its first picture: is it whole, and is it video?",
+            Self::Empty(name) => write!(
+                f,
+                "--source {name}: it ended before its first picture; is it whole, and is it video?"
             ),
             Self::Source(error) => write!(f, "what --source names broke off: {error}"),
             Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
@@ -55,13 +56,20 @@ impl fmt::Display for CaptureError {
     }
 }
 
+/// Pictures to send.
+pub(crate) struct Feed {
+    /// As `--source` has it.
+    pub(crate) name: String,
+    pub(crate) source: Box<dyn Source + Send>,
+    /// What is to be done with the next picture.
+    pub(crate) choices: Arc<Choices>,
+}
+
 /// What the thread works with.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
-    /// What is to be done with the next picture.
-    pub(crate) choices: Arc<Choices>,
-    pub(crate) source: Box<dyn Source + Send>,
+    pub(crate) feed: Feed,
     /// Held only while it is used, so that a source that blocks keeps no station alive.
     pub(crate) station: Weak<Handle<Station>>,
     pub(crate) captured: References,
@@ -78,8 +86,8 @@ impl Capture {
     }
 
     fn run(mut self) -> Result<(), CaptureError> {
-        let interval = self.source.format().frame_rate.interval();
-        let mut codec = self.choices.get().codec;
+        let interval = self.feed.source.format().frame_rate.interval();
+        let mut codec = self.feed.choices.get().codec;
         let mut encoder = codec.encoder(interval);
         let Some(offset) = self.call(|station, _| station.call.session().wire_timestamp(0)) else {
             return Ok(());
@@ -87,17 +95,17 @@ impl Capture {
         let mut next = self.clock.now();
         let mut any = false;
         while !self.stop.is_asked() {
-            let picture = match self.source.next() {
+            let picture = match self.feed.source.next() {
                 Ok(Some(picture)) => picture,
+                // Ctrl-C reaches ffmpeg and a pipe's writer too, and may end them first.
+                Ok(None) | Err(_) if self.stop.is_asked() => break,
                 Ok(None) if any => break,
-                Ok(None) => return Err(CaptureError::Empty),
-                // Ctrl-C reaches ffmpeg too, and may end it first.
-                Err(_) if self.stop.is_asked() => break,
+                Ok(None) => return Err(CaptureError::Empty(self.feed.name)),
                 Err(error) => return Err(CaptureError::Source(error)),
             };
             any = true;
             let captured = self.clock.now();
-            let choice = self.choices.get();
+            let choice = self.feed.choices.get();
             if choice.codec != codec {
                 // Its first picture refers to none before it.
                 codec = choice.codec;

@@ -10,15 +10,14 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_media::sink::Sink;
-use evenkeel_media::source::{Program, Source};
+use evenkeel_media::source::Program;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use crate::capture::{Capture, CaptureError, Coded};
-use crate::choices::Choices;
+use crate::capture::{Capture, CaptureError, Coded, Feed};
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::page::Page;
@@ -49,8 +48,8 @@ pub(crate) struct PartyConfig {
     pub(crate) policy: PolicyConfig,
     /// What both its media are.
     pub(crate) stream: Stream,
-    /// Present if this end sends: pictures, and what is to be done with them.
-    pub(crate) source: Option<(Box<dyn Source + Send>, Arc<Choices>)>,
+    /// Present if this end sends.
+    pub(crate) source: Option<Feed>,
     /// Present if this end receives.
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
     /// What this end captures, for whoever shows it in the same process.
@@ -111,15 +110,14 @@ impl Party {
         let program = config
             .source
             .as_ref()
-            .and_then(|(source, _)| source.program());
+            .and_then(|feed| feed.source.program());
         let capture = match config.source {
             None => None,
-            Some((source, choices)) => Some(
+            Some(feed) => Some(
                 Capture {
                     clock,
                     stop: config.stop.clone(),
-                    choices,
-                    source,
+                    feed,
                     station: Arc::downgrade(&station),
                     captured: config.captured,
                     coded: coded_in,
@@ -192,12 +190,12 @@ impl Party {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choices::Choice;
+    use crate::choices::{Choice, Choices};
     use crate::setup::{self, Role};
     use evenkeel_media::filler::Filler;
     use evenkeel_media::frame::Picture;
     use evenkeel_media::policy::Rules;
-    use evenkeel_media::source::{Format, FrameRate, SourceError};
+    use evenkeel_media::source::{Format, FrameRate, Source, SourceError};
     use tfrc::units::Rate;
 
     /// Five grey pictures of 32x32, and then larger and larger ones, of which H.264 has every second size.
@@ -219,13 +217,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn pictures_that_cannot_be_coded_end_an_end_in_one_line() {
+    /// How an end ends that sends this.
+    fn end_of(source: impl Source + Send + 'static, stop: Stop) -> Result<(), Failure> {
         let clock = Clock::start();
         let peer = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
         let peer_address = peer.local_address();
         let codec = Codec::H264;
-        let source = Grows(0);
         let format = source.format();
         let mut session = setup::session("end", Role::Sends, codec, Some(peer_address), 1, &clock);
         if let Some(send) = &mut session.send {
@@ -237,14 +234,19 @@ mod tests {
             rules: Rules::Evenkeel,
             filler: Filler::None,
         };
+        let feed = Feed {
+            name: "clip.y4m".into(),
+            source: Box::new(source),
+            choices: Arc::new(Choices::fixed(choice)),
+        };
         let party = Party::start(PartyConfig {
             clock,
-            stop: Stop::default(),
+            stop,
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
             stream: setup::stream(codec, &[], &format).expect("a size that H.264 has"),
-            source: Some((Box::new(source), Arc::new(Choices::fixed(choice)))),
+            source: Some(feed),
             sink: None,
             captured: References::default(),
             originals: References::default(),
@@ -257,12 +259,41 @@ mod tests {
             clock.sleep_until(clock.now() + PATIENCE / 100);
         }
         assert!(party.has_ended(), "no picture is sent, and nothing said");
-        let failure = party.finish().expect_err("what was wrong");
+        party.finish()
+    }
+
+    #[test]
+    fn pictures_that_cannot_be_coded_end_an_end_in_one_line() {
+        let failure = end_of(Grows(0), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         let said = failure.to_string();
         assert!(
             said.starts_with("cannot code") && said.contains("33x32"),
             "{said}"
         );
+    }
+
+    /// A pipe whose writer Ctrl-C ends, if it is asked for, before it wrote a picture.
+    struct Pipe(Option<Stop>);
+
+    impl Source for Pipe {
+        fn format(&self) -> Format {
+            Grows(0).format()
+        }
+
+        fn next(&mut self) -> Result<Option<Picture>, SourceError> {
+            self.0.iter().for_each(Stop::ask);
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_source_without_a_picture_is_told_unless_ctrl_c_ended_it() {
+        let failure = end_of(Pipe(None), Stop::default()).expect_err("what was wrong");
+        assert_eq!(failure.status(), 1);
+        assert!(failure.to_string().contains("--source clip.y4m"));
+        let stop = Stop::default();
+        let ended = end_of(Pipe(Some(stop.clone())), stop);
+        assert!(ended.is_ok(), "{ended:?}");
     }
 }

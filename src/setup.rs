@@ -27,6 +27,7 @@ use evenkeel_net::Clock;
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
+use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -154,18 +155,41 @@ pub(crate) fn source(
     )))
 }
 
+/// What a name after `--source` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named<'a> {
+    Scene,
+    StandardInput,
+    /// One that is read without ffmpeg.
+    Camera(&'a str),
+    /// A file, a device, or what else ffmpeg reads.
+    Path(&'a Path),
+}
+
+fn named(source: &str) -> Named<'_> {
+    match source {
+        "scene" => Named::Scene,
+        "-" => Named::StandardInput,
+        name => match name.strip_prefix("v4l2:") {
+            Some(device) => Named::Camera(device),
+            None => Named::Path(Path::new(name)),
+        },
+    }
+}
+
 fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
     let wrong = |error| Failure::usage(unreadable(name, &error));
     if picture.codec() == Codec::Dv {
         return raw_dv(picture);
     }
-    if name == "scene" {
-        let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
-        return Ok(Box::new(scene));
-    }
-    if let Some(device) = name.strip_prefix("v4l2:") {
-        return camera(device, picture);
+    match named(name) {
+        Named::Scene => {
+            let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
+            return Ok(Box::new(scene));
+        }
+        Named::Camera(device) => return camera(device, picture),
+        Named::StandardInput | Named::Path(_) => {}
     }
     let as_it_is = picture.size.is_none() && picture.fps.is_none();
     if as_it_is
@@ -211,17 +235,17 @@ fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
         let why = "DV is sent as it is; leave out --size and --fps";
         return Err(Failure::usage(format!("--codec dv: {why}")));
     }
-    let opened = match name {
-        "scene" => {
+    let opened = match named(name) {
+        Named::Scene | Named::Camera(_) => {
             let why =
                 "only raw DV can be sent; name a file of it by --source, or - for standard input";
             return Err(Failure::usage(format!("--codec dv: {why}")));
         }
-        "-" => {
+        Named::StandardInput => {
             let pipe = DvFile::new(std::io::stdin(), "standard input".into());
             pipe.map(|pipe| Box::new(pipe) as Pictures)
         }
-        path => DvFile::open(Path::new(path)).map(|file| Box::new(file) as _),
+        Named::Path(path) => DvFile::open(path).map(|file| Box::new(file) as _),
     };
     opened.map_err(|error| {
         Failure::usage(format!(
@@ -270,39 +294,55 @@ pub(crate) fn second_source(
 
 /// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
 pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
-    let name = picture.source.as_str();
-    let is_no_file = name != "scene"
-        && Path::new(name)
-            .metadata()
-            .is_ok_and(|place| !place.is_file());
-    if name == "-" || name.starts_with("v4l2:") || is_no_file {
+    let has_one_reader = match named(&picture.source) {
+        Named::Scene => false,
+        Named::StandardInput | Named::Camera(_) => true,
+        Named::Path(path) => path.metadata().is_ok_and(|place| !place.is_file()),
+    };
+    if has_one_reader {
         return Err(Failure::usage(format!(
             "--both --source {}: a pipe or a camera has one reader, and this is no file; name one, or leave out --both",
-            quoted(name)
+            quoted(&picture.source)
         )));
     }
     Ok(())
 }
 
-/// Refuses to write over what is read: the file would be emptied first.
-pub(crate) fn spare_source(
-    picture: &PictureArgs,
-    run: &RunArgs,
-    record: Option<&Path>,
-) -> Result<(), Failure> {
-    let place = |path: &Path| path.canonicalize().ok();
-    let Some(source) = place(picture.source.as_ref()) else {
-        return Ok(());
+/// An option, and the file that it names.
+pub(crate) type NamedFile<'a> = (&'static str, Option<&'a Path>);
+
+/// The file that `--source` names, if it names one.
+pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
+    let path = match named(&picture.source) {
+        Named::Path(path) => Some(path),
+        Named::Scene | Named::StandardInput | Named::Camera(_) => None,
     };
-    let written = [
-        ("--record", record),
+    ("--source", path)
+}
+
+/// The files that every run may write.
+pub(crate) fn run_files(run: &RunArgs) -> [NamedFile<'_>; 2] {
+    [
         ("--json", run.json.as_deref()),
         ("--trace", run.trace.as_deref()),
-    ];
+    ]
+}
+
+/// Refuses to write over what is read: the file would be emptied first.
+pub(crate) fn spare<'a>(
+    read: &[NamedFile<'_>],
+    written: impl IntoIterator<Item = NamedFile<'a>>,
+) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
     for (option, path) in written {
-        if let Some(path) = path.filter(|path| place(path).as_ref() == Some(&source)) {
+        let Some((path, written)) = path.and_then(|path| Some((path, place(path)?))) else {
+            continue;
+        };
+        let mut read = read.iter();
+        let reader = read.find(|(_, path)| path.and_then(place).as_ref() == Some(&written));
+        if let Some((reader, _)) = reader {
             return Err(Failure::usage(format!(
-                "{option} {}: --source reads it; name another file to write",
+                "{option} {}: {reader} reads it; name another file to write",
                 path.display()
             )));
         }
@@ -466,9 +506,18 @@ pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     }
 }
 
-/// The same, for good.
-pub(crate) fn fixed(picture: &PictureArgs) -> Arc<Choices> {
-    Arc::new(Choices::fixed(choice(picture)))
+/// What an end sends, and what it does with it for good.
+pub(crate) fn fixed_feed(picture: &PictureArgs, source: Pictures) -> Feed {
+    feed(picture, source, Arc::new(Choices::fixed(choice(picture))))
+}
+
+/// The same, where that may change.
+pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices>) -> Feed {
+    Feed {
+        name: quoted(&picture.source),
+        source,
+        choices,
+    }
 }
 
 /// The sending buffer's policy for a source.
@@ -564,13 +613,7 @@ pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
 
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
-    let peer = peer_at(text, DEFAULT_PORT)?;
-    if peer.port() == 0 {
-        return Err(Failure::usage(format!(
-            "'{text}' is no peer: nobody answers at port 0; give the port where it listens, or none for {DEFAULT_PORT}"
-        )));
-    }
-    Ok(peer)
+    peer_at(text, DEFAULT_PORT)
 }
 
 /// The same, where the port is another unless given.
@@ -580,21 +623,26 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
-    let resolved = match text.parse::<std::net::IpAddr>() {
-        Ok(address) => return Ok(SocketAddr::new(address, port)),
-        Err(_)
-            if text
-                .rsplit_once(':')
-                .is_some_and(|(_, last)| last.parse::<u16>().is_ok()) =>
-        {
-            text.to_socket_addrs()
-        }
-        Err(_) => (text, port).to_socket_addrs(),
+    // An IPv6 address may end like one with a port.
+    let has_port = text.parse::<std::net::IpAddr>().is_err()
+        && text
+            .rsplit_once(':')
+            .is_some_and(|(_, last)| last.parse::<u16>().is_ok());
+    let resolved = if has_port {
+        text.to_socket_addrs()
+    } else {
+        (text, port).to_socket_addrs()
     };
-    resolved
+    let peer = resolved
         .map_err(|error| wrong(error.to_string()))?
         .next()
-        .ok_or_else(|| wrong("the name has no address".into()))
+        .ok_or_else(|| wrong("the name has no address".into()))?;
+    if peer.port() == 0 {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer at port 0, where nobody answers; give the port where it listens"
+        )));
+    }
+    Ok(peer)
 }
 
 /// What the page says of the run.
@@ -604,10 +652,10 @@ pub(crate) fn page_info(
     format: Option<&Format>,
 ) -> PageInfo {
     PageInfo {
-        source: match picture.map(|picture| picture.source.as_str()) {
+        source: match picture.map(|picture| (picture, named(&picture.source))) {
             None => "network".into(),
-            Some("scene") => "built-in scene".into(),
-            Some(name) => name.into(),
+            Some((_, Named::Scene)) => "built-in scene".into(),
+            Some((picture, _)) => picture.source.clone(),
         },
         width: format.map_or(0, |format| format.width as u32),
         height: format.map_or(0, |format| format.height as u32),

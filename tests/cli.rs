@@ -64,7 +64,7 @@ fn a_test_that_cannot_be_is_named_with_its_option() {
             &["--nofeedback-floor", "-1s", "0 and 60 s"],
         ),
         (&["-p", "abc"], &["--port", "abc", "65535"]),
-        (&["-p", "0"], &["--port", "0", "the server told"]),
+        (&["-p", "0"], &["127.0.0.1", "port 0", "where it listens"]),
         (&["-l", "8k"], &["--length", "8k", "bytes"]),
         (&["-l", "-1"], &["--length", "-1", "bytes"]),
         (
@@ -348,8 +348,46 @@ fn what_is_written_does_not_empty_what_is_read() {
         let demo = ["demo", "--headless", "--source", name, option, name];
         refuses(&demo, &[option, "--source", name]);
     }
+    let send = ["send", "127.0.0.1:9", "--headless", "--seconds", "1"];
+    let own = ["--source", name, "--sdp", name];
+    refuses(&[&send[..], &own].concat(), &["--sdp", "--source", name]);
     assert_eq!(std::fs::read(&path).expect("the source"), grey(2));
+
+    let text = "0, 1M, 20ms, 0\n";
+    std::fs::write(&path, text).expect("write a file");
+    let demo = ["demo", "--headless", "--schedule", name, "--json", name];
+    refuses(&demo, &["--json", "--schedule", name]);
+    for option in ["--record", "--json", "--trace"] {
+        let recv = ["recv", "127.0.0.1:0", "--headless", "--seconds", "1"];
+        let own = ["--sdp", name, option, name];
+        refuses(&[&recv[..], &own].concat(), &[option, "--sdp", name]);
+    }
+    let serve = ["vod", "serve", "--to", "127.0.0.1:9", "--sdp", name];
+    refuses(&[&serve[..], &[name]].concat(), &["--sdp", "FILE", name]);
+    let of_trace = [&serve[..], &["--trace", name]].concat();
+    refuses(&of_trace, &["--sdp", "--trace", name]);
+    let left = std::fs::read_to_string(&path).expect("what is read");
+    assert_eq!(left, text);
     let _ = std::fs::remove_file(&path);
+}
+
+/// As a run that made it may have left it.
+#[test]
+fn a_file_that_is_called_as_the_built_in_scene_is_may_be_written() {
+    let folder = std::env::temp_dir().join(format!("evenkeel-scene-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("scene"), "the last run").expect("write a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
+        .args(["demo", "--headless", "--seconds", "0.5", "--warmup", "0"])
+        .args(["--size", "160x120", "--json", "scene"])
+        .current_dir(&folder)
+        .output()
+        .expect("run the program");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let text = std::fs::read_to_string(folder.join("scene")).expect("the summary");
+    assert!(text.starts_with('{'), "{text}");
+    std::fs::remove_dir_all(folder).expect("remove the folder of this test");
 }
 
 #[test]
@@ -361,7 +399,7 @@ fn a_source_without_a_picture_is_told() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    assert!(said.contains("--source"), "{said}");
+    assert!(said.contains("--source") && said.contains(name), "{said}");
     let _ = std::fs::remove_file(&path);
 }
 
@@ -464,7 +502,7 @@ fn a_disk_that_is_full_ends_the_run() {
     if !std::path::Path::new("/dev/full").exists() {
         return;
     }
-    // The second run shows so little that all of it waits in a buffer until the end.
+    // The second run shows so little that a buffer of the usual size would hold all of it until the end.
     let runs: [&[&str]; 2] = [
         &["--seconds", "60", "--size", "160x120"],
         &["--seconds", "1.5", "--size", "16x16", "--fps", "8"],
@@ -579,7 +617,7 @@ fn a_peer_at_port_0_is_refused() {
         &["vod", "serve", "title.ts", "--to", "127.0.0.1:0"],
     ];
     for arguments in cases {
-        refuses(arguments, &[":0'", "port", "5004"]);
+        refuses(arguments, &[":0'", "port 0", "where it listens"]);
     }
 }
 

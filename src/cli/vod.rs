@@ -60,7 +60,10 @@ pub(crate) struct VodServeArgs {
 
 /// `evenkeel vod play`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Example: evenkeel vod play --buffer 4s --out title.ts")]
+#[command(
+    after_help = "Example: evenkeel vod play --buffer 4s --out title.ts\n\n\
+        It ends with the title: at the server's goodbye, or once the server was silent for 25 s"
+)]
 pub(crate) struct VodPlayArgs {
     /// Local address and port
     #[arg(value_name = "BIND", default_value = "0.0.0.0:5004")]

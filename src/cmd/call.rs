@@ -17,7 +17,10 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let clock = Clock::start();
     let peer = setup::peer(&args.peer)?;
     let source = setup::source(&args.picture, &args.run, &stop)?;
-    setup::spare_source(&args.picture, &args.run, None)?;
+    setup::spare(
+        &[setup::source_file(&args.picture)],
+        setup::run_files(&args.run),
+    )?;
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
@@ -41,7 +44,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some((source, setup::fixed(&args.picture))),
+        source: Some(setup::fixed_feed(&args.picture, source)),
         sink: Some(setup::no_sink()),
         captured: References::default(),
         originals: References::default(),

@@ -33,11 +33,24 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         setup::for_two(&args.picture)?;
     }
     let source = setup::source(&args.picture, &args.run, &stop)?;
+    // Before an end runs: one that is left behind would say no goodbye and finish no recording.
+    let second = args
+        .both
+        .then(|| setup::second_source(&args.picture, &args.run, &stop));
+    let second = second.transpose()?;
     let format = source.format();
     let others = setup::other_codecs(args.picture.codec(), &format);
     let stream = setup::stream(args.picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    setup::spare_source(&args.picture, &args.run, args.record.as_deref())?;
+    setup::spare(
+        &[
+            setup::source_file(&args.picture),
+            ("--schedule", args.schedule.as_deref()),
+        ],
+        setup::run_files(&args.run)
+            .into_iter()
+            .chain([("--record", args.record.as_deref())]),
+    )?;
     let sink = setup::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
 
@@ -99,6 +112,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         }
         Ok::<_, Failure>(session)
     };
+    let feed = |source| setup::feed(&args.picture, source, Arc::clone(&choices));
     let a = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
@@ -106,7 +120,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         socket: socket_a,
         policy: setup::policy(&args.picture, &format),
         stream: stream.clone(),
-        source: Some((source, Arc::clone(&choices))),
+        source: Some(feed(source)),
         sink: both.then(setup::no_sink),
         captured: from_a.clone(),
         originals: from_b.clone(),
@@ -120,12 +134,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         socket: socket_b,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: if both {
-            let second = setup::second_source(&args.picture, &args.run, &stop)?;
-            Some((second, Arc::clone(&choices)))
-        } else {
-            None
-        },
+        source: second.map(feed),
         sink: Some(sink),
         captured: from_b,
         originals: from_a,

@@ -21,6 +21,12 @@ use crate::stop::Stop;
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    setup::spare(
+        &[("--sdp", args.sdp.as_deref())],
+        setup::run_files(&args.run)
+            .into_iter()
+            .chain([("--record", args.record.as_deref())]),
+    )?;
     let clock = Clock::start();
     let seed = setup::network_seed(args.seed);
     let mut session = setup::session("recv", Role::Receives, Codec::Mjpeg, None, seed, &clock);

@@ -19,7 +19,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let clock = Clock::start();
     let peer = setup::peer(&args.dest)?;
     let source = setup::source(&args.picture, &args.run, &stop)?;
-    setup::spare_source(&args.picture, &args.run, None)?;
+    setup::spare(
+        &[setup::source_file(&args.picture)],
+        setup::run_files(&args.run)
+            .into_iter()
+            .chain([("--sdp", args.sdp.as_deref())]),
+    )?;
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
@@ -50,7 +55,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         socket,
         policy: setup::policy(&args.picture, &format),
         stream,
-        source: Some((source, setup::fixed(&args.picture))),
+        source: Some(setup::fixed_feed(&args.picture, source)),
         sink: None,
         captured: References::default(),
         originals: References::default(),

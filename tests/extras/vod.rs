@@ -204,3 +204,27 @@ fn a_title_that_cannot_be_read_on_ends_with_one_line_at_both_ends() {
     // It was told goodbye, and plays what it has.
     assert!(player.wait(20).success());
 }
+
+#[test]
+fn frames_of_given_sizes_are_sent_as_a_title() {
+    let scratch = Scratch::new("vod-trace");
+    let trace = scratch.file("trace.csv");
+    // Two seconds of a frame of 5,000 bytes every 40 ms.
+    let frames: String = (0..50)
+        .map(|n| format!("{}.{:02},P,5000\n", n / 25, n % 25 * 4))
+        .collect();
+    std::fs::write(&trace, frames).expect("a file");
+    let trace = trace.to_str().expect("a plain path");
+    let out = scratch.file("out.ts");
+    let (server, player) = run(&[], &["--rate", "4M"], &out, &["--trace", trace]);
+    println!("{server} {player}");
+    assert_eq!(number(&player, "lost"), 0.0);
+    assert_eq!(number(&player, "malformed"), 0.0);
+    assert_eq!(number(&player, "datagrams"), number(&server, "datagrams"));
+    // Whole TS packets carry the 250,000 bytes, with headers and what fills them up.
+    let len = std::fs::read(&out).expect("what came").len();
+    assert!(
+        len.is_multiple_of(188) && (250_000..300_000).contains(&len),
+        "{len}"
+    );
+}

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod ladder;
+mod part;
 mod player;
 mod rendition;
 mod server;
@@ -27,7 +28,7 @@ mod ts;
 pub use ladder::Ladder;
 pub use player::{Player, PlayerConfig, PlayerFigures, PlayerState};
 pub use rendition::{Rendition, RenditionError};
-pub use server::{Server, ServerConfig, ServerFigures};
+pub use server::{Gone, Server, ServerConfig, ServerFigures};
 pub use title::{Content, Datagram, Title, TitleError};
 pub use ts::TS_LEN;
 

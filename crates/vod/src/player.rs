@@ -3,6 +3,8 @@
 //! A datagram is played a start-up buffer's time after it was due at the server. One that comes later than that
 //! while nothing else waits has found the picture standing still: a stall, which ends when the buffer has
 //! filled again. So is a silence of a buffer's time after the last picture, unless the server has said goodbye.
+//! A goodbye may be lost: the title has ended too where its server, with all its reports, was silent for 25 s, and
+//! then the picture stood still for no stall.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +18,9 @@ use crate::{CLOCK_RATE, PAYLOAD_TYPE};
 
 /// Datagrams that wait at most: 21 MB. With more, playing begins whatever the start-up buffer should be.
 const MAX_WAITING: usize = 1 << 14;
+
+/// A server that was silent for so long is gone: five of RTCP's intervals (RFC 3550 §6.3.5).
+const SILENCE: Duration = Duration::from_secs(25);
 
 /// How a player is set up.
 #[derive(Clone, Debug)]
@@ -37,7 +42,7 @@ pub enum PlayerState {
     Playing,
     /// The picture stands still while the buffer fills again.
     Stalled,
-    /// The server said goodbye and all has been played.
+    /// The server said goodbye, or was silent for 25 s, and all has been played.
     Ended,
 }
 
@@ -105,7 +110,10 @@ pub struct Player {
     /// The newest timestamp, and when the first datagram came.
     newest: Option<(i64, Instant)>,
     clock: Clock,
-    has_ended: bool,
+    /// The server said goodbye.
+    has_left: bool,
+    /// When the server was heard last.
+    heard: Option<Instant>,
     startup: Option<Duration>,
     unplayed: u64,
     malformed: u64,
@@ -131,7 +139,8 @@ impl Player {
             next: 0,
             newest: None,
             clock: Clock::Stopped(now),
-            has_ended: false,
+            has_left: false,
+            heard: None,
             startup: None,
             unplayed: 0,
             malformed: 0,
@@ -168,7 +177,7 @@ impl Player {
             unplayed: self.unplayed,
             malformed: self.malformed,
             startup: self.startup,
-            stalls: self.stalls,
+            stalls: self.stalls - u64::from(self.stood_still_for_the_end()),
             stalled: self.stalled + self.stalled_now(),
             buffered: self.span(),
             delay_mean: offset.and_then(|offset| self.transit.mean(offset)),
@@ -183,12 +192,22 @@ impl Player {
 
     fn state(&self) -> PlayerState {
         match self.clock {
-            _ if self.has_ended && self.waiting.is_empty() => PlayerState::Ended,
+            _ if self.has_ended() && self.waiting.is_empty() => PlayerState::Ended,
             Clock::Running(..) => PlayerState::Playing,
             Clock::Stopped(_) if self.startup.is_some() => PlayerState::Stalled,
             Clock::Stopped(_) if self.newest.is_none() => PlayerState::Waiting,
             Clock::Stopped(_) => PlayerState::Buffering,
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_left || self.heard.is_some_and(|heard| self.now >= heard + SILENCE)
+    }
+
+    /// True if what was taken for a stall was the end.
+    fn stood_still_for_the_end(&self) -> bool {
+        let stands_still = matches!(self.clock, Clock::Stopped(_)) && self.startup.is_some();
+        stands_still && self.state() == PlayerState::Ended
     }
 
     /// Playing time that waits.
@@ -213,7 +232,7 @@ impl Player {
     fn heed_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event.kind {
-                EventKind::PeerLeft => self.has_ended = true,
+                EventKind::PeerLeft => self.has_left = true,
                 EventKind::PeerChanged { .. } => self.begin_again(),
                 _ => {}
             }
@@ -226,7 +245,7 @@ impl Player {
         self.waiting.clear();
         self.next = 0;
         self.newest = None;
-        self.has_ended = false;
+        self.has_left = false;
         self.transit = Transit::default();
         if let Clock::Running(..) = self.clock {
             self.stand_still(self.now);
@@ -271,7 +290,7 @@ impl Player {
             return;
         };
         let is_full = self.span() >= self.buffer || self.waiting.len() >= MAX_WAITING;
-        if !is_full && !self.has_ended {
+        if !is_full && !self.has_ended() {
             return;
         }
         self.clock = Clock::Running(self.now, oldest);
@@ -287,7 +306,7 @@ impl Player {
             return;
         };
         let last = play_time(at, position, newest);
-        if self.waiting.is_empty() && !self.has_ended && self.now > last + self.buffer {
+        if self.waiting.is_empty() && !self.has_ended() && self.now > last + self.buffer {
             self.stand_still(last);
         }
     }
@@ -304,6 +323,9 @@ impl Endpoint for Player {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         let incoming = self.session.handle_datagram(now, datagram);
         self.heed_events();
+        if !matches!(incoming, Incoming::Ignored(_)) {
+            self.heard = Some(now);
+        }
         if let Incoming::Media(packet) = incoming {
             if is_whole(packet.payload) {
                 self.take(&packet);

@@ -267,10 +267,20 @@ pub(crate) mod tests {
     /// A stream: a reference every 100 ms from `start_ms` on, so many packets in between, and every second a
     /// table and a picture that depends on no other.
     pub(crate) fn stream(start_ms: u64, seconds: u64, per_reference: u64) -> Vec<u8> {
+        with_entries(10, start_ms, seconds, per_reference)
+    }
+
+    /// The same with such a table and picture every so many tenths of a second.
+    pub(crate) fn with_entries(
+        every: u64,
+        start_ms: u64,
+        seconds: u64,
+        per_reference: u64,
+    ) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (mut counter, mut tables) = (0, 0);
         for tenth in 0..=10 * seconds {
-            let is_entry = tenth % 10 == 0;
+            let is_entry = tenth % every == 0;
             if is_entry {
                 bytes.extend(packet(0, tables, None, false));
                 tables = (tables + 1) % 16;

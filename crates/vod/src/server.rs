@@ -2,7 +2,7 @@
 
 use evenkeel_rtp::endpoint::{Datagram as Arrived, Endpoint, Reason, Transmit};
 use evenkeel_rtp::rtp::media_time;
-use evenkeel_rtp::session::{Config, Event, MediaInfo, Path, SendConfig, Session};
+use evenkeel_rtp::session::{Config, EventKind, MediaInfo, Path, SendConfig, Session};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
@@ -22,6 +22,15 @@ pub struct ServerConfig {
     pub session: Config,
     /// At the title's own pace, whatever the network does; for comparison.
     pub is_uncontrolled: bool,
+}
+
+/// How a server knows that nobody receives any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// The player said goodbye.
+    Left,
+    /// No report came for as long as the session waits.
+    Silent,
 }
 
 /// What a server has done and how it stands.
@@ -45,6 +54,8 @@ pub struct ServerFigures {
     pub changes: u64,
     /// The title has been sent.
     pub is_done: bool,
+    /// The player is gone: nothing more is sent.
+    pub gone: Option<Gone>,
 }
 
 /// Sends one title to one player.
@@ -121,11 +132,6 @@ impl Server {
         self.error.take()
     }
 
-    /// The oldest event of its session that was not taken yet.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.session.poll_event()
-    }
-
     /// Ends the session: a BYE is left to be sent.
     pub fn close(&mut self, now: Instant) {
         self.session.close(now);
@@ -158,8 +164,22 @@ impl Server {
         self.figures.is_done = self.next.is_none();
     }
 
+    fn heed_events(&mut self) {
+        while let Some(event) = self.session.poll_event() {
+            let gone = match event.kind {
+                EventKind::PeerLeft => Gone::Left,
+                EventKind::GaveUp => Gone::Silent,
+                _ => continue,
+            };
+            self.figures.gone.get_or_insert(gone);
+        }
+    }
+
     /// When the next datagram may leave; `None` if none will.
     fn next_departure(&self) -> Option<Instant> {
+        if self.figures.gone.is_some() {
+            return None;
+        }
         let due = self.start + self.next.as_ref()?.due;
         Some(self.session.next_departure(self.now)?.max(due))
     }
@@ -179,11 +199,13 @@ impl Server {
 impl Endpoint for Server {
     fn handle_datagram(&mut self, now: Instant, datagram: Arrived<'_>) {
         self.session.handle_datagram(now, datagram);
+        self.heed_events();
         self.advance(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
+        self.heed_events();
         self.advance(now);
     }
 

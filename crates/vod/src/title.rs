@@ -7,17 +7,13 @@ use std::io::Read;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::part::Part;
 use crate::rendition::{Rendition, RenditionError, Timed};
 use crate::ts::{TS_LEN, counter, set_counter};
 use crate::{PAYLOAD_LEN, TS_PER_DATAGRAM};
 
 /// Renditions whose clocks begin farther apart than this were not made from one title.
 const MAX_APART: Duration = Duration::from_secs(1);
-/// The entry of another rendition may be so much before ours, for the multiplexers' rounding.
-const ENTRIES_APART: Duration = Duration::from_millis(100);
-/// A table is at most so many packets before the entry that it is for.
-const MAX_TABLES: usize = 64;
-
 /// What a server sends next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
@@ -84,15 +80,6 @@ fn unreadable(name: &str, error: RenditionError) -> TitleError {
     }
 }
 
-/// A rendition, and by how much its times lie after those of the earliest.
-#[derive(Debug)]
-struct Part<R> {
-    /// What errors call it.
-    name: String,
-    rendition: Rendition<R>,
-    later: Duration,
-}
-
 /// Renditions of the same pictures, of which one is sent at a time.
 ///
 /// A change is made where the present one has a picture that depends on no other, to the picture that the
@@ -103,7 +90,7 @@ pub struct Title<R> {
     rates: Vec<Rate>,
     current: usize,
     counters: Counters,
-    /// Read already: the tables before an entry.
+    /// The tables before the entry that was changed to, from the end.
     ahead: Vec<Timed>,
 }
 
@@ -138,6 +125,8 @@ impl<R: Read> Title<R> {
                 name,
                 rendition,
                 later: later - earliest,
+                tables: Vec::new(),
+                broken: None,
             })
             .collect();
         let rate = |part: &Part<R>| part.rendition.mean_rate();
@@ -151,58 +140,44 @@ impl<R: Read> Title<R> {
         })
     }
 
-    /// The next packet of a rendition and its time in the title.
-    fn peek(&mut self, rendition: usize) -> Result<Option<(&Timed, Duration)>, TitleError> {
-        let Part {
-            name,
-            rendition: part,
-            later,
-        } = &mut self.parts[rendition];
-        let next = part.peek().map_err(|error| unreadable(name, error))?;
-        Ok(next.map(|timed| (timed, timed.at + *later)))
-    }
-
-    fn take(&mut self, rendition: usize) -> Result<Option<Timed>, TitleError> {
-        let Part {
-            name,
-            rendition: part,
-            later,
-        } = &mut self.parts[rendition];
-        let next = part.next().map_err(|error| unreadable(name, error))?;
-        Ok(next.map(|timed| Timed {
-            at: timed.at + *later,
-            ..timed
-        }))
-    }
-
     /// Goes to the entry that another rendition has at this time. It stays with the present one if the other
     /// has none there.
     fn change(&mut self, wanted: usize, at: Duration) -> Result<(), TitleError> {
-        let mut tables = Vec::new();
-        loop {
-            let Some((timed, time)) = self.peek(wanted)? else {
-                return Ok(());
-            };
-            if timed.is_entry && time + ENTRIES_APART >= at {
-                break;
-            }
-            if timed.header.is_table() || tables.len() == MAX_TABLES {
-                tables.clear();
-            }
-            tables.extend(self.take(wanted)?);
+        let part = &mut self.parts[wanted];
+        let reached = part.broken.take().map_or_else(|| part.reach(at), Err);
+        if !reached.map_err(|error| unreadable(&part.name, error))? {
+            return Ok(());
         }
-        let starts_with_table = tables
-            .first()
-            .is_some_and(|timed: &Timed| timed.header.is_table());
-        if !starts_with_table {
-            tables.clear();
-        }
-        // The packets ahead are handed out from the end.
-        tables.reverse();
-        self.ahead = tables;
+        self.ahead = part.take_tables();
+        // They are handed out from the end.
+        self.ahead.reverse();
         self.current = wanted;
         self.counters.restart();
         Ok(())
+    }
+
+    /// When the next packet is due, if a decoder can begin with it.
+    fn next_entry(&mut self) -> Result<Option<Duration>, TitleError> {
+        let part = &mut self.parts[self.current];
+        let next = part.peek().map_err(|error| unreadable(&part.name, error))?;
+        Ok(next.filter(|(_, is_entry)| *is_entry).map(|(at, _)| at))
+    }
+
+    fn take(&mut self) -> Result<Option<Timed>, TitleError> {
+        if let Some(timed) = self.ahead.pop() {
+            return Ok(Some(timed));
+        }
+        let part = &mut self.parts[self.current];
+        part.take().map_err(|error| unreadable(&part.name, error))
+    }
+
+    /// Takes the renditions that are not sent along, so that a change has little to read.
+    fn follow(&mut self, at: Duration) {
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            if number != self.current && part.broken.is_none() {
+                part.broken = part.reach(at).err();
+            }
+        }
     }
 }
 
@@ -216,21 +191,20 @@ impl<R: Read + Send> Content for Title<R> {
         let mut payload = Vec::new();
         let mut due = None;
         while payload.len() < PAYLOAD_LEN {
-            if wanted != self.current && self.ahead.is_empty() {
-                let entry = self.peek(self.current)?;
-                if let Some(at) = entry.filter(|(timed, _)| timed.is_entry).map(|(_, at)| at) {
-                    self.change(wanted, at)?;
-                }
+            if wanted != self.current
+                && self.ahead.is_empty()
+                && let Some(at) = self.next_entry()?
+            {
+                self.change(wanted, at)?;
             }
-            let next = match self.ahead.pop() {
-                Some(timed) => Some(timed),
-                None => self.take(self.current)?,
-            };
-            let Some(mut timed) = next else { break };
+            let Some(mut timed) = self.take()? else { break };
             self.counters.count(&mut timed);
             payload.reserve_exact(TS_PER_DATAGRAM * TS_LEN);
             payload.extend_from_slice(&timed.packet);
             due.get_or_insert(timed.at);
+        }
+        if let Some(due) = due {
+            self.follow(due);
         }
         Ok(due.map(|due| Datagram { due, payload }))
     }
@@ -275,9 +249,11 @@ impl Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rendition::tests::{PICTURES, stream};
+    use crate::rendition::tests::{PICTURES, stream, with_entries};
     use crate::ts::TsHeader;
-    use std::io::Cursor;
+    use std::io::{self, Cursor, Seek, SeekFrom};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     fn title(streams: Vec<Vec<u8>>) -> Result<Title<Cursor<Vec<u8>>>, TitleError> {
         let open = |bytes| Rendition::open(Cursor::new(bytes)).unwrap();
@@ -320,6 +296,24 @@ mod tests {
         }
     }
 
+    fn has_clock(packet: &[u8; TS_LEN]) -> bool {
+        TsHeader::parse(packet).unwrap().clock.is_some()
+    }
+
+    fn clocks(packets: &[[u8; TS_LEN]]) -> usize {
+        packets.iter().filter(|packet| has_clock(packet)).count()
+    }
+
+    /// How many packets each tenth has tells of which rendition it is: 3 or 11, and tables.
+    fn tenths_of_eleven(packets: &[[u8; TS_LEN]]) -> Vec<usize> {
+        let starts: Vec<usize> = (0..packets.len())
+            .filter(|n| has_clock(&packets[*n]))
+            .collect();
+        let lens = starts.windows(2).map(|pair| pair[1] - pair[0]);
+        let long = lens.enumerate().filter(|(_, len)| *len > 5);
+        long.map(|(tenth, _)| tenth).collect()
+    }
+
     #[test]
     fn one_rendition_is_sent_as_it_is() {
         let bytes = stream(700, 3, 9);
@@ -347,21 +341,15 @@ mod tests {
         assert!(title.rates()[0].bytes_per_sec() < title.rates()[1].bytes_per_sec());
         let packets = packets(&mut title, &[0, 1, 1, 0, 0]);
         assert_counted(&packets);
-        // How many packets each tenth has tells of which rendition it is: 3 or 11, and tables.
-        let is_clock = |packet: &&[u8; TS_LEN]| TsHeader::parse(packet).unwrap().clock.is_some();
-        assert_eq!(packets.iter().filter(is_clock).count(), 61);
-        let starts: Vec<usize> = (0..packets.len())
-            .filter(|n| is_clock(&&packets[*n]))
-            .collect();
-        let lens: Vec<usize> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let long: Vec<usize> = (0..60).filter(|tenth| lens[*tenth] > 5).collect();
+        assert_eq!(clocks(&packets), 61);
+        let long = tenths_of_eleven(&packets);
         // It is known within the second that another is wanted, and made at the next.
         assert_eq!(long, (20..40).collect::<Vec<_>>());
     }
 
     #[test]
     fn clocks_that_begin_a_little_apart_are_lined_up_and_others_are_refused() {
-        let mut apart = title(vec![stream(700, 4, 3), stream(1_200, 4, 11)]).unwrap();
+        let mut apart = title(vec![with_entries(5, 700, 4, 3), stream(1_200, 4, 11)]).unwrap();
         let last = std::iter::from_fn(|| apart.next(1).unwrap())
             .last()
             .unwrap();
@@ -376,9 +364,77 @@ mod tests {
         let mut title = title(vec![stream(700, 3, 11), stream(700, 1, 3)]).unwrap();
         let packets = packets(&mut title, &[1, 1, 0, 0]);
         assert_counted(&packets);
-        let clocks = packets
-            .iter()
-            .filter(|packet| TsHeader::parse(packet).unwrap().clock.is_some());
-        assert_eq!(clocks.count(), 31);
+        assert_eq!(clocks(&packets), 31);
+    }
+
+    #[test]
+    fn where_another_rendition_has_its_entries_at_other_times_nothing_of_the_title_is_left_out() {
+        let (low, high) = (stream(700, 6, 3), with_entries(15, 700, 6, 11));
+        let packets = packets(&mut title(vec![low, high]).unwrap(), &[0, 1]);
+        assert_counted(&packets);
+        assert_eq!(clocks(&packets), 61);
+        // Both have one at three seconds, neither at the other's second or at one and a half.
+        assert_eq!(tenths_of_eleven(&packets), (30..60).collect::<Vec<_>>());
+    }
+
+    /// A file that counts what is read of it.
+    struct Counting(Cursor<Vec<u8>>, Arc<AtomicU64>);
+
+    impl Read for Counting {
+        fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+            let len = self.0.read(buf)?;
+            self.1.fetch_add(len as u64, Ordering::Relaxed);
+            Ok(len)
+        }
+    }
+
+    impl Seek for Counting {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn a_change_reads_little_however_far_into_the_title_it_is_made() {
+        let read = Arc::new(AtomicU64::new(0));
+        let open = |(number, bytes)| {
+            let file = Counting(Cursor::new(bytes), Arc::clone(&read));
+            (format!("{number}.ts"), Rendition::open(file).unwrap())
+        };
+        let streams = [stream(700, 60, 3), stream(700, 60, 11)];
+        let mut title = Title::new(streams.into_iter().enumerate().map(open).collect()).unwrap();
+        let (mut due, mut most) = (Duration::ZERO, 0);
+        loop {
+            let before = read.load(Ordering::Relaxed);
+            let Some(datagram) = title.next(usize::from(due.as_secs() >= 50)).unwrap() else {
+                break;
+            };
+            due = datagram.due;
+            most = most.max(read.load(Ordering::Relaxed) - before);
+        }
+        assert_eq!(title.current(), 1);
+        // Half a second of the larger.
+        assert!(most <= 5 * 11 * TS_LEN as u64, "{most} bytes");
+    }
+
+    #[test]
+    fn a_rendition_that_cannot_be_read_on_is_an_error_when_it_is_wanted_and_not_before() {
+        let mut broken = stream(700, 20, 11);
+        broken[200 * TS_LEN] = 0;
+        let streams = || vec![stream(700, 20, 3), broken.clone()];
+        let whole = packets(&mut title(streams()).unwrap(), &[0]);
+        assert_eq!(whole.concat(), stream(700, 20, 3));
+        let error_of = |mut title: Title<_>| loop {
+            match title.next(1) {
+                Ok(datagram) => assert!(datagram.is_some(), "it ended well"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        let at_once = error_of(title(streams()).unwrap());
+        assert!(at_once.starts_with("1.ts: "), "{at_once}");
+        let mut late = title(streams()).unwrap();
+        while late.next(0).unwrap().expect("it goes on").due < Duration::from_secs(4) {}
+        let late = error_of(late);
+        assert!(late.starts_with("1.ts: "), "{late}");
     }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use evenkeel_net::{Clock, Driver, Socket};
 use evenkeel_rtp::sdp::{Description, Profile};
-use evenkeel_rtp::session::{Config, EventKind};
+use evenkeel_rtp::session::Config;
 use evenkeel_sim::FrameTrace;
 use evenkeel_vod::{
-    CLOCK_RATE, Content, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures, Title,
+    CLOCK_RATE, Content, Gone, PAYLOAD_TYPE, Rendition, Server, ServerConfig, ServerFigures, Title,
 };
 use serde_json::json;
 use tfrc::time::Duration;
@@ -25,6 +25,10 @@ use crate::setup;
 pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let clock = Clock::start();
     let peer = setup::peer(&args.to)?;
+    let files = args.files.iter().map(|path| ("FILE", Some(path.as_path())));
+    let mut read: Vec<_> = files.collect();
+    read.push(("--trace", args.trace.as_deref()));
+    setup::spare(&read, [("--sdp", args.sdp.as_deref())])?;
     let content = content(args)?;
     let rates = content.rates().to_vec();
     if args.udp && rates.len() > 1 {
@@ -49,25 +53,20 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
-    let mut gave_up = false;
     let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
-        let state = handle.call(|server: &mut Server, _| {
-            let events: Vec<_> = std::iter::from_fn(|| server.poll_event()).collect();
-            let error = server.take_error();
-            (server.figures(), server.path(), events, error)
-        });
-        let (figures, path, events, error) = state.map_err(Failure::runtime)?;
+        let state = handle
+            .call(|server: &mut Server, _| (server.figures(), server.path(), server.take_error()));
+        let (figures, path, error) = state.map_err(Failure::runtime)?;
         if error.is_some() {
             break error;
         }
-        gave_up |= events.iter().any(|event| event.kind == EventKind::GaveUp);
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
             let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
             setup::say(line(&figures, rates[figures.rendition], allowed))?;
         }
-        if figures.is_done || gave_up || rounds.is_over(now) {
+        if figures.is_done || figures.gone.is_some() || rounds.is_over(now) {
             break None;
         }
     };
@@ -77,7 +76,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     if let Some(error) = failed {
         return Err(Failure::runtime(error));
     }
-    if gave_up {
+    if figures.gone == Some(Gone::Silent) {
         return Err(Failure::runtime(format!(
             "nothing came back from {peer} for 30 s; is a player there? (one that sends no reports needs --udp)"
         )));

@@ -10,8 +10,8 @@ use crate::source::Format;
 
 /// Writes pictures of one format to a file.
 ///
-/// Each picture is one write, so the file ends with a complete picture whenever the process is killed, unless the disk
-/// refuses it.
+/// Each picture is one write, so all but the last are whole whenever the process is killed, unless the disk refuses one:
+/// Linux may stop a write at the end of a page.
 #[derive(Debug)]
 pub struct Y4mFile<W: Write = File> {
     out: W,

@@ -65,7 +65,17 @@ impl Ffmpeg {
                     error,
                 })?;
         }
-        let (mut child, stdout) = Running::start(&arguments(input, options))?;
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.args(arguments(input, options));
+        Self::begin(ffmpeg, input, is_unwanted)
+    }
+
+    fn begin(
+        program: Command,
+        input: &str,
+        is_unwanted: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Self, SourceError> {
+        let (mut child, stdout) = Running::start(program)?;
         let (opened, awaited) = mpsc::channel::<()>();
         let program = child.program.clone();
         let watch = thread::spawn(move || {
@@ -75,19 +85,25 @@ impl Ffmpeg {
                 let is_overdue = waited >= PATIENCE;
                 if is_overdue || is_unwanted() {
                     program.kill();
-                    return is_overdue;
+                    return Some(if is_overdue {
+                        format!("no picture came within {} s", PATIENCE.as_secs())
+                    } else {
+                        "it was stopped before its first picture".into()
+                    });
                 }
             }
-            false
+            None
         });
         let pictures = Y4m::new(BufReader::new(stdout), input.into());
         drop(opened);
-        let overdue = watch.join().unwrap_or_default();
-        match pictures {
-            Err(_) if overdue => Err(SourceError::Ffmpeg {
+        // Its first bytes may have come just as it was killed.
+        if let Some(message) = watch.join().unwrap_or_default() {
+            return Err(SourceError::Ffmpeg {
                 input: input.into(),
-                message: format!("no picture came within {} s", PATIENCE.as_secs()),
-            }),
+                message,
+            });
+        }
+        match pictures {
             Ok(pictures) => Ok(Self {
                 pictures,
                 child,
@@ -150,9 +166,8 @@ struct Running {
 }
 
 impl Running {
-    fn start(arguments: &[String]) -> Result<(Self, ChildStdout), SourceError> {
-        let mut child = Command::new("ffmpeg")
-            .args(arguments)
+    fn start(mut program: Command) -> Result<(Self, ChildStdout), SourceError> {
+        let mut child = program
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -169,11 +184,13 @@ impl Running {
 
     /// What ffmpeg said, if it failed. Its output has ended, so it ends too.
     fn complaint(&mut self, input: &str) -> Option<SourceError> {
+        // The end of its standard error is waited for, and not its own: that would keep others from killing one that
+        // hangs.
+        let said = self.last_line.take()?.join().unwrap_or_default();
         let ended = self.program.child().wait();
         if ended.as_ref().is_ok_and(ExitStatus::success) {
             return None;
         }
-        let said = self.last_line.take()?.join().unwrap_or_default();
         let message = match ended {
             _ if !said.is_empty() => said,
             Ok(status) => format!("it ended with {status}"),
@@ -215,6 +232,53 @@ fn last_line(input: impl Read) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell
+    }
+
+    #[test]
+    fn one_that_closed_its_output_and_does_not_end_can_be_killed() {
+        let (mut running, _) = Running::start(shell("exec >&-; exec sleep 20")).expect("a shell");
+        let program = running.program.clone();
+        let (ended, waited) = mpsc::channel();
+        thread::spawn(move || ended.send(running.complaint("clip.mp4")));
+        let early = waited.recv_timeout(10 * LOOK);
+        assert!(early.is_err(), "{early:?}");
+        program.kill();
+        let complaint = waited.recv_timeout(PATIENCE).expect("its end");
+        assert!(complaint.is_some_and(|error| error.to_string().contains("signal")));
+    }
+
+    #[test]
+    fn one_whose_first_bytes_come_as_it_is_killed_is_no_source() {
+        let file = |name: &str| {
+            let name = format!("evenkeel-{name}-{}", std::process::id());
+            std::env::temp_dir().join(name)
+        };
+        let (asked, written) = (file("asked"), file("written"));
+        let script = format!(
+            "until [ -e {} ]; do :; done; echo YUV4MPEG2 W16 H16 F25:1; : > {}; exec sleep 20",
+            asked.display(),
+            written.display()
+        );
+        let files = [asked.clone(), written.clone()];
+        let is_unwanted = move || {
+            std::fs::write(&asked, "").expect("a file");
+            while !written.exists() {
+                thread::yield_now();
+            }
+            true
+        };
+        let opened = Ffmpeg::begin(shell(&script), "clip.mp4", is_unwanted);
+        for file in files {
+            std::fs::remove_file(file).expect("a file of this test");
+        }
+        let message = opened.expect_err("it was killed").to_string();
+        assert!(message.contains("stopped"), "{message}");
+    }
 
     #[test]
     fn the_last_line_said_is_kept() {

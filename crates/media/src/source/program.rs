@@ -19,7 +19,7 @@ impl Program {
 
     /// Ends it.
     pub fn kill(&self) {
-        // The source holds it only while it waits for its end. The killing fails if that has come.
+        // The source holds it only once its output has ended. The killing fails if it has ended too.
         if let Ok(mut child) = self.0.try_lock() {
             let _ = child.kill();
         }

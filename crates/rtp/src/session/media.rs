@@ -139,6 +139,11 @@ impl Session {
         let receive = receive.ok_or(Ignored::UnknownPayloadType)?;
         let is_repair = receive.repair == Some(header.payload_type);
         if !is_repair && !receive.takes(header.payload_type) {
+            // Of the peer, by any of its sources: repair packets have their own.
+            let origin = self.peer.origin(self.now, datagram.source, header.ssrc);
+            if let Origin::Stranger(kind @ Ignored::WrongSource) = origin {
+                return Err(kind);
+            }
             let kind = Ignored::UnknownPayloadType;
             if self.statistics.packets_received == 0 && self.statistics.ignored(kind) == 0 {
                 let payload_type = header.payload_type;

@@ -322,6 +322,7 @@ fn strangers_and_garbage_leave_the_call_running_and_are_counted() {
         (stranger, &vec![0x80; 9_217], Ignored::Oversized),
         (stranger, &media, Ignored::WrongSource),
         (stranger, &feedback, Ignored::WrongSource),
+        (stranger, &wrong_type, Ignored::WrongSource),
         (peer, &wrong_type, Ignored::UnknownPayloadType),
         (peer, &wrong_ssrc, Ignored::WrongSsrc),
         (peer, &no_extension, Ignored::MissingExtension),
@@ -351,7 +352,9 @@ fn strangers_and_garbage_leave_the_call_running_and_are_counted() {
 
 #[test]
 fn a_payload_type_that_is_not_taken_is_told_once_and_not_beside_one_that_is() {
-    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    let mut receiver = End::B.receiver(2);
+    receiver.peer = Some(End::A.address());
+    let mut pair = Pair::new(End::A.sender(1), receiver);
     let told = |pair: &Pair| {
         let of = |kind| match kind {
             EventKind::UnknownPayloadType { payload_type } => Some(payload_type),
@@ -360,6 +363,11 @@ fn a_payload_type_that_is_not_taken_is_told_once_and_not_beside_one_that_is() {
         pair.kinds(End::B).filter_map(of).collect::<Vec<_>>()
     };
     pair.session_mut(End::A).set_payload_type(98);
+    // A stranger's neither counts nor is told of.
+    let mut stray = [0; 40];
+    stray[..2].copy_from_slice(&[0x80, 33]);
+    let stranger = "203.0.113.9:9".parse().unwrap();
+    assert_eq!(pair.inject(End::B, stranger, &stray), "wrong_source");
     pair.run(secs(1));
     assert_eq!(told(&pair), [98]);
     let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_vod::PlayerState;
+use evenkeel_vod::{Gone, PlayerState};
 use tfrc::units::Rate;
 
 use crate::world::{Even, World};
@@ -65,6 +65,49 @@ fn goodbye_ends_it_when_all_is_played() {
     world.run_for(Duration::from_secs(3));
     assert_eq!(world.player.figures().state, PlayerState::Ended);
     assert_eq!(world.played.len() as u64, world.server.figures().datagrams);
+}
+
+#[test]
+fn a_goodbye_that_is_lost_ends_it_after_a_silence_that_is_no_stall() {
+    let mut world = World::new(Even::new(&[1e6], Duration::from_secs(5)), false, link(2e6));
+    world.run_for(Duration::from_secs(6));
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.server.close(world.now);
+    world.run_for(Duration::from_secs(20));
+    assert_eq!(world.player.figures().state, PlayerState::Stalled);
+    world.run_for(Duration::from_secs(6));
+    let player = world.player.figures();
+    assert_eq!((player.state, player.stalls), (PlayerState::Ended, 0));
+    assert_eq!(player.stalled, Duration::ZERO);
+    assert_eq!(world.played.len() as u64, world.server.figures().datagrams);
+}
+
+#[test]
+fn a_silence_after_which_the_title_goes_on_was_a_stall_however_long_it_was() {
+    let mut world = World::new(Even::new(&[1e6], TITLE), true, link(2e6));
+    world.run_for(Duration::from_secs(5));
+    world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
+    world.run_for(Duration::from_secs(26));
+    assert_eq!(world.player.figures().state, PlayerState::Ended);
+    world.links[0].set_loss(world.now, Loss::None);
+    world.run_for(Duration::from_secs(5));
+    let player = world.player.figures();
+    assert_eq!((player.state, player.stalls), (PlayerState::Playing, 1));
+    assert!(player.stalled > Duration::from_secs(20), "{player:?}");
+}
+
+#[test]
+fn nothing_more_is_sent_to_a_player_that_said_goodbye() {
+    for is_uncontrolled in [false, true] {
+        let mut world = World::new(Even::new(&[1e6], TITLE), is_uncontrolled, link(2e6));
+        world.run_for(Duration::from_secs(10));
+        world.player.close(world.now);
+        world.run_for(Duration::from_secs(1));
+        let at_goodbye = world.server.figures();
+        assert_eq!(at_goodbye.gone, Some(Gone::Left));
+        world.run_for(Duration::from_secs(10));
+        assert_eq!(world.server.figures().datagrams, at_goodbye.datagrams);
+    }
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! A rendition of a title: where it has an entry for a change to it.
+
+use std::io::Read;
+
+use tfrc::time::Duration;
+
+use crate::rendition::{Rendition, RenditionError, Timed};
+
+/// The entry of another rendition may be so much before or after ours, for the multiplexers' rounding.
+const ENTRIES_APART: Duration = Duration::from_millis(100);
+/// A table is at most so many packets before the entry that it is for.
+const MAX_TABLES: usize = 64;
+
+/// A rendition, and by how much its times lie after those of the earliest.
+#[derive(Debug)]
+pub(crate) struct Part<R> {
+    /// What errors call it.
+    pub(crate) name: String,
+    pub(crate) rendition: Rendition<R>,
+    pub(crate) later: Duration,
+    /// Passed over already: the tables before the next packet.
+    pub(crate) tables: Vec<Timed>,
+    /// Why it cannot be read on, found while another was sent: it counts once this one is wanted.
+    pub(crate) broken: Option<RenditionError>,
+}
+
+impl<R: Read> Part<R> {
+    /// When the next packet is due in the title, and whether a decoder can begin with it.
+    pub(crate) fn peek(&mut self) -> Result<Option<(Duration, bool)>, RenditionError> {
+        let next = self.rendition.peek()?;
+        Ok(next.map(|timed| (timed.at + self.later, timed.is_entry)))
+    }
+
+    pub(crate) fn take(&mut self) -> Result<Option<Timed>, RenditionError> {
+        let next = self.rendition.next()?;
+        Ok(next.map(|timed| Timed {
+            at: timed.at + self.later,
+            ..timed
+        }))
+    }
+
+    /// Passes over what is before the entry at this time, or before what follows that time; true if there is
+    /// such an entry.
+    pub(crate) fn reach(&mut self, at: Duration) -> Result<bool, RenditionError> {
+        while let Some((time, is_entry)) = self.peek()? {
+            if time > at + ENTRIES_APART {
+                return Ok(false);
+            }
+            if is_entry && time + ENTRIES_APART >= at {
+                return Ok(true);
+            }
+            let passed = self.take()?;
+            let is_table = |timed: &Timed| timed.header.is_table();
+            if passed.as_ref().is_some_and(is_table) || self.tables.len() == MAX_TABLES {
+                self.tables.clear();
+            }
+            self.tables.extend(passed);
+        }
+        Ok(false)
+    }
+
+    /// The tables before the next packet, if any begin there.
+    pub(crate) fn take_tables(&mut self) -> Vec<Timed> {
+        let tables = std::mem::take(&mut self.tables);
+        let begins = tables.first().is_some_and(|timed| timed.header.is_table());
+        if begins { tables } else { Vec::new() }
+    }
+}
