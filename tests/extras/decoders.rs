@@ -27,6 +27,13 @@ impl Stream<'static> {
         rate: "3M",
         pipeline: &["rtpjpegdepay", "!", "jpegdec"],
     };
+    /// The first picture is whole, and for the others the rate leaves half or a quarter of their sides.
+    const MJPEG_OF_FEW_BYTES: Self = Self {
+        name: "mjpeg-of-few-bytes",
+        picture: &["--size", "352x288"],
+        rate: "350k",
+        ..Self::MJPEG
+    };
     const H264: Self = Self {
         name: "h264",
         picture: &["--codec", "h264", "--size", "352x288"],
@@ -133,6 +140,16 @@ fn gstreamer_decodes(stream: &Stream<'_>) {
 #[test]
 fn ffmpeg_decodes_motion_jpeg() {
     ffmpeg_decodes(&Stream::MJPEG);
+}
+
+#[test]
+fn ffmpeg_follows_motion_jpeg_to_half_of_its_sides() {
+    ffmpeg_decodes(&Stream::MJPEG_OF_FEW_BYTES);
+}
+
+#[test]
+fn gstreamer_follows_motion_jpeg_to_half_of_its_sides() {
+    gstreamer_decodes(&Stream::MJPEG_OF_FEW_BYTES);
 }
 
 #[test]
