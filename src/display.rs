@@ -24,6 +24,8 @@ pub(crate) struct Display {
     pub(crate) clock: Clock,
     pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
+    /// Where the timestamps of those that do not decode go.
+    pub(crate) undecodable: SyncSender<u32>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
     pub(crate) sink: Box<dyn Sink + Send>,
@@ -40,8 +42,9 @@ impl Display {
 
     fn run(mut self) -> io::Result<()> {
         while let Ok(frame) = self.frames.recv() {
-            // What cannot be decoded is as good as lost: the picture before stays on display.
             let Ok(decoded) = self.decoder.decode(&frame.picture) else {
+                // The picture before stays on display. The station has room for as many as it has given.
+                let _ = self.undecodable.try_send(frame.timestamp);
                 continue;
             };
             let at = self.clock.now();

@@ -4,7 +4,7 @@
 use evenkeel_h264::Sps;
 
 use crate::frame::{AccessUnit, CodedPicture, H264Picture};
-use crate::reassemble::Reassembler;
+use crate::reassemble::{InFlight, Reassembler};
 
 /// Follows the frames of a stream as they are released, in their order.
 #[derive(Debug, Default)]
@@ -15,6 +15,8 @@ pub(crate) struct Chain {
     begun: bool,
     /// The sequence number of the last packet released.
     last: Option<u64>,
+    /// The extended timestamp of the last keyframe released whole.
+    keyframe: Option<i64>,
     /// Pictures that were superseded: the next one refers to them.
     before: Vec<AccessUnit>,
     count: Count,
@@ -45,14 +47,10 @@ impl Count {
 }
 
 impl Chain {
-    /// A frame is released, whose packets have these first and last numbers: what a decoder needs to
-    /// show it, or `None` if it cannot. A codec whose frames stand alone is not concerned.
-    pub(crate) fn link(
-        &mut self,
-        picture: CodedPicture,
-        (first, last): (u64, u64),
-        complete: bool,
-    ) -> Option<CodedPicture> {
+    /// A frame is released, of which this was known: what a decoder needs to show it, or `None` if it
+    /// cannot. A codec whose frames stand alone is not concerned.
+    pub(crate) fn link(&mut self, picture: CodedPicture, frame: &InFlight) -> Option<CodedPicture> {
+        let (first, last) = frame.sequences;
         let CodedPicture::H264(picture) = picture else {
             // Pictures of ours that are still to come begin with a keyframe.
             *self = Self::default();
@@ -73,9 +71,12 @@ impl Chain {
             .access_units
             .first()
             .is_some_and(AccessUnit::is_keyframe);
-        self.intact = complete && (keyframe || (self.intact && follows));
+        self.intact = frame.complete && (keyframe || (self.intact && follows));
         if keyframe || !self.intact {
             self.before.clear();
+        }
+        if keyframe && self.intact {
+            self.keyframe = Some(frame.timestamp);
         }
         self.intact.then(|| {
             let mut access_units = std::mem::take(&mut self.before);
@@ -103,6 +104,14 @@ impl Chain {
         self.before.clear();
     }
 
+    /// The frame of this extended timestamp, which was released, did not reach the decoder or did not decode. That
+    /// concerns nothing from the last keyframe on if it came before that.
+    pub(crate) fn lose(&mut self, timestamp: i64) {
+        if self.keyframe.is_none_or(|keyframe| timestamp >= keyframe) {
+            self.break_off();
+        }
+    }
+
     /// True while nothing can be shown but a keyframe.
     pub(crate) fn wants_keyframe(&self) -> bool {
         self.begun && !self.intact
@@ -113,10 +122,23 @@ impl Chain {
 mod tests {
     use super::*;
     use crate::frame::RawPicture;
+    use tfrc::time::Instant;
 
     fn unit(kind: u8) -> CodedPicture {
         let units = vec![Some(vec![kind, 1])];
         CodedPicture::from(AccessUnit { units })
+    }
+
+    /// With packets of these numbers; the first is its timestamp, too.
+    fn frame(sequences: (u64, u64), complete: bool) -> InFlight {
+        InFlight {
+            timestamp: sequences.0 as i64,
+            complete,
+            settled: true,
+            ended: true,
+            last_arrival: Instant::ZERO,
+            sequences,
+        }
     }
 
     /// Kinds of the slices that a decoder gets.
@@ -146,7 +168,7 @@ mod tests {
             (5, (26, 27), true, true),
             (1, (28, 28), true, true),
         ] {
-            let linked = chain.link(unit(kind), packets, complete);
+            let linked = chain.link(unit(kind), &frame(packets, complete));
             assert_eq!(linked.is_some(), shown, "{packets:?}");
             assert_eq!(chain.wants_keyframe(), !shown, "{packets:?}");
         }
@@ -173,12 +195,12 @@ mod tests {
             (1, 5, (18, 19), false),
             (5, 0, (21, 21), true),
         ] {
-            let linked = chain.link(counted(kind, frame_num), packets, true);
+            let linked = chain.link(counted(kind, frame_num), &frame(packets, true));
             assert_eq!(linked.is_some(), shown, "{packets:?}");
         }
         for frame_num in (1..40).map(|n| n % 16) {
             let n = u64::from(frame_num);
-            let linked = chain.link(counted(1, frame_num), (2 * n, 2 * n), true);
+            let linked = chain.link(counted(1, frame_num), &frame((2 * n, 2 * n), true));
             assert!(linked.is_some(), "{frame_num}");
         }
     }
@@ -186,31 +208,50 @@ mod tests {
     #[test]
     fn a_picture_of_another_codec_ends_the_wait_for_a_keyframe() {
         let mut chain = Chain::default();
-        assert!(chain.link(unit(1), (10, 11), true).is_none() && chain.wants_keyframe());
+        assert!(chain.link(unit(1), &frame((10, 11), true)).is_none() && chain.wants_keyframe());
         let other = CodedPicture::Raw(RawPicture {
             width: 2,
             height: 1,
             data: vec![0; 4],
             missing: Vec::new(),
         });
-        assert!(chain.link(other, (12, 12), true).is_some() && !chain.wants_keyframe());
-        assert!(chain.link(unit(1), (13, 13), true).is_none() && chain.wants_keyframe());
+        assert!(chain.link(other, &frame((12, 12), true)).is_some() && !chain.wants_keyframe());
+        assert!(chain.link(unit(1), &frame((13, 13), true)).is_none() && chain.wants_keyframe());
     }
 
     #[test]
     fn what_is_superseded_is_decoded_with_the_next() {
         let mut chain = Chain::default();
         for (kind, packets) in [(5, (0, 1)), (1, (2, 3))] {
-            let linked = chain.link(unit(kind), packets, true).unwrap();
+            let linked = chain.link(unit(kind), &frame(packets, true)).unwrap();
             chain.keep(linked);
         }
-        let linked = chain.link(unit(1), (4, 4), true);
+        let linked = chain.link(unit(1), &frame((4, 4), true));
         assert_eq!(kinds(linked), Some(vec![5, 1, 1]));
-        let linked = chain.link(unit(1), (5, 5), true).unwrap();
+        let linked = chain.link(unit(1), &frame((5, 5), true)).unwrap();
         chain.keep(linked);
         // A keyframe needs nothing before it, and damage makes it worthless.
-        assert_eq!(kinds(chain.link(unit(5), (6, 6), true)), Some(vec![5]));
+        assert_eq!(
+            kinds(chain.link(unit(5), &frame((6, 6), true))),
+            Some(vec![5])
+        );
         chain.break_off();
-        assert_eq!(kinds(chain.link(unit(1), (7, 7), true)), None);
+        assert_eq!(kinds(chain.link(unit(1), &frame((7, 7), true))), None);
+    }
+
+    #[test]
+    fn a_released_picture_that_was_not_decoded_breaks_off_what_refers_to_it_and_no_more() {
+        let mut chain = Chain::default();
+        let shown =
+            |chain: &mut Chain, kind, n| chain.link(unit(kind), &frame((n, n), true)).is_some();
+        assert!(shown(&mut chain, 5, 0) && shown(&mut chain, 1, 1));
+        chain.lose(1);
+        assert!(chain.wants_keyframe() && !shown(&mut chain, 1, 2));
+        assert!(shown(&mut chain, 5, 3) && shown(&mut chain, 1, 4));
+        // What waited behind the first is told of only now.
+        chain.lose(2);
+        assert!(!chain.wants_keyframe() && shown(&mut chain, 1, 5));
+        chain.lose(3);
+        assert!(chain.wants_keyframe());
     }
 }
