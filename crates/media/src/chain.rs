@@ -17,6 +17,8 @@ pub(crate) struct Chain {
     last: Option<u64>,
     /// The extended timestamp of the last keyframe released whole.
     keyframe: Option<i64>,
+    /// The decoder was given parameter sets, as far as is known.
+    parameters: bool,
     /// Pictures that were superseded: the next one refers to them.
     before: Vec<AccessUnit>,
     count: Count,
@@ -61,22 +63,26 @@ impl Chain {
             .access_units
             .first()
             .is_some_and(|unit| self.count.follows(unit));
-        let follows = counted
-            || self
-                .last
-                .is_some_and(|last| last.checked_add(1) == Some(first));
+        let adjoins = self
+            .last
+            .is_some_and(|last| last.checked_add(1) == Some(first));
         self.last = Some(last);
         self.begun = true;
-        let keyframe = picture
-            .access_units
-            .first()
-            .is_some_and(AccessUnit::is_keyframe);
-        self.intact = frame.complete && (keyframe || (self.intact && follows));
-        if keyframe || !self.intact {
-            self.before.clear();
-        }
-        if keyframe && self.intact {
+        let unit = picture.access_units.first();
+        let keyframe = unit.is_some_and(AccessUnit::is_keyframe);
+        let parameters = unit.is_some_and(AccessUnit::has_parameters);
+        // Where numbers are missing before a keyframe that has none, they may have been other ones.
+        let begins = keyframe && (parameters || (self.parameters && adjoins));
+        let follows = self.intact && (counted || adjoins);
+        self.intact = frame.complete && (begins || follows);
+        if !self.intact {
+            self.break_off();
+        } else if keyframe {
             self.keyframe = Some(frame.timestamp);
+            if parameters {
+                self.before.clear();
+                self.parameters = true;
+            }
         }
         self.intact.then(|| {
             let mut access_units = std::mem::take(&mut self.before);
@@ -101,6 +107,8 @@ impl Chain {
     /// A frame was lost as a whole.
     pub(crate) fn break_off(&mut self) {
         self.intact = false;
+        // What was kept has reached no decoder.
+        self.parameters &= self.before.is_empty();
         self.before.clear();
     }
 
@@ -109,6 +117,7 @@ impl Chain {
     pub(crate) fn lose(&mut self, timestamp: i64) {
         if self.keyframe.is_none_or(|keyframe| timestamp >= keyframe) {
             self.break_off();
+            self.parameters = false;
         }
     }
 
@@ -124,8 +133,14 @@ mod tests {
     use crate::frame::RawPicture;
     use tfrc::time::Instant;
 
+    /// A keyframe has its parameter sets with it.
     fn unit(kind: u8) -> CodedPicture {
-        let units = vec![Some(vec![kind, 1])];
+        let kinds = if kind == 5 { vec![7, 8, 5] } else { vec![kind] };
+        bare(&kinds)
+    }
+
+    fn bare(kinds: &[u8]) -> CodedPicture {
+        let units = kinds.iter().map(|kind| Some(vec![*kind, 1])).collect();
         CodedPicture::from(AccessUnit { units })
     }
 
@@ -141,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Kinds of the slices that a decoder gets.
+    /// Kinds of the units that a decoder gets.
     fn kinds(picture: Option<CodedPicture>) -> Option<Vec<u8>> {
         let CodedPicture::H264(picture) = picture? else {
             panic!("another codec");
@@ -180,7 +195,7 @@ mod tests {
         // Macroblock 0, a P slice, parameter set 0, four bits of the count.
         let slice = vec![0x60 | kind, 0b1001_1010 | frame_num >> 3, frame_num << 5];
         CodedPicture::from(AccessUnit {
-            units: vec![Some(sps), Some(slice)],
+            units: vec![Some(sps), Some(vec![0x68, 1]), Some(slice)],
         })
     }
 
@@ -227,13 +242,13 @@ mod tests {
             chain.keep(linked);
         }
         let linked = chain.link(unit(1), &frame((4, 4), true));
-        assert_eq!(kinds(linked), Some(vec![5, 1, 1]));
+        assert_eq!(kinds(linked), Some(vec![7, 8, 5, 1, 1]));
         let linked = chain.link(unit(1), &frame((5, 5), true)).unwrap();
         chain.keep(linked);
         // A keyframe needs nothing before it, and damage makes it worthless.
         assert_eq!(
             kinds(chain.link(unit(5), &frame((6, 6), true))),
-            Some(vec![5])
+            Some(vec![7, 8, 5])
         );
         chain.break_off();
         assert_eq!(kinds(chain.link(unit(1), &frame((7, 7), true))), None);
@@ -253,5 +268,39 @@ mod tests {
         assert!(!chain.wants_keyframe() && shown(&mut chain, 1, 5));
         chain.lose(3);
         assert!(chain.wants_keyframe());
+    }
+
+    #[test]
+    fn a_keyframe_without_parameter_sets_begins_nothing_unless_they_are_known() {
+        let mut chain = Chain::default();
+        for (kinds, packets, shown) in [
+            (&[5][..], (1, 4), false),
+            (&[8, 5], (5, 6), false),
+            (&[7, 8, 5], (7, 9), true),
+            (&[1], (11, 11), false),
+            (&[5], (12, 14), true),
+            // The packet before it may have had others.
+            (&[5], (16, 18), false),
+            (&[5], (19, 20), true),
+        ] {
+            let linked = chain.link(bare(kinds), &frame(packets, true));
+            assert_eq!(linked.is_some(), shown, "{packets:?}");
+        }
+        // The decoder has not seen them if it refused what came with them.
+        chain.lose(19);
+        assert!(chain.link(bare(&[5]), &frame((21, 21), true)).is_none());
+    }
+
+    #[test]
+    fn parameter_sets_that_were_kept_go_with_the_keyframe_that_has_none() {
+        let mut chain = Chain::default();
+        let linked = chain.link(unit(5), &frame((0, 0), true)).unwrap();
+        chain.keep(linked);
+        let linked = chain.link(bare(&[5]), &frame((1, 1), true));
+        assert_eq!(kinds(linked.clone()), Some(vec![7, 8, 5, 5]));
+        chain.keep(linked.unwrap());
+        // Given up with what was lost, they have reached no decoder.
+        assert!(chain.link(bare(&[1]), &frame((3, 3), true)).is_none());
+        assert!(chain.link(bare(&[5]), &frame((4, 4), true)).is_none());
     }
 }
