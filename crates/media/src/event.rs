@@ -167,6 +167,11 @@ impl NotShown {
         Self::Undecodable,
     ];
 
+    /// True if the picture before stays on display for it; false if a newer one was shown in its place.
+    pub const fn freezes(self) -> bool {
+        !matches!(self, Self::Superseded)
+    }
+
     /// The name by which logs and reports show it.
     pub const fn name(self) -> &'static str {
         match self {
