@@ -24,6 +24,8 @@ pub(crate) struct Display {
     pub(crate) clock: Clock,
     pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
+    /// Where the timestamps of those that do not decode go.
+    pub(crate) undecodable: SyncSender<u32>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
     pub(crate) sink: Box<dyn Sink + Send>,
@@ -40,8 +42,9 @@ impl Display {
 
     fn run(mut self) -> io::Result<()> {
         while let Ok(frame) = self.frames.recv() {
-            // What cannot be decoded is as good as lost: the picture before stays on display.
             let Ok(decoded) = self.decoder.decode(&frame.picture) else {
+                // The picture before stays on display. The station has room for as many as it has given.
+                let _ = self.undecodable.try_send(frame.timestamp);
                 continue;
             };
             let at = self.clock.now();
@@ -56,7 +59,8 @@ impl Display {
                 psnr: original
                     .as_ref()
                     .and_then(|original| luma_psnr(&original.picture, &decoded.picture)),
-                corrupt: decoded.concealed > 0,
+                damaged: !frame.picture.is_whole(),
+                concealed: decoded.concealed,
             });
             self.sink.show(&decoded.picture)?;
             if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
@@ -72,4 +76,54 @@ pub(crate) fn jpeg_for_page(picture: &Picture) -> Vec<u8> {
     encode(picture, Scale::from_quality(PAGE_QUALITY))
         .map(|image| jfif::write(&image))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    use evenkeel_media::codec::Codec;
+    use evenkeel_media::frame::CodedPicture;
+    use evenkeel_media::sink::Null;
+
+    #[test]
+    fn what_was_lost_what_did_not_decode_and_what_cannot_be_shown_are_told_apart() {
+        let whole =
+            encode(&Picture::new(64, 32), Scale::from_quality(50.0)).expect("a size of JPEG");
+        assert!(whole.intervals.len() > 1);
+        let (mut lost, mut bent, mut absurd) = (whole.clone(), whole.clone(), whole.clone());
+        lost.intervals[0] = None;
+        bent.intervals[0] = Some(vec![0xff; 4]);
+        absurd.intervals.clear();
+        let (frames, due) = sync_channel(4);
+        let (undecodable, refused) = sync_channel(4);
+        let (shown, told) = sync_channel(4);
+        let display = Display {
+            clock: Clock::start(),
+            decoder: StreamDecoder::new(Codec::Mjpeg),
+            frames: due,
+            undecodable,
+            originals: References::default(),
+            shown,
+            sink: Box::new(Null),
+            page: None,
+        };
+        for (image, timestamp) in [whole, lost, bent, absurd].into_iter().zip(0..) {
+            let frame = ReceivedFrame {
+                timestamp,
+                completed: tfrc::time::Instant::ZERO,
+                picture: CodedPicture::from(image),
+            };
+            frames.send(frame).expect("room for it");
+        }
+        drop(frames);
+        display.run().expect("nothing to write");
+        let told: Vec<_> = told
+            .iter()
+            .map(|shown| (shown.damaged, shown.concealed))
+            .collect();
+        assert_eq!(told, [(false, 0), (true, 1), (false, 1)]);
+        assert_eq!(refused.iter().collect::<Vec<_>>(), [3]);
+    }
 }

@@ -132,7 +132,9 @@ pub(crate) struct Live {
     target: Bytes,
     sent: u64,
     displayed: u64,
-    corrupt: u64,
+    damaged: u64,
+    concealed: u64,
+    frozen: u64,
     late: u64,
     discarded: BTreeMap<&'static str, u64>,
 }
@@ -154,7 +156,9 @@ impl Live {
             target: Bytes::ZERO,
             sent: 0,
             displayed: 0,
-            corrupt: 0,
+            damaged: 0,
+            concealed: 0,
+            frozen: 0,
             late: 0,
             discarded: BTreeMap::new(),
         }
@@ -185,6 +189,7 @@ impl Live {
                 MediaEvent::Sent { .. } => self.sent += 1,
                 MediaEvent::Discarded { reason, .. } => self.count_discarded(reason),
                 MediaEvent::Completed { late: true, .. } => self.late += 1,
+                MediaEvent::Dropped { reason, .. } => self.frozen += u64::from(reason.freezes()),
                 _ => {}
             },
         }
@@ -194,7 +199,8 @@ impl Live {
     pub(crate) fn handle_shown(&mut self, frame: &ShownFrame) {
         self.displayed += 1;
         *self.shown_by.entry(frame.codec.name()).or_default() += 1;
-        self.corrupt += u64::from(frame.corrupt);
+        self.damaged += u64::from(frame.damaged);
+        self.concealed += u64::from(frame.concealed > 0);
         self.shown.push_back(*frame);
     }
 
@@ -315,7 +321,9 @@ impl Live {
             frames_shown: self.displayed,
             shown: self.shown_by.clone(),
             frames_late: self.late,
-            frames_corrupt: self.corrupt,
+            frames_damaged: self.damaged,
+            frames_concealed: self.concealed,
+            frames_frozen: self.frozen,
             frames_discarded: self.discarded.values().sum(),
             discarded: self.discarded.clone(),
             state: self.phase,

@@ -221,7 +221,10 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "frames_discarded": summary.frames_discarded,
         "frames_in_time": summary.frames_in_time,
         "frames_late": summary.frames_late,
-        "frames_corrupt": summary.frames_corrupt,
+        "frames_damaged": summary.frames_damaged,
+        "frames_concealed": summary.frames_concealed,
+        // As it was called before what the network lost was told apart.
+        "frames_corrupt": summary.frames_concealed,
         "frames_frozen": summary.frames_frozen,
         "frame_delay_p50_ms": summary.frame_delay_p50_ms,
         "frame_delay_p95_ms": summary.frame_delay_p95_ms,
@@ -233,4 +236,27 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "seed": seed,
         "commit": env!("EVENKEEL_COMMIT"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_were_damaged_concealed_and_frozen_have_keys_of_their_own() {
+        let summary = Summary {
+            frames_damaged: 1,
+            frames_concealed: 2,
+            frames_frozen: 3,
+            ..Summary::default()
+        };
+        let json = as_json(&summary, 1);
+        let keys = [
+            "frames_damaged",
+            "frames_concealed",
+            "frames_corrupt",
+            "frames_frozen",
+        ];
+        assert_eq!(keys.map(|key| json[key].as_u64()), [1, 2, 2, 3].map(Some));
+    }
 }

@@ -98,6 +98,7 @@ impl Party {
                     clock,
                     decoder: StreamDecoder::new(config.stream.codec),
                     frames: outlets.frames,
+                    undecodable: outlets.undecodable,
                     originals: config.originals,
                     shown: shown_in,
                     sink,

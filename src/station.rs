@@ -1,8 +1,9 @@
 //! A call on its own thread: what it decides is handed out to those who wait for it.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use evenkeel_media::call::{Call, CallEvent};
+use evenkeel_media::event::NotShown;
 use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::time::Instant;
@@ -18,6 +19,7 @@ pub(crate) struct Station {
     /// The call itself.
     pub(crate) call: Call,
     frames: SyncSender<ReceivedFrame>,
+    undecodable: Receiver<u32>,
     events: SyncSender<CallEvent>,
 }
 
@@ -25,6 +27,8 @@ pub(crate) struct Station {
 pub(crate) struct Outlets {
     /// Frames, each at the moment at which it is to be shown.
     pub(crate) frames: Receiver<ReceivedFrame>,
+    /// The way back: timestamps of those that did not decode.
+    pub(crate) undecodable: SyncSender<u32>,
     /// What the session and the media decided.
     pub(crate) events: Receiver<CallEvent>,
 }
@@ -34,23 +38,33 @@ impl Station {
     pub(crate) fn new(call: Call) -> (Self, Outlets) {
         let (frames, due) = sync_channel(FRAMES);
         let (events, happened) = sync_channel(EVENTS);
+        // Those that waited, and the one at the decoder.
+        let (refused, undecodable) = sync_channel(FRAMES + 1);
         (
             Self {
                 call,
                 frames,
+                undecodable,
                 events,
             },
             Outlets {
                 frames: due,
+                undecodable: refused,
                 events: happened,
             },
         )
     }
 
     fn hand_out(&mut self, now: Instant) {
+        for timestamp in self.undecodable.try_iter() {
+            self.call
+                .reference_lost(now, timestamp, NotShown::Undecodable);
+        }
         while let Some(frame) = self.call.poll_frame(now) {
-            // A full channel means that the display is behind.
-            let _ = self.frames.try_send(frame);
+            if let Err(TrySendError::Full(frame)) = self.frames.try_send(frame) {
+                self.call
+                    .reference_lost(now, frame.timestamp, NotShown::Behind);
+            }
         }
         while let Some(event) = self.call.poll_event() {
             let _ = self.events.try_send(event);
@@ -79,5 +93,135 @@ impl Endpoint for Station {
 
     fn poll_timeout(&self) -> Option<(Instant, Reason)> {
         self.call.poll_timeout()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use evenkeel_media::codec::Codec;
+    use evenkeel_media::event::EventKind;
+    use evenkeel_media::frame::EncodedFrame;
+    use evenkeel_media::policy::PolicyConfig;
+    use evenkeel_media::reassemble::Payload;
+    use evenkeel_media::source::{Format, FrameRate, Scene, Source as _};
+    use evenkeel_rtp::rtp::media_time;
+    use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
+
+    const INTERVAL: Duration = Duration::from_millis(100);
+
+    fn address(end: u8) -> SocketAddr {
+        ([10, 0, 0, end], 5_004).into()
+    }
+
+    fn call(end: u8) -> Call {
+        let mut config = Config::new("end", u64::from(end));
+        config.peer = Some(address(3 - end));
+        match end {
+            1 => config.send = Some(SendConfig::new(97)),
+            _ => config.receive = Some(ReceiveConfig::new(97)),
+        }
+        let policy = PolicyConfig::new(INTERVAL);
+        Call::new(Instant::ZERO, config, policy, Payload::H264)
+    }
+
+    /// What is under way to an end.
+    #[derive(Default)]
+    struct Way(VecDeque<(Instant, Vec<u8>)>);
+
+    impl Way {
+        /// Takes what leaves one end now, and gives the other what left ten milliseconds ago.
+        fn carry(
+            &mut self,
+            now: Instant,
+            from: &mut impl Endpoint,
+            source: SocketAddr,
+            to: &mut impl Endpoint,
+        ) {
+            let mut buf = [0; 2_048];
+            while let Some(transmit) = from.poll_transmit(now, &mut buf) {
+                let due = now + Duration::from_millis(10);
+                self.0.push_back((due, buf[..transmit.len].to_vec()));
+            }
+            while self.0.front().is_some_and(|(due, _)| *due <= now) {
+                let (_, payload) = self.0.pop_front().expect("the first");
+                let datagram = Datagram {
+                    source,
+                    arrival: now,
+                    ecn: tfrc::Ecn::NotEct,
+                    payload: &payload,
+                };
+                to.handle_datagram(now, datagram);
+            }
+        }
+    }
+
+    #[test]
+    fn frames_that_the_display_has_no_room_for_or_cannot_decode_are_followed_by_a_keyframe() {
+        let format = Format {
+            width: 64,
+            height: 48,
+            frame_rate: FrameRate::new(10, 1).expect("ten a second"),
+        };
+        let mut scene = Scene::new(format, 1).expect("possible size");
+        let mut encoder = Codec::H264.encoder(INTERVAL);
+        let mut decoder = Codec::H264.decoder();
+        let mut sender = call(1);
+        let (mut station, outlets) = Station::new(call(2));
+        let (mut there, mut back) = (Way::default(), Way::default());
+        let (mut shown, mut reasons) = (Vec::new(), Vec::new());
+        for step in 0..9_000_u64 {
+            let now = Instant::from_millis(step);
+            if step % 100 == 0 {
+                let picture = scene.next().expect("endless").expect("endless");
+                if let Some(target) = sender.frame_target(now) {
+                    let coded = encoder.encode(&picture, &target).expect("possible size");
+                    let frame = EncodedFrame {
+                        captured: now,
+                        timestamp: media_time(now, 90_000),
+                        picture: coded.expect("room for it").picture,
+                    };
+                    sender.push_frame(now, frame).expect("well formed");
+                }
+            }
+            sender.handle_timeout(now);
+            station.handle_timeout(now);
+            there.carry(now, &mut sender, address(1), &mut station);
+            back.carry(now, &mut station, address(2), &mut sender);
+            // The display stands still for the fourth second, and its decoder refuses one picture of the seventh.
+            let stands = (3_000..4_000).contains(&step);
+            for frame in outlets
+                .frames
+                .try_iter()
+                .take(if stands { 0 } else { FRAMES })
+            {
+                if step / 1_000 == 6 && !reasons.contains(&NotShown::Undecodable) {
+                    decoder = Codec::H264.decoder();
+                }
+                match decoder.decode(&frame.picture) {
+                    Ok(_) => shown.push(step),
+                    // A station that does not listen has no room.
+                    Err(_) => drop(outlets.undecodable.try_send(frame.timestamp)),
+                }
+            }
+            reasons.extend(outlets.events.try_iter().filter_map(|event| match event {
+                CallEvent::Media(event) => match event.kind {
+                    EventKind::Dropped { reason, .. } => Some(reason),
+                    _ => None,
+                },
+                CallEvent::Session(_) => None,
+            }));
+        }
+        let count = |reason| reasons.iter().filter(|told| **told == reason).count();
+        assert!(count(NotShown::Behind) > 0, "{reasons:?}");
+        assert_eq!(count(NotShown::Undecodable), 1, "{reasons:?}");
+        for second in [2, 5, 8] {
+            let of_it = shown.iter().filter(|step| **step / 1_000 == second).count();
+            assert!(of_it >= 9, "second {second}: {shown:?}");
+        }
     }
 }

@@ -621,6 +621,17 @@ fn a_peer_at_port_0_is_refused() {
     }
 }
 
+#[test]
+fn every_codec_is_listed() {
+    let output = run(&["demo", "--codec", "list"]);
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(names, ["mjpeg", "raw", "h264", "dv"]);
+}
+
 /// As `evenkeel lab list | head -1` is.
 #[test]
 fn output_that_nobody_reads_is_one_line_of_error() {

@@ -5,11 +5,14 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
+use evenkeel_fuzz::h264_payload::{self, packet as packet_of};
+use evenkeel_media::codec::Codec;
 use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_media::frame::{CodedPicture, EncodedFrame, JpegImage, Picture, RawPicture};
 use evenkeel_media::packetize::Packetizer;
+use evenkeel_media::policy::FrameTarget;
 use evenkeel_media::sink::{Sink, Y4mFile};
-use evenkeel_media::source::{Format, FrameRate};
+use evenkeel_media::source::{Format, FrameRate, Scene, Source as _};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
@@ -25,7 +28,7 @@ use evenkeel_rtp::session::FeedbackMode;
 use tfrc::Ecn;
 use tfrc::report::Vector;
 use tfrc::time::Instant;
-use tfrc::units::{LossEventRate, Rate};
+use tfrc::units::{Bytes, LossEventRate, Rate};
 
 const SSRC: u32 = 0x1234_5678;
 
@@ -44,6 +47,7 @@ fn main() -> io::Result<()> {
     for (name, bytes) in control() {
         write("rtcp", name, &bytes)?;
     }
+    write("h264_payload", "repaired-stream", &repaired_stream())?;
     write("flexfec", "block", &repaired_block())?;
     for (name, message) in perf_messages() {
         write("perf", name, &message)?;
@@ -58,6 +62,57 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         .join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// Steps of `h264_payload`: three pictures, one packet of each of which a repair packet gives back.
+fn repaired_stream() -> Vec<u8> {
+    let mut coder = Codec::H264.encoder(Duration::from_millis(40));
+    let mut packetizer = Packetizer::new(100);
+    let format = Format {
+        width: 64,
+        height: 48,
+        frame_rate: FrameRate::new(25, 1).expect("possible"),
+    };
+    let mut scene = Scene::new(format, 1).expect("a possible size");
+    let mut steps = Vec::new();
+    let mut step = |what: u8, bytes: &[u8]| {
+        steps.push(what);
+        steps.extend((bytes.len() as u16).to_be_bytes());
+        steps.extend(bytes);
+    };
+    let mut sequence = 0;
+    for timestamp in 0..3 {
+        let picture = scene.next().expect("endless").expect("endless");
+        let target = FrameTarget {
+            size: Bytes::new(400),
+            rate: Rate::from_bytes_per_sec(1e4),
+            deadline: Duration::from_millis(150),
+            stretched: false,
+            keyframe: false,
+        };
+        let coded = coder.encode(&picture, &target).expect("a possible size");
+        let frame = EncodedFrame {
+            captured: Instant::ZERO,
+            timestamp,
+            picture: coded.expect("room for it").picture,
+        };
+        let frame = packetizer.packetize(frame).expect("well formed");
+        let mut encoder = Encoder::default();
+        for index in 0..frame.packets() {
+            let mut payload = Vec::new();
+            frame.write(index, 0, &mut payload);
+            let marker = index + 1 == frame.packets();
+            encoder.push(sequence, &packet_of(sequence, timestamp, marker, &payload));
+            let lost = u8::from(index == 1) * h264_payload::LOST;
+            step(u8::from(marker) * h264_payload::MARKER | lost, &payload);
+            sequence += 1;
+        }
+        encoder.plan(1);
+        let mut repair = Vec::new();
+        encoder.write(&mut repair);
+        step(h264_payload::REPAIR | h264_payload::TAKE, &repair);
+    }
+    steps
 }
 
 /// Steps of `flexfec`: a block of which one packet is lost, and its repair packet.

@@ -1,47 +1,66 @@
-//! Payloads of H.264, put together as a stream and decoded.
+//! Packets of H.264 and repair packets, put together as a stream and decoded.
 
-use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_media::codec::Codec;
 use evenkeel_media::frame::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
+use evenkeel_rtp::flexfec;
 use evenkeel_rtp::payload::h264::H264Payload;
+use evenkeel_rtp::rtp::{HEADER_LEN, RtpHeader, RtpPacket};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
-#[derive(Arbitrary, Debug)]
-struct Packet<'a> {
-    sequence: u8,
-    timestamp: u8,
-    marker: bool,
-    payload: &'a [u8],
-    take: bool,
-}
+/// The bits of a step's first byte; the upper half is how many numbers are left out before the packet.
+pub const MARKER: u8 = 1;
+/// The oldest frame is taken after it.
+pub const TAKE: u8 = 2;
+/// A media packet that only repair packets can give back.
+pub const LOST: u8 = 4;
+/// A repair packet, no media packet.
+pub const REPAIR: u8 = 8;
 
-/// Reads the bytes as one payload, then as a stream of packets.
+const SSRC: u32 = 0x1234_5678;
+
+/// Reads the bytes as one payload, then plays them as a stream.
 pub fn check(data: &[u8]) {
     check_lengths(data);
-    let mut stream = Unstructured::new(data);
+    play(data);
+}
+
+/// Plays steps: a byte of the bits above, a length of two, so many bytes. Gives how many frames came whole out of the
+/// decoder.
+pub fn play(data: &[u8]) -> usize {
     let mut reassembler = Reassembler::new(Payload::H264);
+    let mut repairs = flexfec::Decoder::new(SSRC);
     let mut decoder = Codec::H264.decoder();
     let mut now = Instant::ZERO;
-    while !stream.is_empty() {
-        let Ok(packet) = Packet::arbitrary(&mut stream) else {
-            return;
-        };
+    let (mut next, mut timestamp) = (0_u64, 0);
+    let mut decoded = 0;
+    let mut rest = data;
+    while let [what, high, low, after @ ..] = rest {
+        let len = usize::from(u16::from_be_bytes([*high, *low]));
+        let (payload, after) = after.split_at(after.len().min(len));
+        rest = after;
         now += std::time::Duration::from_millis(1);
-        check_lengths(packet.payload);
-        reassembler.push(&MediaPacket {
-            sequence: packet.sequence.into(),
-            payload_type: 0,
-            timestamp: packet.timestamp.into(),
-            marker: packet.marker,
-            payload: packet.payload,
-            arrival: now,
-            send_time: 0,
-            rtt: None,
-        });
+        check_lengths(payload);
+        if what & REPAIR == 0 {
+            let sequence = next + u64::from(what >> 4);
+            next = sequence + 1;
+            let marker = what & MARKER != 0;
+            let packet = packet(sequence as u16, timestamp, marker, payload);
+            timestamp += u32::from(marker);
+            if what & LOST == 0 {
+                push(&mut reassembler, sequence, &packet, now);
+                repairs.push_media(sequence, &packet);
+            }
+        } else {
+            repairs.push_repair(payload).ok();
+            reassembler.note_repair(now);
+        }
+        while let Some((sequence, packet)) = repairs.poll_recovered() {
+            push(&mut reassembler, sequence, packet, now);
+        }
         assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
-        let oldest = reassembler.frames().next().filter(|_| packet.take);
+        let oldest = reassembler.frames().next().filter(|_| what & TAKE != 0);
         let Some(oldest) = oldest else { continue };
         let Some(Ok(frame)) = reassembler.take(oldest.timestamp, now) else {
             continue;
@@ -53,9 +72,43 @@ pub fn check(data: &[u8]) {
         assert!(units.flatten().all(|unit| !unit.is_empty()));
         if oldest.complete && frame.picture.is_whole() {
             // What it decodes to is anything or nothing.
-            let _ = decoder.decode(&frame.picture);
+            decoded += usize::from(decoder.decode(&frame.picture).is_ok());
         }
     }
+    decoded
+}
+
+/// A packet as it is on the wire.
+pub fn packet(sequence: u16, timestamp: u32, marker: bool, payload: &[u8]) -> Vec<u8> {
+    let header = RtpHeader {
+        payload_type: 97,
+        marker,
+        sequence,
+        timestamp,
+        ssrc: SSRC,
+    };
+    let mut packet = vec![0; HEADER_LEN];
+    header.emit(&[], &mut packet).expect("it fits");
+    packet.extend(payload);
+    packet
+}
+
+fn push(reassembler: &mut Reassembler, sequence: u64, packet: &[u8], now: Instant) {
+    // What repair packets give back may be anything.
+    let Ok(rtp) = RtpPacket::parse(packet) else {
+        return;
+    };
+    let header = rtp.header();
+    reassembler.push(&MediaPacket {
+        sequence,
+        payload_type: header.payload_type,
+        timestamp: header.timestamp,
+        marker: header.marker,
+        payload: rtp.payload(),
+        arrival: now,
+        send_time: 0,
+        rtt: None,
+    });
 }
 
 fn check_lengths(bytes: &[u8]) {

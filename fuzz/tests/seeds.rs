@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_fuzz::TARGETS;
+use evenkeel_fuzz::{TARGETS, h264_payload};
 
 #[test]
 fn every_target_takes_its_seeds() {
@@ -19,4 +19,21 @@ fn every_target_takes_its_seeds() {
         }
         assert!(count > 0, "{name} has no seeds");
     }
+}
+
+#[test]
+fn a_seed_of_h264_reaches_the_decoder_by_repair_packets_and_only_by_them() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/h264_payload/repaired-stream");
+    let mut stream = fs::read(path).expect("a seed");
+    assert_eq!(h264_payload::play(&stream), 3);
+    // Without the last repair packet, two.
+    let mut last = 0;
+    let mut next = 0;
+    while let Some(&[_, high, low]) = stream.get(next..next + 3) {
+        last = next;
+        next += 3 + usize::from(u16::from_be_bytes([high, low]));
+    }
+    stream[last + 1..last + 3].fill(0);
+    stream.truncate(last + 3);
+    assert_eq!(h264_payload::play(&stream), 2);
 }

@@ -127,8 +127,12 @@ pub(crate) struct Sample {
     pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
     pub(crate) frames_late: u64,
-    /// Frames displayed with intervals concealed.
-    pub(crate) frames_corrupt: u64,
+    /// Frames displayed of which the network lost a part.
+    pub(crate) frames_damaged: u64,
+    /// Frames displayed with a part concealed.
+    pub(crate) frames_concealed: u64,
+    /// Frames that came and were not displayed, so that the picture before stayed.
+    pub(crate) frames_frozen: u64,
     /// Frames that the sending buffer gave up before they began.
     pub(crate) frames_discarded: u64,
     /// Those, by reason.

@@ -275,7 +275,7 @@ const CHECKS = {
     await until("p follows", 20, async () => (await sample()).p > 0.005);
     await changes(page, "#chart-loss canvas", 5);
     assert.match(await page.locator("#chart-loss .legend").innerText(), /0\.\d+\s*1 in \d+ packets/);
-    const lost = (now) => now.frames_late + now.frames_corrupt + now.frames_discarded;
+    const lost = (now) => now.frames_late + now.frames_concealed + now.frames_discarded;
     await until("frames are lost", 30, async () => lost(await sample()) > 0);
     await changes(page, "#chart-lost canvas", 5);
     const table = page.locator("#frames");
@@ -283,7 +283,7 @@ const CHECKS = {
       const shown = await table.innerText();
       return Object.keys((await sample()).discarded).every((reason) => shown.includes(reason.replaceAll("_", " ")));
     });
-    for (const row of ["Sent", "Shown", "Late for playout", "Damaged and concealed", "Discarded before sending"]) {
+    for (const row of ["Sent", "Shown", "Late for playout", "Damaged on the way", "Concealed in part", "Came and not shown", "Discarded before sending"]) {
       assert.match(await table.innerText(), new RegExp(`${row}\\s+[\\d\\u202f]+\\s+[\\d.]+`));
     }
     await slide(page, "loss_pct", "ArrowLeft", (loss) => loss === 0);

@@ -7,7 +7,7 @@ use evenkeel_rtp::session::{self, EventKind, Incoming, Session};
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 
-use crate::event;
+use crate::event::{self, NotShown};
 use crate::frame::{EncodedFrame, ReceivedFrame};
 use crate::packetize::PacketizeError;
 use crate::policy::{FrameTarget, PolicyConfig};
@@ -123,11 +123,21 @@ impl Call {
         self.advance(now);
         let receiver = self.receiver.as_mut()?;
         let frame = receiver.poll_frame(self.now);
-        if receiver.wants_keyframe() {
-            self.session.request_keyframe(self.now);
-        }
+        self.ask_for_keyframe();
         self.collect_events();
         frame
+    }
+
+    /// What [`poll_frame`](Self::poll_frame) gave with this timestamp was not shown after all. If what follows refers
+    /// to it, a keyframe is asked for.
+    pub fn reference_lost(&mut self, now: Instant, timestamp: u32, reason: NotShown) {
+        self.advance(now);
+        let Some(receiver) = &mut self.receiver else {
+            return;
+        };
+        receiver.reference_lost(self.now, timestamp, reason);
+        self.ask_for_keyframe();
+        self.collect_events();
     }
 
     /// The oldest event that was not taken yet. At most 1,024 wait; the oldest give way.
@@ -162,6 +172,17 @@ impl Call {
 
     fn advance(&mut self, now: Instant) {
         self.now = self.now.max(now);
+    }
+
+    /// Asks for a keyframe for as long as one is needed.
+    fn ask_for_keyframe(&mut self) {
+        if self
+            .receiver
+            .as_ref()
+            .is_some_and(ReceivingSide::wants_keyframe)
+        {
+            self.session.request_keyframe(self.now);
+        }
     }
 
     /// Brings the events of all parts together, and passes on those of the session that concern media.

@@ -4,7 +4,7 @@
 use evenkeel_h264::Sps;
 
 use crate::frame::{AccessUnit, CodedPicture, H264Picture};
-use crate::reassemble::Reassembler;
+use crate::reassemble::{InFlight, Reassembler};
 
 /// Follows the frames of a stream as they are released, in their order.
 #[derive(Debug, Default)]
@@ -15,6 +15,10 @@ pub(crate) struct Chain {
     begun: bool,
     /// The sequence number of the last packet released.
     last: Option<u64>,
+    /// The extended timestamp of the last keyframe released whole.
+    keyframe: Option<i64>,
+    /// The decoder was given parameter sets, as far as is known.
+    parameters: bool,
     /// Pictures that were superseded: the next one refers to them.
     before: Vec<AccessUnit>,
     count: Count,
@@ -45,14 +49,10 @@ impl Count {
 }
 
 impl Chain {
-    /// A frame is released, whose packets have these first and last numbers: what a decoder needs to
-    /// show it, or `None` if it cannot. A codec whose frames stand alone is not concerned.
-    pub(crate) fn link(
-        &mut self,
-        picture: CodedPicture,
-        (first, last): (u64, u64),
-        complete: bool,
-    ) -> Option<CodedPicture> {
+    /// A frame is released, of which this was known: what a decoder needs to show it, or `None` if it
+    /// cannot. A codec whose frames stand alone is not concerned.
+    pub(crate) fn link(&mut self, picture: CodedPicture, frame: &InFlight) -> Option<CodedPicture> {
+        let (first, last) = frame.sequences;
         let CodedPicture::H264(picture) = picture else {
             // Pictures of ours that are still to come begin with a keyframe.
             *self = Self::default();
@@ -63,19 +63,26 @@ impl Chain {
             .access_units
             .first()
             .is_some_and(|unit| self.count.follows(unit));
-        let follows = counted
-            || self
-                .last
-                .is_some_and(|last| last.checked_add(1) == Some(first));
+        let adjoins = self
+            .last
+            .is_some_and(|last| last.checked_add(1) == Some(first));
         self.last = Some(last);
         self.begun = true;
-        let keyframe = picture
-            .access_units
-            .first()
-            .is_some_and(AccessUnit::is_keyframe);
-        self.intact = complete && (keyframe || (self.intact && follows));
-        if keyframe || !self.intact {
-            self.before.clear();
+        let unit = picture.access_units.first();
+        let keyframe = unit.is_some_and(AccessUnit::is_keyframe);
+        let parameters = unit.is_some_and(AccessUnit::has_parameters);
+        // Where numbers are missing before a keyframe that has none, they may have been other ones.
+        let begins = keyframe && (parameters || (self.parameters && adjoins));
+        let follows = self.intact && (counted || adjoins);
+        self.intact = frame.complete && (begins || follows);
+        if !self.intact {
+            self.break_off();
+        } else if keyframe {
+            self.keyframe = Some(frame.timestamp);
+            if parameters {
+                self.before.clear();
+                self.parameters = true;
+            }
         }
         self.intact.then(|| {
             let mut access_units = std::mem::take(&mut self.before);
@@ -100,7 +107,18 @@ impl Chain {
     /// A frame was lost as a whole.
     pub(crate) fn break_off(&mut self) {
         self.intact = false;
+        // What was kept has reached no decoder.
+        self.parameters &= self.before.is_empty();
         self.before.clear();
+    }
+
+    /// The frame of this extended timestamp, which was released, did not reach the decoder or did not decode. That
+    /// concerns nothing from the last keyframe on if it came before that.
+    pub(crate) fn lose(&mut self, timestamp: i64) {
+        if self.keyframe.is_none_or(|keyframe| timestamp >= keyframe) {
+            self.break_off();
+            self.parameters = false;
+        }
     }
 
     /// True while nothing can be shown but a keyframe.
@@ -113,13 +131,32 @@ impl Chain {
 mod tests {
     use super::*;
     use crate::frame::RawPicture;
+    use tfrc::time::Instant;
 
+    /// A keyframe has its parameter sets with it.
     fn unit(kind: u8) -> CodedPicture {
-        let units = vec![Some(vec![kind, 1])];
+        let kinds = if kind == 5 { vec![7, 8, 5] } else { vec![kind] };
+        bare(&kinds)
+    }
+
+    fn bare(kinds: &[u8]) -> CodedPicture {
+        let units = kinds.iter().map(|kind| Some(vec![*kind, 1])).collect();
         CodedPicture::from(AccessUnit { units })
     }
 
-    /// Kinds of the slices that a decoder gets.
+    /// With packets of these numbers; the first is its timestamp, too.
+    fn frame(sequences: (u64, u64), complete: bool) -> InFlight {
+        InFlight {
+            timestamp: sequences.0 as i64,
+            complete,
+            settled: true,
+            ended: true,
+            last_arrival: Instant::ZERO,
+            sequences,
+        }
+    }
+
+    /// Kinds of the units that a decoder gets.
     fn kinds(picture: Option<CodedPicture>) -> Option<Vec<u8>> {
         let CodedPicture::H264(picture) = picture? else {
             panic!("another codec");
@@ -146,7 +183,7 @@ mod tests {
             (5, (26, 27), true, true),
             (1, (28, 28), true, true),
         ] {
-            let linked = chain.link(unit(kind), packets, complete);
+            let linked = chain.link(unit(kind), &frame(packets, complete));
             assert_eq!(linked.is_some(), shown, "{packets:?}");
             assert_eq!(chain.wants_keyframe(), !shown, "{packets:?}");
         }
@@ -158,7 +195,7 @@ mod tests {
         // Macroblock 0, a P slice, parameter set 0, four bits of the count.
         let slice = vec![0x60 | kind, 0b1001_1010 | frame_num >> 3, frame_num << 5];
         CodedPicture::from(AccessUnit {
-            units: vec![Some(sps), Some(slice)],
+            units: vec![Some(sps), Some(vec![0x68, 1]), Some(slice)],
         })
     }
 
@@ -173,12 +210,12 @@ mod tests {
             (1, 5, (18, 19), false),
             (5, 0, (21, 21), true),
         ] {
-            let linked = chain.link(counted(kind, frame_num), packets, true);
+            let linked = chain.link(counted(kind, frame_num), &frame(packets, true));
             assert_eq!(linked.is_some(), shown, "{packets:?}");
         }
         for frame_num in (1..40).map(|n| n % 16) {
             let n = u64::from(frame_num);
-            let linked = chain.link(counted(1, frame_num), (2 * n, 2 * n), true);
+            let linked = chain.link(counted(1, frame_num), &frame((2 * n, 2 * n), true));
             assert!(linked.is_some(), "{frame_num}");
         }
     }
@@ -186,31 +223,84 @@ mod tests {
     #[test]
     fn a_picture_of_another_codec_ends_the_wait_for_a_keyframe() {
         let mut chain = Chain::default();
-        assert!(chain.link(unit(1), (10, 11), true).is_none() && chain.wants_keyframe());
+        assert!(chain.link(unit(1), &frame((10, 11), true)).is_none() && chain.wants_keyframe());
         let other = CodedPicture::Raw(RawPicture {
             width: 2,
             height: 1,
             data: vec![0; 4],
             missing: Vec::new(),
         });
-        assert!(chain.link(other, (12, 12), true).is_some() && !chain.wants_keyframe());
-        assert!(chain.link(unit(1), (13, 13), true).is_none() && chain.wants_keyframe());
+        assert!(chain.link(other, &frame((12, 12), true)).is_some() && !chain.wants_keyframe());
+        assert!(chain.link(unit(1), &frame((13, 13), true)).is_none() && chain.wants_keyframe());
     }
 
     #[test]
     fn what_is_superseded_is_decoded_with_the_next() {
         let mut chain = Chain::default();
         for (kind, packets) in [(5, (0, 1)), (1, (2, 3))] {
-            let linked = chain.link(unit(kind), packets, true).unwrap();
+            let linked = chain.link(unit(kind), &frame(packets, true)).unwrap();
             chain.keep(linked);
         }
-        let linked = chain.link(unit(1), (4, 4), true);
-        assert_eq!(kinds(linked), Some(vec![5, 1, 1]));
-        let linked = chain.link(unit(1), (5, 5), true).unwrap();
+        let linked = chain.link(unit(1), &frame((4, 4), true));
+        assert_eq!(kinds(linked), Some(vec![7, 8, 5, 1, 1]));
+        let linked = chain.link(unit(1), &frame((5, 5), true)).unwrap();
         chain.keep(linked);
         // A keyframe needs nothing before it, and damage makes it worthless.
-        assert_eq!(kinds(chain.link(unit(5), (6, 6), true)), Some(vec![5]));
+        assert_eq!(
+            kinds(chain.link(unit(5), &frame((6, 6), true))),
+            Some(vec![7, 8, 5])
+        );
         chain.break_off();
-        assert_eq!(kinds(chain.link(unit(1), (7, 7), true)), None);
+        assert_eq!(kinds(chain.link(unit(1), &frame((7, 7), true))), None);
+    }
+
+    #[test]
+    fn a_released_picture_that_was_not_decoded_breaks_off_what_refers_to_it_and_no_more() {
+        let mut chain = Chain::default();
+        let shown =
+            |chain: &mut Chain, kind, n| chain.link(unit(kind), &frame((n, n), true)).is_some();
+        assert!(shown(&mut chain, 5, 0) && shown(&mut chain, 1, 1));
+        chain.lose(1);
+        assert!(chain.wants_keyframe() && !shown(&mut chain, 1, 2));
+        assert!(shown(&mut chain, 5, 3) && shown(&mut chain, 1, 4));
+        // What waited behind the first is told of only now.
+        chain.lose(2);
+        assert!(!chain.wants_keyframe() && shown(&mut chain, 1, 5));
+        chain.lose(3);
+        assert!(chain.wants_keyframe());
+    }
+
+    #[test]
+    fn a_keyframe_without_parameter_sets_begins_nothing_unless_they_are_known() {
+        let mut chain = Chain::default();
+        for (kinds, packets, shown) in [
+            (&[5][..], (1, 4), false),
+            (&[8, 5], (5, 6), false),
+            (&[7, 8, 5], (7, 9), true),
+            (&[1], (11, 11), false),
+            (&[5], (12, 14), true),
+            // The packet before it may have had others.
+            (&[5], (16, 18), false),
+            (&[5], (19, 20), true),
+        ] {
+            let linked = chain.link(bare(kinds), &frame(packets, true));
+            assert_eq!(linked.is_some(), shown, "{packets:?}");
+        }
+        // The decoder has not seen them if it refused what came with them.
+        chain.lose(19);
+        assert!(chain.link(bare(&[5]), &frame((21, 21), true)).is_none());
+    }
+
+    #[test]
+    fn parameter_sets_that_were_kept_go_with_the_keyframe_that_has_none() {
+        let mut chain = Chain::default();
+        let linked = chain.link(unit(5), &frame((0, 0), true)).unwrap();
+        chain.keep(linked);
+        let linked = chain.link(bare(&[5]), &frame((1, 1), true));
+        assert_eq!(kinds(linked.clone()), Some(vec![7, 8, 5, 5]));
+        chain.keep(linked.unwrap());
+        // Given up with what was lost, they have reached no decoder.
+        assert!(chain.link(bare(&[1]), &frame((3, 3), true)).is_none());
+        assert!(chain.link(bare(&[5]), &frame((4, 4), true)).is_none());
     }
 }

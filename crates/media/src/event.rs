@@ -149,17 +149,28 @@ pub enum NotShown {
     Overflow,
     /// It, or a picture that it refers to, is damaged, and no keyframe has come since.
     NoReference,
+    /// It was due, and those due before it still waited for the display.
+    Behind,
+    /// The decoder made nothing of it.
+    Undecodable,
 }
 
 impl NotShown {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Superseded,
         Self::Empty,
         Self::NoTables,
         Self::Overflow,
         Self::NoReference,
+        Self::Behind,
+        Self::Undecodable,
     ];
+
+    /// True if the picture before stays on display for it; false if a newer one was shown in its place.
+    pub const fn freezes(self) -> bool {
+        !matches!(self, Self::Superseded)
+    }
 
     /// The name by which logs and reports show it.
     pub const fn name(self) -> &'static str {
@@ -169,6 +180,8 @@ impl NotShown {
             Self::NoTables => "no_tables",
             Self::Overflow => "overflow",
             Self::NoReference => "no_reference",
+            Self::Behind => "behind",
+            Self::Undecodable => "undecodable",
         }
     }
 }

@@ -93,8 +93,10 @@ impl PathLoss {
 }
 
 /// Repair packets for a frame of so many packets: as few as leave no more than this share of such frames
-/// with a hole, if [`most`] are enough for that, and no fewer than packets are lost at a time.
+/// with a hole, if [`most`] are enough for that, and no fewer than packets are lost at a time. Of a frame of more
+/// packets than repair packets can name, the rest goes without.
 fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
+    let packets = packets.min(flexfec::MAX_SPAN);
     let most = most(packets);
     let enough = (0..=most).find(|&repairs| damaged(packets, repairs, loss.share()) <= damage);
     match enough.unwrap_or(most) {
@@ -299,6 +301,33 @@ mod tests {
         assert_eq!(filling.media_share(size), 10.0 / 11.0);
         filling.set_filler(Filler::Dummy);
         assert_eq!(filling.media_share(size), 1.0);
+    }
+
+    #[test]
+    fn a_frame_too_long_to_be_protected_leaves_room_for_what_it_will_have() {
+        for packets in [20, 110, 111, 1_500] {
+            let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
+            filling.set_loss(loss(0.02));
+            let share = filling.media_share(Bytes::new(1_000 * packets));
+            for n in 0..packets {
+                let departed = Departed {
+                    packet: &[0x80; 100],
+                    sequence: n as u16,
+                    ends: (n == 0, n + 1 == packets),
+                };
+                filling.handle_sent(&departed, Rate::ZERO, Duration::ZERO);
+            }
+            let mut repairs = 0;
+            while filling.write(&mut Vec::new()) {
+                repairs += 1;
+            }
+            assert!(repairs > 0);
+            assert_eq!(
+                share,
+                packets as f64 / (packets + repairs) as f64,
+                "{packets}"
+            );
+        }
     }
 
     #[test]

@@ -220,8 +220,19 @@ impl AccessUnit {
 
     /// True if it refers to no picture before it (a slice of type 5, H.264 table 7-1).
     pub fn is_keyframe(&self) -> bool {
+        self.has(5)
+    }
+
+    /// True if the parameter sets are in it, of the sequence and of pictures: without them a decoder makes nothing of
+    /// a keyframe.
+    pub fn has_parameters(&self) -> bool {
+        self.has(7) && self.has(8)
+    }
+
+    /// True if a NAL unit of this type is in it (H.264 table 7-1).
+    fn has(&self, kind: u8) -> bool {
         let mut units = self.units.iter().flatten();
-        units.any(|unit| unit.first().is_some_and(|header| header & 0x1f == 5))
+        units.any(|unit| unit.first().is_some_and(|header| header & 0x1f == kind))
     }
 }
 

@@ -78,12 +78,11 @@ impl ReceivingSide {
             let timestamp = frame.timestamp;
             let superseded = next.is_some_and(|next| next.complete && self.ready_at(&next) <= now);
             drop(frames);
-            let (complete, sequences) = (frame.complete, frame.sequences);
             let taken = self.reassembler.take(timestamp, now)?;
-            let linked = taken.and_then(|frame| {
-                let picture = self.chain.link(frame.picture, sequences, complete);
+            let linked = taken.and_then(|taken| {
+                let picture = self.chain.link(taken.picture, &frame);
                 let picture = picture.ok_or(NotShown::NoReference)?;
-                Ok(ReceivedFrame { picture, ..frame })
+                Ok(ReceivedFrame { picture, ..taken })
             });
             match linked {
                 Ok(frame) if superseded => {
@@ -104,6 +103,14 @@ impl ReceivingSide {
                 }
             }
         }
+    }
+
+    /// What [`poll_frame`](Self::poll_frame) gave with this timestamp was not shown after all: nothing that refers
+    /// to it can be.
+    pub fn reference_lost(&mut self, now: Instant, timestamp: u32, reason: NotShown) {
+        let timestamp = self.reassembler.extend(timestamp);
+        self.chain.lose(timestamp);
+        self.not_shown(now, timestamp, reason);
     }
 
     /// When [`poll_frame`](Self::poll_frame) has something to do, if nothing arrives before.

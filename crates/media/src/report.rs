@@ -9,7 +9,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
 use crate::codec::Codec;
-use crate::event::{EventKind as MediaEvent, NotShown};
+use crate::event::EventKind as MediaEvent;
 use crate::policy::PolicyConfig;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
@@ -46,8 +46,10 @@ pub struct ShownFrame {
     pub delay: Option<Duration>,
     /// Luma PSNR in dB against the original, where that is at hand.
     pub psnr: Option<f64>,
-    /// Some of it was missing.
-    pub corrupt: bool,
+    /// The network lost parts of it.
+    pub damaged: bool,
+    /// Parts that the decoder concealed: those, and such as came and did not decode.
+    pub concealed: usize,
 }
 
 /// Accumulates a run's figures in memory that does not grow with it.
@@ -70,7 +72,8 @@ pub struct CallReport {
     frames_shown: u64,
     frames_discarded: u64,
     frames_late: u64,
-    frames_corrupt: u64,
+    frames_damaged: u64,
+    frames_concealed: u64,
     frames_frozen: u64,
 }
 
@@ -110,9 +113,12 @@ pub struct Summary {
     pub frames_in_time: u64,
     /// Frames that were complete only after their display time.
     pub frames_late: u64,
-    /// Frames that were displayed with a part missing.
-    pub frames_corrupt: u64,
-    /// Frames that came, in part at least, and could not be displayed: the picture before stayed.
+    /// Frames that were displayed of which the network lost a part.
+    pub frames_damaged: u64,
+    /// Frames that were displayed with a part concealed: the damaged ones, and those with a part that came and did not
+    /// decode.
+    pub frames_concealed: u64,
+    /// Frames that came, in part at least, and were not displayed: the picture before stayed.
     pub frames_frozen: u64,
     /// Median from capture to display.
     pub frame_delay_p50_ms: Option<f64>,
@@ -151,7 +157,8 @@ impl CallReport {
             frames_shown: 0,
             frames_discarded: 0,
             frames_late: 0,
-            frames_corrupt: 0,
+            frames_damaged: 0,
+            frames_concealed: 0,
             frames_frozen: 0,
         }
     }
@@ -171,12 +178,9 @@ impl CallReport {
                 MediaEvent::Sent { .. } => self.frames_sent += 1,
                 MediaEvent::Discarded { .. } => self.frames_discarded += 1,
                 MediaEvent::Completed { late: true, .. } => self.frames_late += 1,
-                // A newer one was displayed in its place.
-                MediaEvent::Dropped {
-                    reason: NotShown::Superseded,
-                    ..
-                } => {}
-                MediaEvent::Dropped { .. } => self.frames_frozen += 1,
+                MediaEvent::Dropped { reason, .. } => {
+                    self.frames_frozen += u64::from(reason.freezes());
+                }
                 _ => {}
             },
         }
@@ -195,7 +199,8 @@ impl CallReport {
             return;
         }
         self.frames_shown += 1;
-        self.frames_corrupt += u64::from(frame.corrupt);
+        self.frames_damaged += u64::from(frame.damaged);
+        self.frames_concealed += u64::from(frame.concealed > 0);
         if let Some(delay) = frame.delay {
             self.delay_ms.add(delay.as_secs_f64() * 1e3);
         }
@@ -256,7 +261,8 @@ impl CallReport {
             frames_discarded: self.frames_discarded,
             frames_in_time: self.delay_ms.up_to(IN_TIME.as_secs_f64() * 1e3),
             frames_late: self.frames_late,
-            frames_corrupt: self.frames_corrupt,
+            frames_damaged: self.frames_damaged,
+            frames_concealed: self.frames_concealed,
             frames_frozen: self.frames_frozen,
             frame_delay_p50_ms: self.delay_ms.percentile(50.0),
             frame_delay_p95_ms: self.delay_ms.percentile(95.0),
@@ -372,7 +378,7 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event;
+    use crate::event::{self, NotShown};
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
@@ -384,7 +390,8 @@ mod tests {
             at: at(ms),
             delay: Some(Duration::from_millis(delay)),
             psnr: Some(psnr),
-            corrupt: false,
+            damaged: false,
+            concealed: 0,
         }
     }
 
@@ -473,7 +480,7 @@ mod tests {
             timestamp: None,
             reason: event::Discard::Busy,
         }));
-        for reason in [NotShown::Superseded, NotShown::Empty, NotShown::NoReference] {
+        for reason in NotShown::ALL {
             report.handle_event(&media(MediaEvent::Dropped {
                 timestamp: 3,
                 reason,
@@ -487,8 +494,25 @@ mod tests {
                 summary.frames_discarded,
                 summary.frames_frozen
             ),
-            (1, 1, 1, 2)
+            // In the place of the superseded one another was shown.
+            (1, 1, 1, NotShown::ALL.len() as u64 - 1)
         );
+    }
+
+    #[test]
+    fn what_the_network_lost_and_what_did_not_decode_are_counted_apart() {
+        let mut report = CallReport::new(at(0));
+        for (ms, damaged, concealed) in [(40, false, 0), (80, true, 2), (120, false, 1)] {
+            report.handle_shown(&ShownFrame {
+                damaged,
+                concealed,
+                ..shown(ms, 50, 30.0)
+            });
+        }
+        let summary = report.summary();
+        let counts = (summary.frames_damaged, summary.frames_concealed);
+        assert_eq!(counts, (1, 2));
+        assert_eq!((summary.frames_shown, summary.frames_frozen), (3, 0));
     }
 
     #[test]

@@ -179,7 +179,9 @@ impl MediaEnd {
                     .viewer
                     .as_mut()
                     .and_then(|viewer| viewer.look(&frame.picture, captured?, at)),
-                corrupt: !frame.picture.is_whole(),
+                damaged: !frame.picture.is_whole(),
+                // What comes decodes: the links bend no bytes.
+                concealed: frame.picture.parts().missing,
             });
         }
         while let Some(event) = self.call.poll_event() {

@@ -85,7 +85,7 @@ fn a_call_fills_its_path_and_no_picture_is_missed() {
     assert!((0.9..=1.0).contains(&rate), "{rate} Mb/s");
     // 30 seconds of 25 pictures.
     assert!(figures.frames_shown >= 740, "{figures:?}");
-    assert!(figures.frames_corrupt <= 15, "{figures:?}");
+    assert!(figures.frames_concealed <= 15, "{figures:?}");
 }
 
 /// Not at 0.4 Mb/s: there it hangs on single bytes whether the deadline holds a call (0.33 Mb/s) or the

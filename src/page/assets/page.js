@@ -50,11 +50,12 @@ const CHARTS = [
     ],
   },
   {
-    id: "lost", title: "Frames discarded, late, damaged (a second)", scale: "lanes", atLeast: 2,
+    id: "lost", title: "Frames discarded, late, concealed, frozen (a second)", scale: "lanes", atLeast: 2,
     series: [
       { name: "Discarded", colour: "grey", value: (s) => s.minute?.discarded, total: (s) => s.frames_discarded, show: lastMinute },
       { name: "Late", colour: "orange", value: (s) => s.minute?.late, total: (s) => s.frames_late, show: lastMinute },
-      { name: "Damaged", colour: "purple", value: (s) => s.minute?.corrupt, total: (s) => s.frames_corrupt, show: lastMinute },
+      { name: "Concealed", colour: "purple", value: (s) => s.minute?.concealed, total: (s) => s.frames_concealed, show: lastMinute },
+      { name: "Frozen", colour: "blue", value: (s) => s.minute?.frozen, total: (s) => s.frames_frozen, show: lastMinute },
     ],
   },
 ];
@@ -140,7 +141,8 @@ function add(sample) {
   sample.minute = {
     discarded: sample.frames_discarded - since.frames_discarded,
     late: sample.frames_late - since.frames_late,
-    corrupt: sample.frames_corrupt - since.frames_corrupt,
+    concealed: sample.frames_concealed - since.frames_concealed,
+    frozen: sample.frames_frozen - since.frames_frozen,
   };
 }
 
@@ -221,7 +223,9 @@ function accounts(sample) {
     row("Sent", sample.frames_sent),
     row("Shown", sample.frames_shown),
     row("Late for playout", sample.frames_late, true),
-    row("Damaged and concealed", sample.frames_corrupt, true),
+    row("Damaged on the way", sample.frames_damaged, true),
+    row("Concealed in part", sample.frames_concealed, true),
+    row("Came and not shown", sample.frames_frozen),
     row("Discarded before sending", sample.frames_discarded),
     ...reasons.map(([reason, frames]) => row(words(reason), frames, true)),
   ]);

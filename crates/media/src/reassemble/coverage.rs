@@ -1,11 +1,14 @@
 //! Which parts of a range have come.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A set of bytes, as ranges that neither touch nor overlap, in ascending order.
+/// A set of bytes, as ranges that neither touch nor overlap: a hostile stream may have many thousands of them, in
+/// any order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Coverage {
-    ranges: Vec<Range<usize>>,
+    /// Their ends, by their starts.
+    ranges: BTreeMap<usize, usize>,
 }
 
 impl Coverage {
@@ -14,29 +17,31 @@ impl Coverage {
         if range.is_empty() {
             return;
         }
-        // Those that the new one touches, at most: the first that ends at its start or later, up to
-        // the last that starts at its end or before.
-        let first = self.ranges.partition_point(|old| old.end < range.start);
-        let last = self.ranges.partition_point(|old| old.start <= range.end);
-        if first == last {
-            self.ranges.insert(first, range);
-            return;
+        let Range { mut start, mut end } = range;
+        // Those that it touches become one with it, the last of them first.
+        while let Some((&old_start, &old_end)) = self.ranges.range(..=end).next_back()
+            && old_end >= start
+        {
+            self.ranges.remove(&old_start);
+            (start, end) = (start.min(old_start), end.max(old_end));
         }
-        let merged =
-            self.ranges[first].start.min(range.start)..self.ranges[last - 1].end.max(range.end);
-        self.ranges[first] = merged;
-        self.ranges.drain(first + 1..last);
+        self.ranges.insert(start, end);
+    }
+
+    /// How many ranges there are.
+    pub(super) fn ranges(&self) -> usize {
+        self.ranges.len()
     }
 
     /// True if nothing of `0..len` is missing.
     pub(super) fn is_whole(&self, len: usize) -> bool {
-        matches!(self.ranges.as_slice(), [range] if range.start == 0 && range.end >= len)
+        self.ranges.get(&0).is_some_and(|&end| end >= len)
     }
 
     /// What of `0..len` is missing, in ascending order.
     pub(super) fn missing(&self, len: usize) -> Vec<Range<usize>> {
-        let starts = std::iter::once(0).chain(self.ranges.iter().map(|range| range.end));
-        let ends = self.ranges.iter().map(|range| range.start).chain([len]);
+        let starts = std::iter::once(0).chain(self.ranges.values().copied());
+        let ends = self.ranges.keys().copied().chain([len]);
         starts
             .zip(ends)
             .map(|(start, end)| start..end)
@@ -77,7 +82,9 @@ mod tests {
                 prop_assert_eq!(missing.iter().any(|gap| gap.contains(&byte)), !has);
             }
             prop_assert_eq!(coverage.is_whole(80), missing.is_empty());
-            prop_assert!(coverage.ranges.windows(2).all(|pair| pair[0].end < pair[1].start));
+            let ends = coverage.ranges.values();
+            let nexts = coverage.ranges.keys().skip(1);
+            prop_assert!(ends.zip(nexts).all(|(end, next)| end < next));
         }
     }
 }

@@ -2,10 +2,14 @@
 
 use evenkeel_rtp::payload::raw::{GROUP_422, RawPayload};
 
-use super::Refused;
 use super::coverage::Coverage;
+use super::{MAX_FRAME_PACKETS, Refused};
 use crate::event::NotShown;
 use crate::frame::RawPicture;
+
+/// The most pieces of a picture between which something is missing: a packet of a sender's is one, however many
+/// lines it has.
+const MAX_RANGES: usize = MAX_FRAME_PACKETS;
 
 /// One picture being put together.
 #[derive(Debug)]
@@ -43,6 +47,9 @@ impl RawAssembly {
         });
         if !consistent {
             return Err(Refused::Inconsistent);
+        }
+        if self.covered.ranges() + payload.segments().count() > MAX_RANGES {
+            return Err(Refused::Oversized);
         }
         for (segment, pixels) in payload.segments() {
             let start = usize::from(segment.line) * stride + 2 * usize::from(segment.offset);

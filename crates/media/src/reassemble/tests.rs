@@ -444,6 +444,41 @@ fn pixels_outside_the_picture_are_refused() {
 }
 
 /// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
+#[test]
+fn a_picture_in_more_pieces_than_it_may_have_packets_is_refused() {
+    // Every second pair of pixels of 2048x1024: 512 a line, of which two packets have half each.
+    let (width, height) = (2_048, 1_024);
+    let mut reassembler = Reassembler::new(Payload::Raw { width, height });
+    let mut refused = Vec::new();
+    for sequence in 0..2 * u64::from(height) {
+        let line = (sequence / 2) as u16;
+        let offsets = (0..256_u16).map(|n| (sequence % 2) as u16 * 1_024 + 4 * n);
+        let mut payload = vec![0, 0];
+        for offset in offsets.clone() {
+            let more = u16::from(offset % 1_024 != 4 * 255) << 15;
+            payload.extend([4_u16, line, offset | more].map(u16::to_be_bytes).concat());
+        }
+        payload.extend(offsets.flat_map(|_| [7; 4]));
+        let packet = Packet {
+            payload,
+            sequence,
+            payload_type: 0,
+            timestamp: 90,
+            marker: false,
+        };
+        if packet.push(&mut reassembler) == Pushed::Refused(Refused::Oversized) {
+            refused.push(sequence);
+        }
+    }
+    let first = MAX_FRAME_PACKETS as u64 / 256;
+    assert_eq!(refused, (first..2 * u64::from(height)).collect::<Vec<_>>());
+    let received = take(&mut reassembler).unwrap().unwrap().picture;
+    let CodedPicture::Raw(received) = received else {
+        panic!("nothing else was sent");
+    };
+    assert!(received.missing.len() <= MAX_FRAME_PACKETS + 1);
+}
+
 fn dv_packets() -> (DvFrame, Vec<Packet>) {
     let system = System::Lines525;
     let block = |place: usize| {

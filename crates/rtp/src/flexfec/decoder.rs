@@ -125,9 +125,15 @@ impl Decoder {
         loop {
             let sequence = self.recovered.pop_front()?;
             if self.has(sequence) {
-                return Some((sequence, &self.media[place(sequence)].packet));
+                return Some((sequence, self.packet(sequence)?));
             }
         }
+    }
+
+    /// The media packet of this number, if it came or was given back.
+    pub(crate) fn packet(&self, sequence: u64) -> Option<&[u8]> {
+        self.has(sequence)
+            .then(|| self.media[place(sequence)].packet.as_slice())
     }
 
     /// Uses each repair packet that lacks one packet, until none does.

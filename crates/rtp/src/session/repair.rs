@@ -51,14 +51,18 @@ impl Session {
 
     /// The next media packet that a repair packet gave back. It arrived, if late: the last datagram made it.
     pub fn poll_recovered(&mut self) -> Option<MediaPacket<'_>> {
-        let decoder = self.decoder.as_mut()?;
-        let (sequence, packet) = decoder.poll_recovered()?;
-        // What reads as no packet of the stream was lost with its repair packet.
-        let rtp = RtpPacket::parse(packet).ok()?;
+        let receive = self.config.receive.as_ref()?;
+        let sequence = loop {
+            let (sequence, packet) = self.decoder.as_mut()?.poll_recovered()?;
+            let read = RtpPacket::parse(packet);
+            if read.is_ok_and(|rtp| receive.takes(rtp.header().payload_type)) {
+                break sequence;
+            }
+            // What reads as no packet of the stream was lost with its repair packet.
+            self.statistics.count_ignored(Ignored::BadRepair);
+        };
+        let rtp = RtpPacket::parse(self.decoder.as_ref()?.packet(sequence)?).ok()?;
         let header = rtp.header();
-        if !self.config.receive.as_ref()?.takes(header.payload_type) {
-            return None;
-        }
         self.statistics.packets_recovered += 1;
         Some(MediaPacket {
             sequence,

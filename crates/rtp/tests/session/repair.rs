@@ -256,3 +256,57 @@ fn repair_packets_introduce_nobody() {
     assert_eq!(incoming, Incoming::Ignored(Ignored::Duplicate));
     assert_eq!(world.receiver.statistics().packets_lost, 0);
 }
+
+#[test]
+fn a_false_packet_holds_up_no_good_one_behind_it_and_is_counted() {
+    let mut world = World::new(
+        sender(FeedbackMode::Tfrc),
+        receiver(FeedbackMode::Tfrc, Some(REPAIR)),
+    );
+    world.run(2_000);
+    world.encoder.clear();
+    let mut buf = [0; 2_048];
+    let mut packets = Vec::new();
+    while packets.len() < 4 {
+        world.now += Duration::from_millis(1);
+        let sequence = world.sender.next_sequence();
+        let payload = [sequence as u8; 100];
+        let info = MediaInfo {
+            timestamp: 0,
+            marker: false,
+        };
+        let (sender, now) = (&mut world.sender, world.now);
+        let Some(transmit) = sender.write_media(now, &info, &payload, &mut buf) else {
+            continue;
+        };
+        let mut packet = buf[..transmit.len].to_vec();
+        packets.push(packet.clone());
+        // The first is of no payload type that the receiver takes, as its repair packet tells it.
+        packet[1] ^= u8::from(packets.len() == 1) << 4;
+        assert!(world.encoder.push(sequence as u16, &packet));
+    }
+    world.encoder.plan(2);
+    let mut payload = Vec::new();
+    while world.encoder.write(&mut payload) {
+        let repair = loop {
+            world.now += Duration::from_millis(1);
+            let (sender, now) = (&mut world.sender, world.now);
+            if let Some(transmit) = sender.write_repair(now, &payload, &mut buf) {
+                break buf[..transmit.len].to_vec();
+            }
+        };
+        packets.push(repair);
+    }
+    // The first two are lost.
+    for packet in &packets[2..] {
+        let datagram = datagram(End::A, world.now, packet);
+        let incoming = world.receiver.handle_datagram(world.now, datagram);
+        assert!(!matches!(incoming, Incoming::Ignored(_)), "{incoming:?}");
+    }
+    let recovered = world.receiver.poll_recovered().expect("the second");
+    assert_eq!(recovered.payload, &packets[1][packets[1].len() - 100..]);
+    assert!(world.receiver.poll_recovered().is_none());
+    let statistics = world.receiver.statistics();
+    assert_eq!(statistics.packets_recovered, 1);
+    assert_eq!(statistics.ignored(Ignored::BadRepair), 1);
+}

@@ -271,7 +271,7 @@ fn of_frames(sample: &mut Sample, key: &str, summary: &Summary) {
         ("frame_delay_p50_ms", summary.frame_delay_p50_ms),
         ("frame_delay_p95_ms", summary.frame_delay_p95_ms),
         ("frames_shown", Some(summary.frames_shown as f64)),
-        ("frames_corrupt", Some(summary.frames_corrupt as f64)),
+        ("frames_corrupt", Some(summary.frames_concealed as f64)),
     ];
     for (name, value) in metrics {
         sample.metric(format!("{name}_{key}"), value.unwrap_or(f64::NAN));

@@ -269,7 +269,7 @@ impl<'a> World<'a> {
                     .saturating_sub(receiver.frames_in_time),
             )
             .min(100.0),
-            corrupt_pct: of_captured(receiver.frames_corrupt),
+            corrupt_pct: of_captured(receiver.frames_concealed),
             longest_gap_ms: gap.as_secs_f64() * 1e3,
             lost: link.dropped.packets as f64 / link.received.packets as f64,
             missed_pct: 100.0 * missed as f64 / (missed + came).max(1) as f64,

@@ -55,7 +55,8 @@ const ACCEPTED: (f64, f64) = (0.85, 1.08);
 #[derive(Debug, Default)]
 pub struct Encoder {
     stream: Option<Stream>,
-    /// The finest quantiser that OpenH264 had room for, once it had none.
+    /// The finest quantiser that OpenH264 is held to have room for, since it had none: it has as much as the samples
+    /// take.
     finest: Option<Qp>,
 }
 
@@ -290,6 +291,15 @@ impl VideoEncoder for Encoder {
             }
         };
         self.stream = Some(stream);
+        let samples: usize = planes(picture)
+            .samples
+            .iter()
+            .map(|plane| plane.len())
+            .sum();
+        if attempt.size() < Bytes::from(samples / 2) {
+            // What is coded now leaves room for a step and more.
+            self.finest = self.finest.map(|finest| step(finest, -1.0));
+        }
         let (size, aim) = (attempt.size().as_f64(), attempt.aim.as_f64());
         let units = attempt.units.into_iter().map(Some).collect();
         Ok(Some(Coded {

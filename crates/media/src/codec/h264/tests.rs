@@ -182,3 +182,43 @@ fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
     assert!(encoder.encode(&odd, &target(TARGET)).is_err());
     assert_eq!(Codec::H264.payload((63, 48)), None);
 }
+
+#[test]
+fn what_is_too_much_for_the_encoder_is_left_out_and_forgotten_once_it_is_over() {
+    let mut state = 1_u32;
+    let mut noise = || {
+        let bytes = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        });
+        Picture::from_data(160, 120, bytes.take(160 * 120 * 3 / 2).collect()).unwrap()
+    };
+    let mut encoder = Encoder::default();
+    let mut code = |picture: &Picture| encoder.encode(picture, &target(1 << 20)).unwrap();
+    let scene = scene(80);
+    for picture in &scene[..3] {
+        assert!(code(picture).is_some());
+    }
+    let left_out = (0..20).take_while(|_| code(&noise()).is_none()).count();
+    assert!((1..5).contains(&left_out), "{left_out}");
+    // That had a keyframe, and there is room for those that follow.
+    for _ in 0..5 {
+        assert!(!is_keyframe(&code(&noise()).unwrap().picture));
+    }
+    let sizes = |encoder: &mut dyn FnMut(&Picture) -> Option<crate::codec::Coded>| {
+        let coded = scene.iter().map(encoder);
+        coded
+            .map(|coded| coded.unwrap().picture.size().get())
+            .collect::<Vec<_>>()
+    };
+    let after = sizes(&mut code);
+    let mut fresh = Encoder::default();
+    let before = sizes(&mut |picture| fresh.encode(picture, &target(1 << 20)).unwrap());
+    assert!(after[1] < before[1] * 9 / 10, "the noise has left no mark");
+    assert!(
+        after[79] > before[79] * 9 / 10,
+        "{} {}",
+        after[79],
+        before[79]
+    );
+}

@@ -1,0 +1,251 @@
+//! A call of H.264 over a link that loses packets, in virtual time.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use evenkeel_link::{Link, LinkConfig, Loss, Packet};
+use evenkeel_media::call::{Call, CallEvent};
+use evenkeel_media::codec::Codec;
+use evenkeel_media::event::{EventKind, NotShown};
+use evenkeel_media::filler::Filler;
+use evenkeel_media::frame::{EncodedFrame, Picture};
+use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::quality::luma_psnr;
+use evenkeel_media::reassemble::Payload;
+use evenkeel_media::source::{Format, FrameRate, Scene, Source};
+use evenkeel_rtp::endpoint::{Datagram, Endpoint};
+use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
+use tfrc::Ecn;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+const INTERVAL: Duration = Duration::from_millis(100);
+const PAYLOAD_TYPE: u8 = 97;
+/// IPv4 and UDP headers.
+const IP_UDP: usize = 28;
+/// Slow start takes the first seconds: only what comes after them counts.
+const WARM: Instant = Instant::from_secs(3);
+
+#[derive(Clone)]
+struct Bytestring(Vec<u8>);
+
+impl Packet for Bytestring {}
+
+/// What is run: 160x120, 10 pictures a second, at 300 kb/s and 40 ms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    /// The share of packets that is lost on the way to the receiver.
+    pub(crate) loss: f64,
+    pub(crate) filler: Filler,
+    pub(crate) feedback: FeedbackMode,
+    /// The very first packet is lost, whatever the share. The rate is fixed then: in slow start the first picture would
+    /// have no other.
+    pub(crate) loses_first: bool,
+    pub(crate) seconds: u64,
+    pub(crate) seed: u64,
+}
+
+impl Setting {
+    pub(crate) const fn new(loss: f64, filler: Filler) -> Self {
+        Self {
+            loss,
+            filler,
+            feedback: FeedbackMode::Tfrc,
+            loses_first: false,
+            seconds: 20,
+            seed: 7,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) keyframes: usize,
+    pub(crate) requests: usize,
+    /// Pictures that came and were not shown, and those of them that did not decode: the sender had given up one that they
+    /// refer to.
+    pub(crate) frozen: usize,
+    pub(crate) undecodable: usize,
+    /// Pictures captured after the first three seconds, and those of them that were shown.
+    pub(crate) captured: usize,
+    pub(crate) shown: usize,
+    /// dB of each of these.
+    pub(crate) psnr: Vec<f64>,
+    /// dB of what was in sight of each picture captured then, 150 ms after its capture.
+    pub(crate) in_time: Vec<f64>,
+    /// The longest time between two pictures shown, and to the end, after the first three seconds.
+    pub(crate) longest_gap: Duration,
+}
+
+impl Outcome {
+    pub(crate) fn shown_share(&self) -> f64 {
+        self.shown as f64 / self.captured as f64
+    }
+}
+
+/// One captured picture.
+struct Original {
+    captured: Instant,
+    /// On the wire, if it was coded.
+    timestamp: Option<u32>,
+    picture: Picture,
+}
+
+fn address(end: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, end as u8 + 1], 5004))
+}
+
+fn call(end: usize, setting: &Setting) -> Call {
+    let mut config = Config::new("end", end as u64 + 1);
+    config.peer = Some(address(1 - end));
+    let repair = (setting.filler != Filler::None).then_some(RepairConfig::PAYLOAD_TYPE);
+    if end == 0 {
+        config.send = Some(SendConfig {
+            feedback: setting.feedback,
+            fixed_rate: setting
+                .loses_first
+                .then_some(Rate::from_bits_per_sec(240e3)),
+            repair: repair.map(|payload_type| RepairConfig {
+                payload_type,
+                ssrc: None,
+            }),
+            ..SendConfig::new(PAYLOAD_TYPE)
+        });
+    } else {
+        config.receive = Some(ReceiveConfig {
+            feedback: setting.feedback,
+            repair,
+            ..ReceiveConfig::new(PAYLOAD_TYPE)
+        });
+    }
+    let policy = PolicyConfig {
+        filler: setting.filler,
+        ..PolicyConfig::new(INTERVAL)
+    };
+    Call::new(Instant::ZERO, config, policy, Payload::H264)
+}
+
+pub(crate) fn run(setting: &Setting) -> Outcome {
+    let mut calls = [0, 1].map(|end| call(end, setting));
+    let mut links = [setting.loss, 0.0].map(|loss| {
+        let config = LinkConfig {
+            rate: Rate::from_bits_per_sec(300e3),
+            delay: Duration::from_millis(20),
+            loss: if loss > 0.0 {
+                Loss::Bernoulli(loss)
+            } else {
+                Loss::None
+            },
+            ..LinkConfig::default()
+        };
+        Link::new(config, setting.seed)
+    });
+    let format = Format {
+        width: 160,
+        height: 120,
+        frame_rate: FrameRate::new(10, 1).expect("valid"),
+    };
+    let mut scene = Scene::new(format, 1).expect("possible size");
+    let mut encoder = Codec::H264.encoder(INTERVAL);
+    let mut decoder = Codec::H264.decoder();
+    let mut originals: Vec<Original> = Vec::new();
+    // What was shown, by the number of the capture.
+    let mut shown: Vec<(usize, Picture)> = Vec::new();
+    let mut due = 0;
+    let mut loses_next = setting.loses_first;
+    let mut outcome = Outcome::default();
+    let mut last_shown = WARM;
+    let end = Instant::from_secs(setting.seconds);
+    for step in 0..setting.seconds * 1_000 {
+        let now = Instant::from_millis(step);
+        if step % 100 == 0 {
+            let picture = scene.next().expect("endless").expect("endless");
+            let mut coded_as = None;
+            if let Some(target) = calls[0].frame_target(now) {
+                let coded = encoder.encode(&picture, &target).expect("possible size");
+                let timestamp = media_time(now, 90_000);
+                let frame = EncodedFrame {
+                    captured: now,
+                    timestamp,
+                    picture: coded.expect("room for it").picture,
+                };
+                calls[0].push_frame(now, frame).expect("well formed");
+                coded_as = Some(calls[0].session().wire_timestamp(timestamp));
+            }
+            outcome.captured += usize::from(now >= WARM);
+            originals.push(Original {
+                captured: now,
+                timestamp: coded_as,
+                picture,
+            });
+        }
+        for index in [0, 1] {
+            while let Some(Bytestring(bytes)) = links[1 - index].poll_output(now) {
+                let datagram = Datagram {
+                    source: address(1 - index),
+                    arrival: now,
+                    ecn: Ecn::NotEct,
+                    payload: &bytes,
+                };
+                calls[index].handle_datagram(now, datagram);
+            }
+            calls[index].handle_timeout(now);
+            while let Some(frame) = calls[index].poll_frame(now) {
+                let Ok(decoded) = decoder.decode(&frame.picture) else {
+                    calls[index].reference_lost(now, frame.timestamp, NotShown::Undecodable);
+                    continue;
+                };
+                let of_it = |original: &Original| original.timestamp == Some(frame.timestamp);
+                let captured = originals.iter().rposition(of_it).expect("it was captured");
+                let original = &originals[captured];
+                if original.captured >= WARM {
+                    outcome.shown += 1;
+                    let psnr = luma_psnr(&original.picture, &decoded.picture);
+                    outcome.psnr.extend(psnr);
+                    let gap = now.saturating_since(last_shown);
+                    outcome.longest_gap = outcome.longest_gap.max(gap);
+                    last_shown = now;
+                }
+                shown.push((captured, decoded.picture));
+            }
+            while let Some(event) = calls[index].poll_event() {
+                match event {
+                    CallEvent::Media(event) => match event.kind {
+                        EventKind::Keyframe => outcome.keyframes += 1,
+                        EventKind::Dropped { reason, .. } => {
+                            outcome.frozen += usize::from(reason.freezes());
+                            outcome.undecodable += usize::from(reason == NotShown::Undecodable);
+                        }
+                        _ => {}
+                    },
+                    CallEvent::Session(event) => {
+                        let asked = event.kind == session::EventKind::KeyframeRequested;
+                        outcome.requests += usize::from(asked);
+                    }
+                }
+            }
+            let mut buf = [0; 2_048];
+            while let Some(transmit) = calls[index].poll_transmit(now, &mut buf) {
+                // Of media: the second octet of RTCP is 192 or more (RFC 5761).
+                if index == 0 && buf[1] & 0x7f == PAYLOAD_TYPE && std::mem::take(&mut loses_next) {
+                    continue;
+                }
+                let packet = Bytestring(buf[..transmit.len].to_vec());
+                links[index].handle_packet(now, packet, Bytes::from(transmit.len + IP_UDP));
+            }
+        }
+        while let Some(original) = originals.get(due)
+            && original.captured + PolicyConfig::DEADLINE <= now
+        {
+            let seen = shown.iter().rev().find(|(captured, _)| *captured <= due);
+            if let Some((_, seen)) = seen.filter(|_| original.captured >= WARM) {
+                outcome.in_time.extend(luma_psnr(&original.picture, seen));
+            }
+            due += 1;
+        }
+    }
+    let gap = end.saturating_since(last_shown);
+    outcome.longest_gap = outcome.longest_gap.max(gap);
+    outcome
+}
