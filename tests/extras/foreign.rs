@@ -16,7 +16,7 @@ use crate::support::{
 
 /// The bottleneck.
 const RATE_BPS: f64 = 2e6;
-/// How long the sender sends: of 16 s a quarter is slow start, and the rest has four or five losses.
+/// How long the sender sends: of 16 s a quarter is slow start.
 const SECONDS: usize = 30;
 
 /// The name of the transport-wide sequence number.

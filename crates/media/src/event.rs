@@ -24,7 +24,7 @@ pub enum EventKind {
     Target {
         /// How large the coded scan may be.
         size: Bytes,
-        /// What the sending buffer held at that moment, as it will be counted on the wire (θ).
+        /// What the sending buffer held at that moment, as it will be counted on the wire, and repair packets that are owed (θ).
         queued: Bytes,
         /// From capture to display, at the latest.
         deadline: Duration,

@@ -353,7 +353,8 @@ impl Policy {
             let size = Bytes::new((wire.as_f64() / self.headers) as u64);
             return Some(FrameTarget {
                 size,
-                rate: path.allowed_rate,
+                // The transmission condition alone adapts frames that have a size of their own (§6.3.2).
+                rate: Rate::INFINITY,
                 deadline: self.config.deadline,
                 stretched: false,
                 keyframe: false,
@@ -361,12 +362,11 @@ impl Policy {
         }
         let proven = self.ceiling.proven();
         let rate = self.fall.rate(path.allowed_rate).min(proven);
-        let interval = rate * self.config.frame_interval;
-        let least = self.least(interval);
+        let least = self.least(rate);
         self.update_deadline(now, path, least);
         // What will still be queued when this picture has been coded.
         let ahead = queued - rate * self.preparation;
-        let carried = self.carried(interval) - ahead;
+        let carried = self.carried(rate) - ahead;
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;
         let wire = carried.min(in_time);
@@ -377,7 +377,7 @@ impl Policy {
         }
         let wire = wire.max(least);
         let left = self
-            .carried(interval)
+            .carried(rate)
             .max(self.departed * self.config.frame_interval);
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
@@ -468,18 +468,20 @@ impl Policy {
     ///
     /// A deadline that holds frames small lets X rise above the link (RFC 5348 §4.3), because nothing
     /// is lost. When that deadline is stretched, only what has been seen to arrive is a measure.
-    fn carried(&self, interval: Bytes) -> Bytes {
+    fn carried(&self, rate: Rate) -> Bytes {
+        let interval = rate * self.config.frame_interval;
         if self.is_path_too_slow() && self.received > Rate::ZERO {
             let seen = self.received * STRETCHED_GROWTH * self.config.frame_interval;
-            interval.min(seen.max(self.least(interval)))
+            interval.min(seen.max(self.least(rate)))
         } else {
             interval
         }
     }
 
     /// The smallest frame worth sending, on the wire.
-    fn least(&self, interval: Bytes) -> Bytes {
-        self.floor.max(Bytes::new(interval.get() / WORTH_SENDING))
+    fn least(&self, rate: Rate) -> Bytes {
+        let frame = rate * self.config.frame_interval.min(FRAME);
+        self.floor.max(Bytes::new(frame.get() / WORTH_SENDING))
     }
 
     /// The coded bytes that take `wire` bytes with their headers.
@@ -555,8 +557,9 @@ enum Stretched {
 /// one meets, and a target that followed each frame would swing from large to small.
 const QUEUE_FRAMES: u32 = 4;
 
-/// A frame that gets less than this part of what X carries in an interval is not worth its headers:
-/// the picture would cost 12 dB or so against what the path could show a little later.
+/// A frame that gets less than this part of what X carries in an interval, or in [`FRAME`], is not worth its headers:
+/// the picture would cost 12 dB or so against what the path could show a little later. (Of an interval of 100 ms 25 are
+/// hardly left over 200 ms: every frame was late there, where all are in time at 25 frames a second.)
 const WORTH_SENDING: u64 = 4;
 
 /// What a frame takes at most where the deadline holds it. One that comes less often is made smaller for a queue, as long

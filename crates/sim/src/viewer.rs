@@ -75,8 +75,11 @@ impl Viewer {
                 self.shown.pop_front();
             }
             let original = self.originals[1].get(self.due);
+            // Of the first pictures nothing may have been shown.
+            let shown = self.shown.front();
+            let shown = shown.filter(|(index, _)| *index <= self.due);
             if due >= self.warm
-                && let Some((original, (_, shown))) = original.zip(self.shown.front())
+                && let Some((original, (_, shown))) = original.zip(shown)
             {
                 self.in_time.extend(luma_psnr(original, shown));
             }

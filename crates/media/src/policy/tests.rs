@@ -66,6 +66,28 @@ fn a_queue_on_the_way_back_delays_no_media() {
     assert_eq!(target.unwrap().size, Bytes::new(9_000));
 }
 
+/// Of each 100 ms 150 − 50 − 10 are left for a frame over 100 ms, so that X_recv, over a round trip, is 0.9 of what the
+/// path was seen to carry. Over 20 ms it is of a part of a frame.
+#[test]
+fn x_grows_a_little_beyond_what_arrives_between_the_pauses_that_a_round_trip_has() {
+    for (rtt, carried) in [(100, 1_000.0 / 0.9), (20, 1_000.0)] {
+        let config = *policy(Duration::from_millis(100)).config();
+        let mut policy = Policy::new(config, Bytes::new(1_200), 1.0);
+        let queues = [0, 40, 40, 40, 40, 40].into_iter().chain([0; 2_000]);
+        for (n, queue) in queues.enumerate() {
+            let allowed = policy.ceiling().bits_per_sec().min(1e6) / 1e3;
+            let path = Path {
+                receive_rate: Rate::from_bits_per_sec(1e6),
+                ..path(allowed, rtt + queue)
+            };
+            let sample = Duration::from_millis(rtt + queue);
+            policy.observe_feedback(at(100 * n as u64), sample, &path);
+        }
+        let bound = policy.ceiling().bits_per_sec() / 1e3;
+        assert!((bound - 1.03 * carried).abs() < 1.0, "{rtt} ms: {bound}");
+    }
+}
+
 #[test]
 fn x_is_taken_back_where_a_queue_stands_that_four_reports_met() {
     for (queues, held) in [([14; 4], false), ([15, 15, 15, 0], false), ([15; 4], true)] {
@@ -268,6 +290,14 @@ fn the_thesis_makes_frames_as_large_as_the_deadline_lets_them_be() {
     assert_eq!(size(&mut policy, 0), Bytes::new(41_250));
     assert_eq!(size(&mut policy, 41_000), Bytes::new(250));
     assert_eq!(size(&mut policy, 50_000), Bytes::ZERO);
+}
+
+#[test]
+fn the_thesis_leaves_frames_of_a_size_of_their_own_to_the_transmission_condition() {
+    let path = path(3_000.0, 60);
+    let rate = |mut policy: Policy| policy.target(at(0), &path, Bytes::ZERO).unwrap().rate;
+    assert_eq!(rate(thesis(INTERVAL)), Rate::INFINITY);
+    assert!(rate(policy(INTERVAL)) <= path.allowed_rate);
 }
 
 /// “The smallest fall of X breaks the timing constraints” (thesis §7.3).

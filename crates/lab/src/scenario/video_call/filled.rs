@@ -150,8 +150,10 @@ fn sample(case: &str, setup: &Setup, seen: &Seen, looks: &[&Look]) -> Sample {
     let rate = kbps(|look| look.sent + look.filler);
     metric("rate_kbps", mean(&rate));
     metric("rate_cov", cov(&rate));
+    let filler = mean(&kbps(|look| look.filler));
     metric("media_kbps", mean(&kbps(|look| look.sent)));
-    metric("filler_kbps", mean(&kbps(|look| look.filler)));
+    metric("filler_kbps", filler);
+    metric("filler_share_pct", 100.0 * filler / mean(&rate));
     metric("loss_pct", seen.missed_pct);
     metric("recovered_pct", seen.recovered_pct);
     metric("in_time_pct", seen.in_time_pct);

@@ -133,7 +133,7 @@ pub(super) struct Seen {
     pub(super) recovered_pct: f64,
     /// Structural similarity to what was captured, if it was looked at.
     pub(super) ssim_mean: Option<f64>,
-    /// PSNR of what was in sight when a picture was due, if it was looked at.
+    /// PSNR of what had been shown of a picture when it was due, if it was looked at.
     pub(super) psnr_in_time_db: Option<f64>,
     pub(super) sender: Summary,
     pub(super) receiver: Summary,
