@@ -320,6 +320,54 @@ fn the_thesis_sends_nothing_over_a_path_that_is_too_long() {
     assert!(!policy.prefers_late_to_none());
 }
 
+/// Frames that come out 2 % below what is asked for, a buffer that lets out what X carries, and X by a script: of each
+/// interval what waited at its capture, in intervals of X, and which share of X was used in it.
+fn on_rates(policy: &mut Policy, kbps: &[f64]) -> Vec<(f64, f64)> {
+    let mut queued = Bytes::ZERO;
+    let interval = |(n, &kbps): (usize, &f64)| {
+        let path = path(kbps, 60);
+        let carried = path.allowed_rate * INTERVAL;
+        let waiting = queued.as_f64() / carried.as_f64();
+        if let Some(target) = policy.target(at(40 * n as u64), &path, queued) {
+            queued += Bytes::new(target.size.get() * 98 / 100);
+        }
+        let left = queued - carried;
+        let used = (queued - left).as_f64() / carried.as_f64();
+        queued = left;
+        (waiting, used)
+    };
+    kbps.iter().enumerate().map(interval).collect()
+}
+
+#[test]
+fn on_rates_that_fall_and_rise_the_buffer_is_never_empty_for_long_nor_full_for_long() {
+    let falls = [0.8, 0.5, 0.25].map(|share| share * 3_000.0);
+    for fall in falls {
+        let script = [[3_000.0; 20], [fall; 20], [3_000.0; 20]].concat();
+        let run = on_rates(&mut policy(INTERVAL), &script);
+        for (n, (waiting, used)) in run.into_iter().enumerate() {
+            let what = format!("{fall} kb/s, interval {n}: {waiting} wait, {used} used");
+            // Each frame has left when the next one is captured, whatever came before.
+            assert!(waiting < 0.05, "{what}");
+            assert!(used > 0.95, "{what}");
+        }
+    }
+    // X falls to a quarter as a frame begins: no other is asked for in the four intervals that it takes then.
+    let mut policy = policy(INTERVAL);
+    let mut path = path(3_000.0, 60);
+    let whole = policy.target(at(0), &path, Bytes::ZERO).unwrap().size;
+    path.allowed_rate = path.allowed_rate / 4.0;
+    let carried = path.allowed_rate * INTERVAL;
+    let mut queued = whole;
+    let asked = (1..7).filter_map(|n| {
+        let target = policy.target(at(40 * n), &path, queued);
+        let size = target.map_or(Bytes::ZERO, |target| target.size);
+        queued = queued + size - carried;
+        target.map(|_| n)
+    });
+    assert_eq!(asked.collect::<Vec<_>>(), [5, 6]);
+}
+
 #[test]
 fn policies_are_known_by_their_names() {
     for rules in Rules::ALL {
