@@ -104,7 +104,7 @@ fn repaired_stream() -> Vec<u8> {
             let marker = index + 1 == frame.packets();
             encoder.push(sequence, &packet_of(sequence, timestamp, marker, &payload));
             let lost = u8::from(index == 1) * h264_payload::LOST;
-            step(u8::from(marker) * h264_payload::MARKER | lost, &payload);
+            step((u8::from(marker) * h264_payload::MARKER) | lost, &payload);
             sequence += 1;
         }
         encoder.plan(1);
