@@ -379,6 +379,25 @@ mod tests {
     }
 
     #[test]
+    fn a_half_is_concealed_by_the_whole_before_it_and_a_whole_by_the_half() {
+        let mut decoder = Decoder::new();
+        for side in [96, 48, 96] {
+            let whole = coded(side, side, 2);
+            let mut lost = whole.clone();
+            lost.intervals.fill(None);
+            let before = decoder.previous.clone();
+            let decoded = decoder.decode(&lost).expect("valid").picture;
+            let fitting =
+                before.map(|b| fitted(&b, (side.into(), side.into())).unwrap().into_owned());
+            assert_eq!(
+                decoded,
+                fitting.unwrap_or(Picture::new(side.into(), side.into()))
+            );
+            decoder.decode(&whole).expect("valid");
+        }
+    }
+
+    #[test]
     fn a_picture_of_another_size_conceals_nothing() {
         let mut decoder = Decoder::new();
         decoder.decode(&coded(48, 48, 2)).expect("valid");
