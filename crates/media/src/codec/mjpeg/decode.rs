@@ -387,12 +387,8 @@ mod tests {
             lost.intervals.fill(None);
             let before = decoder.previous.clone();
             let decoded = decoder.decode(&lost).expect("valid").picture;
-            let fitting =
-                before.map(|b| fitted(&b, (side.into(), side.into())).unwrap().into_owned());
-            assert_eq!(
-                decoded,
-                fitting.unwrap_or(Picture::new(side.into(), side.into()))
-            );
+            let fitting = before.map(|b| fitted(&b, (side, side)).unwrap().into_owned());
+            assert_eq!(decoded, fitting.unwrap_or(Picture::new(side, side)));
             decoder.decode(&whole).expect("valid");
         }
     }
