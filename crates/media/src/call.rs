@@ -63,10 +63,9 @@ impl Call {
         payloads: impl Into<Payloads>,
     ) -> Self {
         let payloads = payloads.into();
-        let receiver = config
-            .receive
-            .as_ref()
-            .map(|receive| ReceivingSide::new(payloads.clone(), receive.clock_rate));
+        let receiver = config.receive.as_ref().map(|receive| {
+            ReceivingSide::new(payloads.clone(), receive.clock_rate, policy.deadline)
+        });
         let payload_type = config.send.as_ref().map(|send| send.payload_type);
         let sends = config.send.is_some();
         let session = Session::new(now, config);
@@ -193,6 +192,11 @@ impl Call {
                     if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
                         let loss = self.session.reported_loss();
                         sender.observe_feedback(event.at, rtt_sample, &path, loss);
+                    }
+                }
+                EventKind::SenderReport { timestamp, .. } => {
+                    if let Some(receiver) = &mut self.receiver {
+                        receiver.note_report(event.at, timestamp);
                     }
                 }
                 EventKind::KeyframeRequested => {

@@ -1,6 +1,7 @@
 //! Live video at any rate: sources, encoder with a size target, sending buffer, playout, sinks.
 #![forbid(unsafe_code)]
 
+mod age;
 mod back_queue;
 pub mod call;
 mod ceiling;

@@ -22,11 +22,12 @@ pub struct ReceivingSide {
 }
 
 impl ReceivingSide {
-    /// A receiving side of a stream, for timestamps of `clock_rate` ticks a second.
-    pub fn new(payloads: impl Into<Payloads>, clock_rate: u32) -> Self {
+    /// A receiving side of a stream, for timestamps of `clock_rate` ticks a second, whose frames are to be shown
+    /// within `deadline` of their capture.
+    pub fn new(payloads: impl Into<Payloads>, clock_rate: u32, deadline: Duration) -> Self {
         Self {
             reassembler: Reassembler::new(payloads),
-            playout: Playout::new(clock_rate),
+            playout: Playout::new(clock_rate, deadline),
             chain: Chain::default(),
             refused: [0; Refused::ALL.len()],
             events: EventQueue::default(),
@@ -39,6 +40,8 @@ impl ReceivingSide {
         if self.playout.is_discontinuous(timestamp, packet.arrival) {
             self.reset(now);
         }
+        self.playout
+            .packet_arrived(timestamp, packet.arrival, packet.rtt);
         let (pushed, evicted) = self.reassembler.push(packet);
         match pushed {
             Pushed::Complete { timestamp } => {
@@ -57,6 +60,14 @@ impl ReceivingSide {
         if let Some(timestamp) = evicted {
             self.chain.break_off();
             self.not_shown(now, timestamp, NotShown::Overflow);
+        }
+    }
+
+    /// A sender report came, with the timestamp that the moment had in which it left.
+    pub fn note_report(&mut self, arrival: Instant, timestamp: u32) {
+        let timestamp = self.reassembler.extend(timestamp);
+        if !self.playout.is_discontinuous(timestamp, arrival) {
+            self.playout.report_arrived(timestamp, arrival);
         }
     }
 
@@ -178,6 +189,7 @@ mod tests {
     use proptest::prelude::*;
 
     const TICKS: u32 = 3_600;
+    const DEADLINE: Duration = Duration::from_millis(150);
 
     /// A receiver, and frames of four packets each, every 40 ms, with 70 ms of transit.
     struct Bench {
@@ -185,13 +197,15 @@ mod tests {
         packetizer: Packetizer,
         /// Added to every timestamp.
         offset: u32,
+        rtt: Option<Duration>,
     }
 
     impl Bench {
         fn new() -> Self {
             Self {
                 offset: 0,
-                receiver: ReceivingSide::new(Payload::Jpeg, 90_000),
+                rtt: None,
+                receiver: ReceivingSide::new(Payload::Jpeg, 90_000, DEADLINE),
                 packetizer: Packetizer::new(200),
             }
         }
@@ -228,7 +242,7 @@ mod tests {
                     payload: &payload,
                     arrival,
                     send_time: 0,
-                    rtt: None,
+                    rtt: self.rtt,
                 };
                 self.receiver.push_packet(arrival, &packet);
             }
@@ -314,6 +328,24 @@ mod tests {
             .filter(|event| matches!(event.kind, EventKind::Completed { late: true, .. }))
             .count();
         assert_eq!(late, 1);
+    }
+
+    /// A report that took 70 ms says that frames do as well; over a round trip of 100 ms they are 50 ms old then.
+    #[test]
+    fn a_frame_that_arrives_in_time_is_not_held_beyond_the_deadline() {
+        let mut bench = Bench::new();
+        bench.rtt = Some(Duration::from_millis(100));
+        bench.receiver.note_report(at(0, 70), 0);
+        for n in 0..30 {
+            bench.deliver(n, &[], if n % 4 == 0 { 120 } else { 90 });
+        }
+        while bench.receiver.poll_frame(at(30, 150)).is_some() {}
+        let due = 70 + 100 - 2;
+        bench.deliver(30, &[], 90);
+        assert_eq!(bench.poll(30, due - 1), None);
+        assert_eq!(bench.poll(30, due), Some((30, 0)));
+        bench.deliver(31, &[], 120);
+        assert_eq!(bench.poll(31, 190), Some((31, 0)));
     }
 
     #[test]
