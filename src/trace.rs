@@ -121,6 +121,7 @@ fn rate_control(decision: &Decision) -> (&'static str, Value) {
             bound,
             rtt,
             rtt_sample,
+            sent_at: _,
             receive_rate,
             loss_event_rate,
             data_limited,

@@ -188,10 +188,14 @@ impl Call {
     fn collect_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event.kind {
-                EventKind::RateControl(Trace::Feedback { rtt_sample, .. }) => {
+                EventKind::RateControl(Trace::Feedback {
+                    rtt_sample,
+                    sent_at,
+                    ..
+                }) => {
                     if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
                         let loss = self.session.reported_loss();
-                        sender.observe_feedback(event.at, rtt_sample, &path, loss);
+                        sender.observe_feedback(event.at, (rtt_sample, sent_at), &path, loss);
                     }
                 }
                 EventKind::SenderReport { timestamp, .. } => {

@@ -19,6 +19,8 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
+use crate::policy::FRAME;
+
 /// What a report says of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
@@ -26,6 +28,8 @@ pub(crate) struct Report {
     pub(crate) allowed: Rate,
     /// X_recv.
     pub(crate) received: Rate,
+    /// What the path was seen to carry of late.
+    pub(crate) carried: Rate,
     /// R.
     pub(crate) rtt: Duration,
     /// p.
@@ -33,6 +37,8 @@ pub(crate) struct Report {
     /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,
     pub(crate) span: Duration,
+    /// The queue that the last report met.
+    pub(crate) latest: Duration,
     /// Without a queue the deadline leaves hardly more than a frame interval, or less.
     pub(crate) held_by_deadline: bool,
 }
@@ -40,6 +46,7 @@ pub(crate) struct Report {
 /// The bound on X, while there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct Ceiling {
+    frame_interval: Duration,
     /// The queue that frames may make.
     harmless: Duration,
     p: LossEventRate,
@@ -74,7 +81,8 @@ impl Ceiling {
     /// No bound yet, on frames that come at this interval.
     pub(crate) fn new(frame_interval: Duration) -> Self {
         Self {
-            harmless: frame_interval / HARMLESS,
+            frame_interval,
+            harmless: harmless(frame_interval),
             p: LossEventRate::ZERO,
             step: None,
             free_until: Instant::ZERO,
@@ -93,6 +101,11 @@ impl Ceiling {
             .map_or(Rate::INFINITY, |step| step.rate.min(step.proven))
     }
 
+    /// The queue is that of others.
+    pub(crate) fn yields(&self, now: Instant) -> bool {
+        now < self.free_until
+    }
+
     /// A report came.
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let lost = report.p > self.p;
@@ -100,16 +113,28 @@ impl Ceiling {
         // What left before the step is seen for a round trip, and read for as long as the queue is.
         let seen = report.span.saturating_add(report.rtt);
         let watched = |step: Step| now.saturating_since(step.since) >= seen;
+        // A queue of half a frame, met by what left since, is not waited for.
+        let left_since = report.rtt.saturating_add(self.frame_interval);
+        let grows = |step: Step| {
+            report.latest > self.frame_interval.min(FRAME) / 2
+                && now.saturating_since(step.since) >= left_since
+        };
         self.step = match self.step {
             _ if !report.held_by_deadline || now < self.free_until => None,
             None if !lost && report.queue <= self.harmless => None,
             None => Some(self.first_step(now, report)),
             Some(step) if report.allowed < step.proven / 2.0 => Some(self.first_step(now, report)),
             Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
-            Some(step) if watched(step) && report.queue > self.harmless => {
-                self.lowered(now, step, report.queue)
+            Some(step) if grows(step) && step.phase == Phase::Raised => {
+                Some(step.disproved(now, report.carried))
             }
-            Some(step) if watched(step) => Some(step.raised(now, report.allowed)),
+            Some(step) if grows(step) && step.phase == Phase::Proven => {
+                self.lowered(now, step, report)
+            }
+            Some(step) if watched(step) && report.queue > self.harmless => {
+                self.lowered(now, step, report)
+            }
+            Some(step) if watched(step) => Some(step.raised(now, report)),
             step => step,
         };
     }
@@ -130,13 +155,13 @@ impl Ceiling {
     }
 
     /// The rate made a queue, or seems to have.
-    fn lowered(&mut self, now: Instant, step: Step, queue: Duration) -> Option<Step> {
+    fn lowered(&mut self, now: Instant, step: Step, report: &Report) -> Option<Step> {
         match step.phase {
-            Phase::Raised => Some(step.taken_back(now)),
+            Phase::Raised => Some(step.disproved(now, report.carried)),
             Phase::Proven => Some(Step {
                 phase: Phase::Lowered,
                 since: now,
-                rate: step.proven * (1.0 - self.share(queue)),
+                rate: step.proven * (1.0 - self.share(report.queue)),
                 ..step
             }),
             Phase::Lowered if step.rate > step.proven * LOWERED => Some(Step {
@@ -153,14 +178,19 @@ impl Ceiling {
 
     /// By which share of X a queue drains in four frames, a tenth at least.
     fn share(&self, queue: Duration) -> f64 {
-        let frames = (self.harmless * HARMLESS * 4).as_secs_f64();
+        let frames = (self.frame_interval * 4).as_secs_f64();
         (queue.as_secs_f64() / frames).clamp(0.1, 1.0 - LOWERED)
     }
 }
 
+/// The queue that frames of this interval may make: one may leave so much faster than it arrives.
+pub(crate) fn harmless(frame_interval: Duration) -> Duration {
+    frame_interval.min(FRAME) / HARMLESS
+}
+
 impl Step {
     /// The rate made no queue.
-    fn raised(self, now: Instant, allowed: Rate) -> Self {
+    fn raised(self, now: Instant, report: &Report) -> Self {
         if self.phase == Phase::Lowered {
             // The queue was ours: what seemed proven is not.
             let proven = self.proven * DISPROVED;
@@ -175,10 +205,17 @@ impl Step {
         Self {
             phase: Phase::Raised,
             since: now,
-            rate: allowed * (1.0 + self.growth),
-            proven: allowed,
+            rate: report.allowed * (1.0 + self.growth),
+            proven: report.allowed.min(report.carried * SEEN).max(self.proven),
             growth: (self.growth * 1.25).min(MOST),
         }
+    }
+
+    /// The same where frames of it made a queue: what arrived then is what the path carries.
+    fn disproved(self, now: Instant, carried: Rate) -> Self {
+        let seen = (carried * DISPROVED).max(self.proven * FAR);
+        let proven = self.proven.min(seen);
+        Self { proven, ..self }.taken_back(now)
     }
 
     /// Back at what is proven; the next step will be smaller.
@@ -195,7 +232,7 @@ impl Step {
 
 /// A queue up to this part of a frame interval is harmless: a frame may leave so much faster than it
 /// arrives.
-const HARMLESS: u32 = 14;
+const HARMLESS: u32 = 5;
 
 /// The first step doubles X, as slow start does, and no step does more; but where packets have been
 /// lost, the limit is nearer.
@@ -205,11 +242,19 @@ const FIRST: f64 = 0.1;
 /// Steps that failed make the next ones smaller, down to this.
 const LEAST: f64 = 0.02;
 
+/// Frames are made for no more than this times what was seen to arrive: a queue that a rate makes is seen in what frames of
+/// it meet, not in that of smaller ones.
+const SEEN: f64 = 1.15;
+
 /// X is lowered to this share of what is proven to see whether a queue goes.
 const LOWERED: f64 = 0.75;
 
 /// What a rate is worth that made a queue after all.
 const DISPROVED: f64 = 0.95;
+
+/// It is taken back no further than to this part at once: what arrived may be less than the path carries, of frames that were
+/// made smaller.
+const FAR: f64 = 0.85;
 
 /// X is free for this long where the queue is not ours, so that the next look costs little.
 pub(crate) const FREE: Duration = Duration::from_secs(30);
@@ -260,10 +305,12 @@ mod tests {
                     &Report {
                         allowed: Rate::from_bytes_per_sec(x),
                         received: Rate::from_bytes_per_sec((0.75 * x).min(7.5e4)),
+                        carried: Rate::from_bytes_per_sec(x.min(1e5)),
                         rtt: self.rtt,
                         p: LossEventRate::new(self.p),
                         queue: Duration::from_secs_f64(queue) + self.jitter,
                         span: self.rtt * 4,
+                        latest: Duration::ZERO,
                         held_by_deadline: true,
                     },
                 );
@@ -320,10 +367,12 @@ mod tests {
             let report = Report {
                 allowed: Rate::from_bytes_per_sec(1e5).min(ceiling.rate()),
                 received: Rate::ZERO,
+                carried: Rate::ZERO,
                 rtt: Duration::from_millis(60),
                 p: LossEventRate::new(0.01 * f64::from(i)),
                 queue: Duration::ZERO,
                 span: Duration::from_millis(800),
+                latest: Duration::ZERO,
                 held_by_deadline: true,
             };
             ceiling.observe(Instant::from_millis(u64::from(i) * 60), &report);
@@ -349,10 +398,12 @@ mod tests {
             let mut report = Report {
                 allowed: Rate::from_bytes_per_sec(1e5),
                 received: Rate::from_bytes_per_sec(1e5),
+                carried: Rate::from_bytes_per_sec(1e5),
                 rtt: Duration::from_millis(60),
                 p: LossEventRate::ZERO,
                 queue: Duration::from_millis(queue),
                 span: Duration::from_millis(240),
+                latest: Duration::ZERO,
                 held_by_deadline: true,
             };
             let rates: Vec<f64> = (1..=3)
@@ -362,10 +413,11 @@ mod tests {
                     ceiling.rate().bytes_per_sec()
                 })
                 .collect();
-            assert_eq!(rates[..2], [1e5, 1e5]);
-            assert!((rates[2] - share * 1e5).abs() < 1.0, "{rates:?}");
+            // What arrived is a little less than the path carries.
+            assert_eq!(rates[..2], [1e5, 0.95e5]);
+            assert!((rates[2] - share * 0.95e5).abs() < 1.0, "{rates:?}");
             ceiling.observe(Instant::from_millis(1_200), &report);
-            assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(0.75e5));
+            assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(0.712_5e5));
         }
     }
 
@@ -375,10 +427,12 @@ mod tests {
         let mut report = Report {
             allowed: Rate::from_bytes_per_sec(2e5),
             received: Rate::from_bytes_per_sec(1e5),
+            carried: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
             queue: Duration::from_millis(10),
             span: Duration::from_millis(240),
+            latest: Duration::ZERO,
             held_by_deadline: true,
         };
         ceiling.observe(Instant::from_millis(300), &report);
@@ -387,7 +441,34 @@ mod tests {
         report.queue = Duration::ZERO;
         ceiling.observe(Instant::from_millis(600), &report);
         assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(4e5));
+        // Frames of half as much made no queue: they are made for a little more.
+        assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1e5) * SEEN);
+        report.carried = Rate::from_bytes_per_sec(2e5);
+        ceiling.observe(Instant::from_millis(900), &report);
         assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(2e5));
+    }
+
+    /// Half a frame of 40 ms, a round trip and a frame after the step: what was met before does not count, and 20 ms may be.
+    #[test]
+    fn a_queue_that_grows_is_not_watched_to_its_end() {
+        for (latest, ms, rate) in [(21, 99, 2e5), (21, 100, 0.95e5), (20, 100, 2e5)] {
+            let mut ceiling = Ceiling::new(Duration::from_millis(40));
+            let mut report = Report {
+                allowed: Rate::from_bytes_per_sec(2e5),
+                received: Rate::from_bytes_per_sec(1e5),
+                carried: Rate::from_bytes_per_sec(1e5),
+                rtt: Duration::from_millis(60),
+                p: LossEventRate::ZERO,
+                queue: Duration::from_millis(21),
+                span: Duration::from_millis(240),
+                latest: Duration::ZERO,
+                held_by_deadline: true,
+            };
+            ceiling.observe(Instant::ZERO, &report);
+            report.latest = Duration::from_millis(latest);
+            ceiling.observe(Instant::from_millis(ms), &report);
+            assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(rate));
+        }
     }
 
     #[test]
@@ -397,10 +478,12 @@ mod tests {
             let mut report = Report {
                 allowed: Rate::from_bytes_per_sec(2e5),
                 received: Rate::from_bytes_per_sec(1.2e5),
+                carried: Rate::from_bytes_per_sec(1.2e5),
                 rtt: Duration::from_millis(60),
                 p: LossEventRate::ZERO,
                 queue: Duration::from_millis(7),
                 span: Duration::from_millis(240),
+                latest: Duration::ZERO,
                 held_by_deadline: true,
             };
             for i in 0..10 {
@@ -421,10 +504,12 @@ mod tests {
         let report = Report {
             allowed: Rate::from_bytes_per_sec(1e5),
             received: Rate::from_bytes_per_sec(1e5),
+            carried: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
             queue: Duration::from_millis(50),
             span: Duration::from_millis(240),
+            latest: Duration::ZERO,
             held_by_deadline: false,
         };
         (1..100).for_each(|i| ceiling.observe(Instant::from_millis(i * 60), &report));

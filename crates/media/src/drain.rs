@@ -9,8 +9,8 @@
 //! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
 //! X is then its alone for a while.
 //!
-//! Where the deadline has no room for a queue X is not taken back: others, to whose frames a queue does nothing, would
-//! have what it leaves. What a single frame queues for is not seen here either. See `ceiling.rs` for both.
+//! Where the deadline has no room for a queue, X is taken back as where it has most: frames are made smaller then, and what
+//! they leave unused would be a queue for ever. What a single frame queues for is not seen here; see `ceiling.rs`.
 
 use std::time::Duration;
 
@@ -92,14 +92,23 @@ impl Drain {
         }
     }
 
+    /// The queue is that of others.
+    pub(crate) fn yields(&self, now: Instant) -> bool {
+        matches!(self.state, State::Free { until } if now < until)
+    }
+
     /// A report came.
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let elapsed = now.saturating_since(self.last);
         self.last = now;
-        let stands = report.queue > TOLERATED.min(report.room / 2);
+        let tolerated = if report.room.is_zero() {
+            TOLERATED
+        } else {
+            TOLERATED.min(report.room / 2)
+        };
+        let stands = report.queue > tolerated;
         self.state = match self.state {
             State::Free { until } if now < until => self.state,
-            _ if report.room.is_zero() => State::Free { until: now },
             State::Free { .. } if !stands => self.state,
             State::Growing { rate, top, rounds } if !stands => {
                 let more = elapsed.as_secs_f64() / self.round(report).as_secs_f64();
@@ -425,13 +434,17 @@ mod tests {
     }
 
     #[test]
-    fn a_path_whose_deadline_has_no_room_for_a_queue_has_no_bound() {
-        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
-        let report = Report {
-            room: Duration::ZERO,
-            ..met(Rate::from_bytes_per_sec(1e5), 200)
-        };
-        drain.observe(Instant::from_millis(100), &report);
-        assert_eq!(drain.rate(), Rate::INFINITY);
+    fn a_path_whose_deadline_has_no_room_for_a_queue_leaves_as_much_as_one_that_has_most() {
+        for room in [0, 1_000] {
+            for (queue, rate) in [(14, f64::INFINITY), (15, 0.88e5)] {
+                let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+                let report = Report {
+                    room: Duration::from_millis(room),
+                    ..met(Rate::from_bytes_per_sec(1e5), queue)
+                };
+                drain.observe(Instant::from_millis(100), &report);
+                assert_eq!(drain.rate(), Rate::from_bytes_per_sec(rate));
+            }
+        }
     }
 }

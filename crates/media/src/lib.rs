@@ -7,6 +7,7 @@ pub mod call;
 mod ceiling;
 mod chain;
 pub mod codec;
+mod departures;
 mod drain;
 mod drift;
 pub mod event;

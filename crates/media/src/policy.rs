@@ -41,6 +41,7 @@ use crate::drain::{self, Drain};
 use crate::fall::{self, Fall};
 use crate::filler::Filler;
 use crate::rtt_track::RttTrack;
+pub use crate::rtt_track::Sample;
 
 /// What the policy is told when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,8 +165,12 @@ pub struct Policy {
     held_by_deadline: bool,
     /// The rate that the last target comes to.
     aimed: Rate,
+    /// Frames have met a queue on this path.
+    has_met_queue: bool,
     /// The largest X_recv of late.
     received: Rate,
+    /// The most that the path was seen to carry of late: that, or more where frames leave pauses between them.
+    carried: Rate,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -179,6 +184,8 @@ pub struct Policy {
     departed: Rate,
     /// What the encoder could not go below of late, on the wire.
     floor: Bytes,
+    /// The last frame was larger than it was asked to be.
+    missed: bool,
     stretched: Option<Stretched>,
     /// Since when the configured deadline has been feasible again.
     feasible_since: Option<Instant>,
@@ -200,12 +207,15 @@ impl Policy {
             held_by_deadline: false,
             aimed: Rate::ZERO,
             received: Rate::ZERO,
+            carried: Rate::ZERO,
+            has_met_queue: false,
             preparation: Duration::ZERO,
             expansion,
             headers: expansion,
             credit: Duration::ZERO,
             departed: Rate::ZERO,
             floor: Bytes::ZERO,
+            missed: false,
             stretched: None,
             feasible_since: None,
         }
@@ -216,11 +226,18 @@ impl Policy {
         &self.config
     }
 
+    /// A full packet, as TFRC counts it.
+    pub(crate) const fn packet(&self) -> Bytes {
+        self.packet
+    }
+
     /// The path is another one: nothing that was measured of it holds.
     pub(crate) fn forget_path(&mut self) {
         self.rtt = RttTrack::new(self.config.frame_interval * QUEUE_FRAMES);
         self.back = BackQueue::default();
         self.received = Rate::ZERO;
+        self.carried = Rate::ZERO;
+        self.has_met_queue = false;
         self.departed = Rate::ZERO;
         self.forget_decisions();
     }
@@ -257,15 +274,22 @@ impl Policy {
     }
 
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it.
-    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path) {
-        let sample = self.back.take_off(now, sample);
-        self.rtt.observe(now, sample);
+    pub fn observe_feedback(&mut self, now: Instant, sample: Sample, path: &Path) {
+        let rtt = self.back.take_off(now, sample.rtt);
+        self.rtt.observe(now, Sample { rtt, ..sample });
         self.received = path.receive_rate.max(self.received * RECEIVED_DECAY);
         let interval = self.config.frame_interval;
-        // What a full packet takes at X. Where others leave so little that it takes longer, their queue was met.
-        let wire = self.wire(path).min(interval / 2);
-        let queue = self.rtt.standing_queue().saturating_sub(wire);
         let rtt = path.rtt.unwrap_or_default();
+        let left = self.left_for_frame(path);
+        // Between frames that the deadline holds small there are pauses, in which nothing arrives; X_recv counts those
+        // that a round trip has.
+        let busy = left.saturating_add(self.rtt.frame_queue());
+        let pauses = rtt.min(interval).as_secs_f64() / busy.as_secs_f64();
+        let carried = path.receive_rate * pauses.clamp(1.0, WORTH_SENDING as f64);
+        self.carried = carried.max(self.carried * RECEIVED_DECAY);
+        self.rtt.observe_carried(self.carried);
+        self.has_met_queue |= self.meets_queue();
+        let queue = self.rtt.standing_queue();
         if rtt < interval * 3 / 2 {
             // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
             // pauses between frames, not of the path; and five such round trips are few frames.
@@ -276,19 +300,19 @@ impl Policy {
                 aimed: self.aimed,
                 received: path.receive_rate,
                 p: path.loss_event_rate,
-                queue,
+                queue: queue.saturating_sub(self.own_queue(path)),
             });
         }
-        let left = self.left_for_frame(path);
-        // Between frames that the deadline holds small there are pauses, in which nothing arrives; X_recv counts those
-        // that a round trip has.
-        let pauses = rtt.min(interval).as_secs_f64() / left.as_secs_f64();
         self.drain.observe(
             now,
             &drain::Report {
                 allowed: path.allowed_rate,
-                received: self.received,
-                carried: self.received * pauses.clamp(1.0, WORTH_SENDING as f64),
+                received: if rtt < interval * 3 / 2 {
+                    self.received
+                } else {
+                    path.receive_rate
+                },
+                carried: self.carried,
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
@@ -299,9 +323,11 @@ impl Policy {
             &ceiling::Report {
                 allowed: path.allowed_rate,
                 received: path.receive_rate,
+                carried: self.carried,
                 rtt,
                 p: path.loss_event_rate,
-                queue: self.rtt.frame_queue(self.wire(path)),
+                queue: self.rtt.frame_queue(),
+                latest: self.rtt.last_queue(),
                 span: self.rtt.span(rtt),
                 held_by_deadline: self.held_by_deadline,
             },
@@ -370,8 +396,13 @@ impl Policy {
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;
         let wire = carried.min(in_time);
-        self.held_by_deadline = !self.is_path_too_slow()
-            && self.room_for_queue(path) < self.config.frame_interval / SPARE;
+        // One that holds frames now does so until there is clearly more room: X may be twice what arrives.
+        let spare = if self.ceiling.rate().is_finite() {
+            self.config.frame_interval * 3 / 4
+        } else {
+            self.config.frame_interval / SPARE
+        };
+        self.held_by_deadline = !self.is_path_too_slow() && self.room_for_queue(path) < spare;
         if ahead > Bytes::ZERO && wire < least {
             return None;
         }
@@ -412,7 +443,9 @@ impl Policy {
             return thesis::delay_if_sent(&self.config, path, age, size);
         }
         // The last packet's own time on the wire is in L/X already.
-        let half = path.rtt.unwrap_or_default().saturating_sub(self.wire(path)) / 2;
+        let wire = self.wire(path);
+        let half = path.rtt.unwrap_or_default().saturating_sub(wire) / 2;
+        let half = half.min(self.rtt.one_way(path));
         (now.saturating_since(captured))
             .saturating_add(half)
             .saturating_add(size / path.allowed_rate)
@@ -441,11 +474,13 @@ impl Policy {
         let scan = frame.scan.as_f64();
         let target = frame.target.map_or(scan, Bytes::as_f64);
         let missed = scan > MISSED * target;
-        self.floor = if missed {
+        // One may be a keyframe, or a first picture: two tell what the encoder cannot go below.
+        self.floor = if missed && self.missed {
             frame.wire
         } else {
             Bytes::new(self.floor.get() - self.floor.get().div_ceil(FLOOR_DECAY))
         };
+        self.missed = missed;
         // A frame far from its target tells of the picture, not of the encoder.
         if !missed && MISSED * scan > target && scan > 0.0 {
             let expansion = frame.wire.as_f64() / target;
@@ -471,7 +506,12 @@ impl Policy {
     fn carried(&self, rate: Rate) -> Bytes {
         let interval = rate * self.config.frame_interval;
         if self.is_path_too_slow() && self.received > Rate::ZERO {
-            let seen = self.received * STRETCHED_GROWTH * self.config.frame_interval;
+            let growth = if self.has_met_queue {
+                STRETCHED_GROWTH
+            } else {
+                FREE_GROWTH
+            };
+            let seen = self.received * growth * self.config.frame_interval;
             interval.min(seen.max(self.least(rate)))
         } else {
             interval
@@ -489,12 +529,6 @@ impl Policy {
         Bytes::new((wire.as_f64() / self.expansion) as u64)
     }
 
-    /// What X carries of a frame, from an empty buffer, until it must be at the receiver: the right
-    /// side of equation 6.3 without θ.
-    fn room(&self, path: &Path, deadline: Duration) -> Bytes {
-        path.allowed_rate * self.time_for_frame(path, deadline)
-    }
-
     /// How long a frame may take to leave an empty buffer.
     fn time_for_frame(&self, path: &Path, deadline: Duration) -> Duration {
         (deadline + self.credit).saturating_sub(self.fixed_delay(path))
@@ -502,7 +536,30 @@ impl Policy {
 
     /// What a frame is delayed by, whatever its size.
     fn fixed_delay(&self, path: &Path) -> Duration {
-        self.preparation + self.rtt.one_way(path, self.wire(path)) + self.config.playout
+        self.preparation + self.rtt.one_way(path) + self.coming(path) + self.config.playout
+    }
+
+    /// What a frame queues for that leaves faster than the path carries: all of it, where samples come in step with frames.
+    fn own_queue(&self, path: &Path) -> Duration {
+        let frame = self.aimed * self.config.frame_interval;
+        (frame / self.carried)
+            .saturating_sub(frame / path.allowed_rate)
+            .min(self.config.frame_interval / 4)
+    }
+
+    /// Frames met a queue of late that is more than one frame makes.
+    fn meets_queue(&self) -> bool {
+        self.rtt.frame_queue() > ceiling::harmless(self.config.frame_interval)
+    }
+
+    /// By what the queue is longer by the time that a frame meets it, where one was met: frames in flight that are made
+    /// for more than what arrives add to it for a round trip.
+    fn coming(&self, path: &Path) -> Duration {
+        if !self.meets_queue() || self.received == Rate::ZERO {
+            return Duration::ZERO;
+        }
+        let excess = (self.aimed / self.received - 1.0).clamp(0.0, 1.0);
+        path.rtt.unwrap_or_default().mul_f64(excess)
     }
 
     /// What the configured deadline leaves for a frame and a queue.
@@ -527,8 +584,18 @@ impl Policy {
         if path.rtt.is_none() {
             return;
         }
-        let room = self.room(path, self.config.deadline);
-        if room >= Bytes::new(2 * least.get()) {
+        // A queue of our own goes when less is sent, and frames are small until then.
+        let queue = if self.drain.yields(now) || self.ceiling.yields(now) {
+            self.rtt.frame_queue()
+        } else {
+            Duration::ZERO
+        };
+        let fixed = self.preparation + self.rtt.way(path) + queue + self.config.playout;
+        let time = (self.config.deadline + self.credit).saturating_sub(fixed);
+        let room = path.allowed_rate * time;
+        let frame = path.allowed_rate * self.config.frame_interval.min(FRAME);
+        let enough = least.max(Bytes::new(frame.get() / GROWING));
+        if room >= enough {
             let since = *self.feasible_since.get_or_insert(now);
             if self.is_path_too_slow() && now.saturating_since(since) >= RELAX_AFTER {
                 self.stretched = None;
@@ -536,8 +603,8 @@ impl Policy {
         } else {
             self.feasible_since = None;
         }
-        if self.is_path_too_slow() || room < least {
-            let needed = self.fixed_delay(path) + Bytes::new(2 * least.get()) / path.allowed_rate;
+        if self.is_path_too_slow() || room < Bytes::new(enough.get() * 7 / 8) {
+            let needed = fixed + frame.max(least) / path.allowed_rate;
             let deadline = needed.clamp(self.config.deadline, LONGEST_DEADLINE);
             self.stretched = Some(Stretched::Path(deadline));
         }
@@ -562,10 +629,15 @@ const QUEUE_FRAMES: u32 = 4;
 /// hardly left over 200 ms: every frame was late there, where all are in time at 25 frames a second.)
 const WORTH_SENDING: u64 = 4;
 
+/// Frames of less than this part of what X carries in an interval, or in [`FRAME`], hold X where it is, as it is no more than twice
+/// what arrives (RFC 5348 §4.3): where the deadline has no room for more, it is stretched, as what a slow start has reached by
+/// then may be little. (Over 250 ms every path was left at 24 dB.)
+const GROWING: u64 = 2;
+
 /// What a frame takes at most where the deadline holds it. One that comes less often is made smaller for a queue, as long
 /// as there is more time than this: the deadline has room for that queue. (Where 10 frames a second over 100 ms were
 /// said to have none, X was 1.3 times the link: `call_over_a_link`.)
-const FRAME: Duration = Duration::from_millis(40);
+pub(crate) const FRAME: Duration = Duration::from_millis(40);
 
 /// With room for a queue of less than this part of a frame interval no queue stands before frames are late: what one
 /// frame makes is then what tells.
@@ -574,8 +646,9 @@ const SPARE: u32 = 2;
 /// What X_recv once was counts less by this with each report: half of it after some twenty.
 const RECEIVED_DECAY: f64 = 0.97;
 
-/// Frames by a stretched deadline may be this much larger than what arrived.
+/// Frames by a stretched deadline may be this much larger than what arrived, once they have met a queue and before.
 const STRETCHED_GROWTH: f64 = 1.1;
+const FREE_GROWTH: f64 = 1.5;
 
 /// How long γ must have been feasible before the deadline returns to it: longer than the queue of
 /// a drop-tail link takes to drain and fill again around one loss event.

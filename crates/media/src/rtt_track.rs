@@ -5,14 +5,26 @@ use std::time::Duration;
 
 use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+/// A round-trip time, and the size of the packet that it was measured with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sample {
+    /// R_sample.
+    pub rtt: Duration,
+    /// Its own time on the wire is in R_sample.
+    pub packet: Bytes,
+}
 
 /// The recent round-trip times, and the least of the last half to whole minute.
 #[derive(Clone, Debug)]
 pub(crate) struct RttTrack {
     window: Duration,
     /// Newest first: those of the window, and [`FEWEST`] at least.
-    recent: VecDeque<(Instant, Duration)>,
-    least: Least<Duration>,
+    recent: VecDeque<(Instant, Sample)>,
+    least: Least<Sample>,
+    /// What the path was seen to carry.
+    carried: Rate,
 }
 
 /// The least of the last half to whole minute.
@@ -56,11 +68,12 @@ impl RttTrack {
             window,
             recent: VecDeque::new(),
             least: Least::default(),
+            carried: Rate::ZERO,
         }
     }
 
     /// A sample came with feedback.
-    pub(crate) fn observe(&mut self, now: Instant, sample: Duration) {
+    pub(crate) fn observe(&mut self, now: Instant, sample: Sample) {
         self.least.observe(now, sample);
         self.recent.truncate(MOST - 1);
         self.recent.push_front((now, sample));
@@ -72,14 +85,20 @@ impl RttTrack {
         }
     }
 
+    /// What the path is seen to carry from now on: so fast packets come over the wire.
+    pub(crate) fn observe_carried(&mut self, carried: Rate) {
+        self.carried = carried;
+    }
+
     /// The queue that stands between frames: the least of the window over the least of all.
     pub(crate) fn standing_queue(&self) -> Duration {
-        self.over_least(self.recent.iter().map(|(_, sample)| *sample).min())
+        self.queues().min().unwrap_or_default()
     }
 
     /// Half the least round trip: the way there with an empty queue.
     pub(crate) fn way(&self, path: &Path) -> Duration {
-        self.least().or(path.rtt).unwrap_or_default() / 2
+        let least = self.least.get().map(|sample| sample.rtt);
+        least.or(path.rtt).unwrap_or_default() / 2
     }
 
     /// How far back the samples reach that the present queue is read from, where they come every `rtt`.
@@ -87,34 +106,36 @@ impl RttTrack {
         self.window.max(rtt.saturating_mul(FEWEST as u32))
     }
 
-    /// The least round-trip time of late: that of the path with an empty queue.
-    fn least(&self) -> Option<Duration> {
-        self.least.get()
-    }
-
     /// The delay of media on its way: half the least round trip, and all of the queueing that the last
-    /// packet of a frame meets. `wire` is the time that a full packet takes at X.
-    pub(crate) fn one_way(&self, path: &Path, wire: Duration) -> Duration {
-        self.way(path) + self.frame_queue(wire)
+    /// packet of a frame meets.
+    pub(crate) fn one_way(&self, path: &Path) -> Duration {
+        self.way(path) + self.frame_queue()
     }
 
-    /// The queue of late that the last packet of a frame meets. Its own time on the wire is not among
-    /// it, for the size of the frame accounts for that; yet it is in a sample, while the least round
-    /// trip may be that of a packet of a few bytes.
+    /// The queue of late that the last packet of a frame meets.
     ///
     /// It is read from the longest sample: feedback meets a frame anywhere, the last packet meets the
     /// queue that the whole frame made.
-    pub(crate) fn frame_queue(&self, wire: Duration) -> Duration {
-        let longest = self.recent.iter().map(|(_, sample)| *sample).max();
-        self.over_least(longest).saturating_sub(wire)
+    pub(crate) fn frame_queue(&self) -> Duration {
+        self.queues().max().unwrap_or_default()
     }
 
-    /// What a sample has over the least.
-    fn over_least(&self, sample: Option<Duration>) -> Duration {
-        sample
-            .zip(self.least())
-            .map_or(Duration::ZERO, |(sample, least)| {
-                sample.saturating_sub(least)
+    /// The queue that the last sample met.
+    pub(crate) fn last_queue(&self) -> Duration {
+        self.queues().next().unwrap_or_default()
+    }
+
+    /// What recent samples have over the least of all. A packet's own time on the wire is no queue, and a larger one has
+    /// more of it: at 400 kb/s a full one 25 ms, one of a few bytes none.
+    fn queues(&self) -> impl Iterator<Item = Duration> {
+        let least = self.least.get();
+        self.recent
+            .iter()
+            .zip(least.into_iter().cycle())
+            .map(|((_, sample), least)| {
+                let larger = sample.packet - least.packet;
+                let wire = (larger / self.carried).min(self.window / MOST_WIRE);
+                sample.rtt.saturating_sub(least.rtt).saturating_sub(wire)
             })
     }
 }
@@ -129,10 +150,14 @@ const FEWEST: usize = 4;
 /// Samples that are kept at most: more come only with round trips below a tenth of the window.
 const MOST: usize = 64;
 
+/// The most of a sample that is a packet's own time on the wire, of the window: half of a frame interval. Where others
+/// leave so little that it takes longer, their queue was met.
+const MOST_WIRE: u32 = 8;
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfrc::units::{LossEventRate, Rate};
+    use tfrc::units::LossEventRate;
 
     const PATH: Path = Path {
         allowed_rate: Rate::ZERO,
@@ -142,31 +167,40 @@ mod tests {
         receive_rate: Rate::ZERO,
     };
 
+    fn observe_packet(track: &mut RttTrack, ms: u64, rtt: u64, packet: u64) {
+        let sample = Sample {
+            rtt: Duration::from_millis(rtt),
+            packet: Bytes::new(packet),
+        };
+        track.observe(Instant::from_millis(ms), sample);
+    }
+
     fn observe(track: &mut RttTrack, ms: u64, sample: u64) -> u128 {
-        track.observe(Instant::from_millis(ms), Duration::from_millis(sample));
-        track.one_way(&PATH, Duration::ZERO).as_millis()
+        observe_packet(track, ms, sample, 1_000);
+        track.one_way(&PATH).as_millis()
     }
 
     #[test]
     fn queueing_counts_whole_and_the_rest_by_half() {
         let mut track = RttTrack::new(Duration::from_millis(160));
-        assert_eq!(
-            track.one_way(&PATH, Duration::ZERO),
-            Duration::from_millis(45)
-        );
+        assert_eq!(track.one_way(&PATH), Duration::from_millis(45));
         assert_eq!(observe(&mut track, 0, 60), 30);
         assert_eq!(observe(&mut track, 10, 80), 50);
         assert_eq!(observe(&mut track, 20, 70), 50);
     }
 
+    /// At 50 kB/s 900 bytes take 18 ms, and at 20 kB/s more than half of a frame interval.
     #[test]
-    fn a_packets_own_time_on_the_wire_is_no_queue() {
-        let mut track = RttTrack::new(Duration::from_millis(160));
-        observe(&mut track, 0, 60);
-        observe(&mut track, 10, 74);
-        let queue = |wire| track.frame_queue(Duration::from_millis(wire));
-        assert_eq!(queue(4), Duration::from_millis(10));
-        assert_eq!(queue(20), Duration::ZERO);
+    fn what_a_larger_packet_takes_longer_on_the_wire_is_no_queue() {
+        for (carried, queue) in [(50_000.0, 6), (20_000.0, 4), (f64::INFINITY, 24)] {
+            let mut track = RttTrack::new(Duration::from_millis(160));
+            track.observe_carried(Rate::from_bytes_per_sec(carried));
+            observe_packet(&mut track, 0, 60, 100);
+            observe_packet(&mut track, 10, 84, 1_000);
+            assert_eq!(track.frame_queue(), Duration::from_millis(queue));
+            observe_packet(&mut track, 20, 61, 40);
+            assert_eq!(track.frame_queue(), Duration::from_millis(queue));
+        }
     }
 
     #[test]

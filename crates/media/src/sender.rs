@@ -7,11 +7,12 @@ use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 use crate::codec::Codec;
+use crate::departures::Departures;
 use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
-use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules};
+use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules, Sample};
 use crate::sending_buffer::SendingBuffer;
 
 /// What a sending side is told when it starts.
@@ -49,6 +50,7 @@ pub struct Outgoing<'a> {
 pub struct SendingSide {
     policy: Policy,
     buffer: SendingBuffer,
+    departures: Departures,
     packetizer: Packetizer,
     /// What makes the frames, as far as that was said.
     codec: Option<Codec>,
@@ -79,6 +81,7 @@ impl SendingSide {
                 packet as f64 / data as f64,
             ),
             buffer: SendingBuffer::new(config.packet_overhead),
+            departures: Departures::default(),
             packetizer: Packetizer::new(config.payload_capacity),
             codec: None,
             filling: Filling::new(
@@ -97,8 +100,17 @@ impl SendingSide {
 
     /// Feedback came: a sample of the round-trip time, and the path as it leaves it. `loss` is the share of
     /// packets lost, as far as reception reports tell.
-    pub fn observe_feedback(&mut self, now: Instant, sample: Duration, path: &Path, loss: f64) {
-        self.policy.observe_feedback(now, sample, path);
+    pub fn observe_feedback(
+        &mut self,
+        now: Instant,
+        (rtt, sent_at): (Duration, Instant),
+        path: &Path,
+        loss: f64,
+    ) {
+        let packet = self.departures.size_of(sent_at);
+        let packet = packet.unwrap_or(self.policy.packet());
+        self.policy
+            .observe_feedback(now, Sample { rtt, packet }, path);
         self.filling.set_loss(PathLoss {
             events: path.loss_event_rate.get(),
             packets: loss,
@@ -249,6 +261,7 @@ impl SendingSide {
     /// bytes.
     pub fn packet_sent(&mut self, now: Instant, path: &Path, sequence: u32, packet: &[u8]) {
         let before = self.buffer.begun();
+        self.departures.handle_sent(now, packet.len());
         self.buffer
             .packet_sent(now, path, &mut self.policy, &mut self.events);
         let next = self.pushed + self.policy.config().frame_interval;

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::time::Instant;
 use crate::units::{LossEventRate, Rate};
 
 /// One decision about the rate.
@@ -19,6 +20,8 @@ pub enum Trace {
         rtt: Duration,
         /// R_sample, the round-trip time that this report measured.
         rtt_sample: Duration,
+        /// When the packet left that it was measured with.
+        sent_at: Instant,
         /// X_recv, the receive rate, as reported.
         receive_rate: Rate,
         /// p, the loss event rate, as reported.

@@ -209,6 +209,7 @@ impl Sender {
             bound: self.bound,
             rtt: self.round_trip().into(),
             rtt_sample: sample.into(),
+            sent_at: feedback.sent_at,
             receive_rate: self.receive_rate,
             loss_event_rate: self.p,
             data_limited,
