@@ -7,16 +7,16 @@
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
 //! whatever the pictures are. **Repair packets** (FlexFEC) follow the frame that they protect. How many it is
-//! to have comes from the loss that the path shows, and its target leaves room for them; where the encoder
-//! leaves some of the rate unused, it may have more. Without loss there are none: filling what the policy leaves
+//! to have comes from the loss that the path shows, and its target leaves room for them; where its frame leaves
+//! unused some of what the path was seen to carry, it may have more. (Of X it would: that is more than the path carries where
+//! the path is narrow, and what went beyond it stood in the queue before the next frame.) Without loss there are none: filling what the policy leaves
 //! free on purpose kept the queue full that it was to drain, and took half of the media's rate.
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use evenkeel_rtp::flexfec::{self, Encoder};
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::Bytes;
 
 /// What fills X.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -191,13 +191,8 @@ impl Filling {
         packets.max(1) as f64 / (packets + repairs).max(1) as f64
     }
 
-    /// A media packet left at `now`; X is `rate`, and there is time until `next` if it was the last of its frame.
-    pub(crate) fn handle_sent(
-        &mut self,
-        departed: &Departed<'_>,
-        rate: Rate,
-        until_next: Duration,
-    ) {
+    /// A media packet left. If it was the last of its frame, there is room for so much before the next.
+    pub(crate) fn handle_sent(&mut self, departed: &Departed<'_>, room: Bytes) {
         self.begun = true;
         if self.filler != Filler::Fec || self.capacity == 0 {
             return;
@@ -209,7 +204,7 @@ impl Filling {
         self.encoder.push(departed.sequence, departed.packet);
         if last {
             let packets = self.encoder.len();
-            let spare = (rate * until_next).get() / self.packet.get().max(1);
+            let spare = room.get() / self.packet.get().max(1);
             let free = wanted(packets, self.loss, DAMAGED_IF_FREE).min(spare as usize);
             self.owed = wanted(packets, self.loss, DAMAGED);
             self.encoder.plan(self.owed.max(free));
@@ -315,7 +310,7 @@ mod tests {
                     sequence: n as u16,
                     ends: (n == 0, n + 1 == packets),
                 };
-                filling.handle_sent(&departed, Rate::ZERO, Duration::ZERO);
+                filling.handle_sent(&departed, Bytes::ZERO);
             }
             let mut repairs = 0;
             while filling.write(&mut Vec::new()) {
@@ -334,24 +329,23 @@ mod tests {
     fn what_the_encoder_leaves_becomes_more_repair_packets() {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
-        let rate = Rate::from_bytes_per_sec(1e6);
-        let mut frame = |until_next: u64| {
+        let mut frame = |room: u64| {
             for n in 0..8u16 {
                 let departed = Departed {
                     packet: &[0x80; 100],
                     sequence: n,
                     ends: (n == 0, n == 7),
                 };
-                filling.handle_sent(&departed, rate, Duration::from_millis(until_next));
+                filling.handle_sent(&departed, Bytes::new(room));
             }
             let mut payload = Vec::new();
             std::iter::from_fn(|| filling.write(&mut payload).then_some(())).count()
         };
-        // A packet a millisecond. Two of 9 are lost in 0.3 % of frames, two of 5, twice, in 0.2 %, two of 4,
+        // Two of 9 are lost in 0.3 % of frames, two of 5, twice, in 0.2 %, two of 4,
         // three times, in 0.18 %, two of 3, four times, in 0.12 %.
         assert_eq!(frame(0), 1);
-        assert_eq!(frame(3), 3);
-        assert_eq!(frame(20), 4);
+        assert_eq!(frame(3_999), 3);
+        assert_eq!(frame(20_000), 4);
     }
 
     #[test]
@@ -366,8 +360,7 @@ mod tests {
                     sequence: n,
                     ends: (n == 0, n == 7),
                 };
-                let rate = Rate::from_bytes_per_sec(1e6);
-                filling.handle_sent(&departed, rate, Duration::from_millis(20));
+                filling.handle_sent(&departed, Bytes::new(20_000));
             }
             assert!(filling.is_owed());
             assert_eq!(filling.queued(), Bytes::new(1_000));
@@ -393,7 +386,7 @@ mod tests {
                 sequence: 0,
                 ends: (true, false),
             };
-            filling.handle_sent(&departed, Rate::ZERO, Duration::ZERO);
+            filling.handle_sent(&departed, Bytes::ZERO);
             assert_eq!(filling.has_data(), goes);
             assert_eq!(filling.write(&mut payload), goes);
             assert_eq!(payload.len(), 500);

@@ -14,6 +14,7 @@ pub mod event;
 mod fall;
 pub mod filler;
 pub mod frame;
+mod halves;
 pub mod packetize;
 pub mod playout;
 pub mod policy;

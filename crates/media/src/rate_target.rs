@@ -9,18 +9,15 @@
 //! so nothing can become stuck as three points on a line do (thesis §7.5), and a [`Scale`] between two
 //! tables is as good as one on them, so no spikes come from the steps of an integer quality.
 //!
-//! A picture that would need a very coarse scale is better with half of its sides: its blocks' means and ends alone take
-//! 1.9 kB at 352x288, all of 380 kb/s at 25 frames a second, and less cannot be had. Coded with half of the sides and shown
-//! interpolated, 2,000 bytes give 33.3 dB in place of 25.2 in a talking head (carphone), 36.4 and 27.8 in a film (bikes),
-//! 29.4 and 25.4 in the scene; the least is 500 bytes, with a quarter of the sides 150. See decision 12.
+//! Where bytes are few a picture is coded with half of its sides ([`crate::halves`]).
 
 use tfrc::units::Bytes;
 
 use crate::codec::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
 use crate::codec::{Coded, EncodeError, PictureSizeError, VideoEncoder};
 use crate::frame::{JpegImage, Picture};
+use crate::halves::{FINER, Halves};
 use crate::policy::FrameTarget;
-use crate::resize::{HALVINGS, halved};
 
 /// A frame is accepted from this share of its target on. It is never accepted above the target,
 /// which is what the network gives, unless it cannot be coded smaller.
@@ -54,14 +51,8 @@ const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
 /// Steps between two sizes that tell a slope.
 const SLOPE_STEPS: f64 = 4.0;
 
-/// From how coarse a scale on a picture is better with half of its sides, and from how fine a one of the half on it is
-/// better whole; the same for its half and its quarter. On the scene and three clips at 352x288 whole and half have equal PSNR
-/// at 3.6 to 4.4 kB, half and quarter at 700 to 950 B. The sides are halved below 2.9 to 4.4 kB, and whole again from 1.15 to
-/// 1.43 times as much on, so that they do not change with each picture.
-const REDUCED: [(f64, f64); HALVINGS as usize] = [(4.0, 0.38), (6.0, 0.66)];
-
-/// Steps by which the scale is finer with half of the sides: two octaves more of bits a sample.
-const HALVING_STEPS: usize = (-2.0 / FIRST_SLOPE) as usize;
+/// Steps by which the scale is finer with half of the sides.
+const HALVING_STEPS: usize = (FINER * 64.0) as usize;
 
 /// Codes pictures of a stream to a size each; pictures may change their size.
 #[derive(Debug)]
@@ -162,19 +153,23 @@ impl Encoder {
     ) -> Result<Encoded, PictureSizeError> {
         check_size(picture)?;
         let aim = log2(target.as_f64() * AIM);
+        let mut halves = Halves::of(picture);
         let mut left = None;
         loop {
-            let reduced = self.reduced(picture);
-            let coded = reduced.as_ref().unwrap_or(picture);
+            self.halve(halves.at_most(self.halvings));
+            let coded = halves.get(self.halvings);
             self.coefficients.transform(coded);
             let interval = self
                 .restart_interval
                 .unwrap_or_else(|| restart_interval_for(coded.width()));
             let probed = self.probe(aim, interval);
-            let better = self.better_halvings(coded);
-            let is_first = std::mem::take(&mut self.is_first);
+            let better = if std::mem::take(&mut self.is_first) {
+                self.halvings
+            } else {
+                halves.better(self.halvings, octaves(self.step))
+            };
             // Of two sizes that each call the other better, the second will do.
-            if is_first || better == self.halvings || left == Some(better) {
+            if better == self.halvings || left == Some(better) {
                 return Ok(self.search(target, aim, interval, probed));
             }
             left = Some(self.halvings);
@@ -182,35 +177,11 @@ impl Encoder {
         }
     }
 
-    /// The picture with its sides halved, as often as they can be if not as often as others were.
-    fn reduced(&mut self, picture: &Picture) -> Option<Picture> {
-        let mut reduced = None;
-        for halvings in 0..self.halvings {
-            let Some(half) = half(reduced.as_ref().unwrap_or(picture)) else {
-                self.halve(halvings);
-                break;
-            };
-            reduced = Some(half);
-        }
-        reduced
-    }
-
-    /// How often the sides are better halved, by the scale that the picture takes as it is.
-    fn better_halvings(&self, coded: &Picture) -> usize {
-        let scale = scale(self.step).factor();
-        let is_coarse = |&(coarse, _): &(f64, f64)| scale > coarse;
-        let is_fine = |&(_, fine): &(f64, f64)| scale < fine;
-        if REDUCED.get(self.halvings).is_some_and(is_coarse) && can_be_halved(coded) {
-            self.halvings + 1
-        } else if self.halvings > 0 && is_fine(&REDUCED[self.halvings - 1]) {
-            self.halvings - 1
-        } else {
-            self.halvings
-        }
-    }
-
     /// From now on the sides are halved so often.
     fn halve(&mut self, halvings: usize) {
+        if halvings == self.halvings {
+            return;
+        }
         let finer = HALVING_STEPS * halvings.saturating_sub(self.halvings);
         let coarser = HALVING_STEPS * self.halvings.saturating_sub(halvings);
         self.step = (self.step.saturating_sub(finer) + coarser).min(STEPS);
@@ -337,14 +308,9 @@ impl VideoEncoder for Encoder {
     }
 }
 
-/// A half that RFC 2435 can say the size of.
-fn half(picture: &Picture) -> Option<Picture> {
-    can_be_halved(picture).then(|| halved(picture)).flatten()
-}
-
-/// True if the sides of the half are those of blocks.
-fn can_be_halved(picture: &Picture) -> bool {
-    picture.width().is_multiple_of(16) && picture.height().is_multiple_of(16)
+/// log2 of a step's factor: the finest is 4.644 octaves below the tables of Annex K.
+fn octaves(step: usize) -> f64 {
+    step as f64 / 64.0 - 4.644
 }
 
 fn scale(step: usize) -> Scale {
@@ -419,6 +385,9 @@ mod tests {
     fn the_steps_lead_from_the_finest_to_the_coarsest() {
         assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
         assert!(scale(STEPS - 1) < Scale::COARSEST);
+        for step in [0, 300, STEPS - 1] {
+            assert!((octaves(step) - scale(step).factor().log2()).abs() < 1e-3);
+        }
     }
 
     #[test]
@@ -522,7 +491,7 @@ mod tests {
         let mut encoder = Encoder::new();
         let between = |encoder: &mut Encoder, from| {
             side(encoder, &picture, from);
-            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (1_050.0 * part) as u64))
+            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (630.0 * part) as u64))
         };
         assert_eq!(between(&mut encoder, 4_000), [192; 4]);
         assert_eq!(between(&mut encoder, 500), [96; 4]);

@@ -59,6 +59,9 @@ pub struct SendingSide {
     pushed: Instant,
     /// The target given last, until a frame answers it.
     target: Option<Bytes>,
+    /// What the path was seen to carry in a frame's time, in coded bytes, and what the last frame left of it.
+    carried: Bytes,
+    unused: Bytes,
     /// A keyframe is owed: one was asked for, or a frame that others refer to was given up.
     owes_keyframe: bool,
     /// When the last one was asked of the encoder.
@@ -91,6 +94,8 @@ impl SendingSide {
             ),
             pushed: Instant::ZERO,
             target: None,
+            carried: Bytes::ZERO,
+            unused: Bytes::ZERO,
             owes_keyframe: false,
             keyframe: None,
             payload: Vec::with_capacity(config.payload_capacity),
@@ -163,6 +168,7 @@ impl SendingSide {
         self.owes_keyframe |= self.buffer.take_gap();
         match &mut target {
             Some(target) => {
+                self.carried = target.rate * self.policy.config().frame_interval;
                 let share = self.filling.media_share(target.size);
                 target.size = Bytes::new((target.size.as_f64() * share) as u64);
                 target.rate = target.rate * share;
@@ -201,6 +207,7 @@ impl SendingSide {
         self.pushed = now;
         let frame = self.packetizer.packetize(frame)?;
         let scan = frame.size();
+        self.unused = self.carried - scan;
         self.policy.observe_frame(&CodedFrame {
             preparation: frame.age(now),
             target,
@@ -265,13 +272,14 @@ impl SendingSide {
         self.buffer
             .packet_sent(now, path, &mut self.policy, &mut self.events);
         let next = self.pushed + self.policy.config().frame_interval;
+        let until_next = path.allowed_rate * next.saturating_since(now);
         let departed = Departed {
             packet,
             sequence: sequence as u16,
             ends: (before == 0, self.buffer.begun() == 0),
         };
         self.filling
-            .handle_sent(&departed, path.allowed_rate, next.saturating_since(now));
+            .handle_sent(&departed, self.unused.min(until_next));
     }
 
     /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no

@@ -61,3 +61,15 @@ fn a_stream_whose_first_packet_is_lost_is_shown_from_the_keyframe_on_that_is_ask
     assert_eq!(outcome.undecodable, 0);
     assert!(outcome.shown_share() > 0.95);
 }
+
+#[test]
+fn repair_packets_that_rare_losses_ask_for_make_hardly_a_picture_late() {
+    let outcome = run(&Setting {
+        seconds: 63,
+        seed: 1,
+        ..Setting::new(0.001, Filler::Fec)
+    });
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let (in_time, shown) = (mean(&outcome.in_time), mean(&outcome.psnr));
+    assert!(in_time > shown - 1.0, "{in_time} dB in time of {shown}");
+}
