@@ -1,18 +1,27 @@
 //! Tells the program which commit it was built from, so that its results can name it.
 
+use std::path::Path;
 use std::process::Command;
 
+/// What git says, if it says anything.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(said)
+}
+
 fn main() {
-    println!("cargo::rerun-if-changed=.git/HEAD");
-    println!("cargo::rerun-if-changed=.git/logs/HEAD");
-    let described = Command::new("git")
-        .args(["describe", "--always", "--dirty", "--abbrev=12"])
-        .output();
-    let commit = match described {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    println!("cargo::rerun-if-changed=build.rs");
+    // In a worktree they are elsewhere, and of a file that is not there cargo takes each build for a change.
+    for name in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", name]);
+        if let Some(path) = path.filter(|path| Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
         }
-        _ => "unknown".to_owned(),
-    };
-    println!("cargo::rustc-env=EVENKEEL_COMMIT={commit}");
+    }
+    let commit = git(&["describe", "--always", "--dirty", "--abbrev=12"]);
+    println!(
+        "cargo::rustc-env=EVENKEEL_COMMIT={}",
+        commit.as_deref().unwrap_or("unknown")
+    );
 }

@@ -11,14 +11,50 @@ use evenkeel_media::source::{Format, FrameRate};
 
 /// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
 /// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
-/// left out: the file could not hold them.
+/// left out: the file could not hold them. What a recording so loses of pictures is told once.
 pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(File, FrameRate),
-    /// With its header, and pictures of this format.
-    Running(Y4mFile, Format),
+    /// With its header, and pictures of this format; what was told.
+    Running(Y4mFile, Format, Vec<Loss>),
     /// It failed; the error was given.
     Broken,
+}
+
+/// What the size of the first picture takes from one that comes later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// It is recorded with fewer columns and rows than it has.
+    Samples,
+    /// It is left out.
+    Picture,
+}
+
+impl Loss {
+    /// `None` if all of the picture is recorded. `is_fitted`: it can be made to fit.
+    fn of(picture: &Picture, format: &Format, is_fitted: bool) -> Option<Self> {
+        match is_fitted {
+            false => Some(Self::Picture),
+            true => (picture.width() > format.width).then_some(Self::Samples),
+        }
+    }
+
+    /// What whoever records is told, and what helps.
+    fn warning(self, picture: &Picture, format: &Format) -> String {
+        let what = match self {
+            Self::Samples => {
+                "are made smaller: it began while the sender halved the sides of its pictures"
+            }
+            Self::Picture => "are left out: a y4m file has one size",
+        };
+        format!(
+            "--record has pictures of {}x{}, that of the first; those of {}x{} {what}; start recv again to record all of them",
+            format.width,
+            format.height,
+            picture.width(),
+            picture.height(),
+        )
+    }
 }
 
 impl Recording {
@@ -38,20 +74,26 @@ impl Sink for Recording {
                 height: picture.height(),
                 frame_rate,
             };
-            *self = Self::Running(Y4mFile::new(file, format)?, format);
+            *self = Self::Running(Y4mFile::new(file, format)?, format, Vec::new());
         }
         match self {
-            Self::Running(file, format) => match fitted(picture, (format.width, format.height)) {
-                Some(picture) => file.show(&picture),
-                None => Ok(()),
-            },
+            Self::Running(file, format, told) => {
+                let fitted = fitted(picture, (format.width, format.height));
+                if let Some(loss) = Loss::of(picture, format, fitted.is_some())
+                    && !told.contains(&loss)
+                {
+                    eprintln!("evenkeel: warning: {}", loss.warning(picture, format));
+                    told.push(loss);
+                }
+                fitted.map_or(Ok(()), |picture| file.show(&picture))
+            }
             Self::Waiting(..) | Self::Broken => Ok(()),
         }
     }
 
     fn finish(&mut self) -> io::Result<()> {
         match self {
-            Self::Running(file, _) => file.finish(),
+            Self::Running(file, ..) => file.finish(),
             Self::Waiting(..) | Self::Broken => Ok(()),
         }
     }
@@ -66,13 +108,36 @@ mod tests {
     fn a_peer_that_changes_its_size_does_not_end_the_recording() {
         let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
         let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
-        for side in [16, 24, 32, 16] {
+        for side in [16, 24, 24, 32, 32, 16] {
             recording.show(&Picture::new(side, side)).unwrap();
         }
         recording.finish().unwrap();
         let written = std::fs::read(&path).unwrap();
         let _ = std::fs::remove_file(&path);
         let header = written.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        assert_eq!(written.len() - header, 3 * (6 + 16 * 16 * 3 / 2));
+        assert_eq!(written.len() - header, 4 * (6 + 16 * 16 * 3 / 2));
+        let Recording::Running(_, format, told) = &recording else {
+            panic!("it failed");
+        };
+        // Both are told once.
+        assert_eq!(told, &[Loss::Picture, Loss::Samples]);
+        let larger = Picture::new(32, 32);
+        let warning = Loss::Samples.warning(&larger, format);
+        assert!(
+            warning.contains("16x16") && warning.contains("32x32"),
+            "{warning}"
+        );
+    }
+
+    #[test]
+    fn halved_pictures_in_a_recording_that_began_with_a_whole_one_lose_nothing() {
+        let format = Format {
+            width: 32,
+            height: 32,
+            frame_rate: DEFAULT_FRAME_RATE,
+        };
+        for side in [8, 16, 32] {
+            assert_eq!(Loss::of(&Picture::new(side, side), &format, true), None);
+        }
     }
 }

@@ -445,25 +445,30 @@ fn a_pipe_that_nobody_writes_to_holds_up_neither_the_end_of_the_run_nor_ctrl_c()
         &[name, "--seconds"],
     );
     refuses(&[&demo[..], &["--both"]].concat(), &[name, "--both"]);
-    let interrupted = Command::new("timeout")
-        .args([
-            "--foreground",
-            "--preserve-status",
-            "--signal",
-            "INT",
-            "--kill-after",
-            "20",
-            "3",
-        ])
-        .arg(env!("CARGO_BIN_EXE_evenkeel"))
+    let waiting = Command::new(env!("CARGO_BIN_EXE_evenkeel"))
         .args(demo)
-        .output()
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
         .expect("run the program");
+    let id = waiting.id().to_string();
+    let sent = Command::new("bash").args(["-c", INTERRUPT, &id]).status();
+    let interrupted = waiting.wait_with_output().expect("its end");
+    assert!(sent.is_ok_and(|status| status.success()), "it did not end");
     let _ = std::fs::remove_file(&pipe);
     let said = String::from_utf8_lossy(&interrupted.stderr).into_owned();
     assert_eq!(interrupted.status.code(), Some(130), "{said}");
     assert!(said.contains(name) && said.lines().count() == 1, "{said}");
 }
+
+/// Interrupts a process once it catches the signal, and waits for its end, twenty seconds each: how soon it is there is a
+/// matter of the machine.
+const INTERRUPT: &str = r#"
+until_it() { for _ in $(seq 400); do "$@" && return; sleep 0.05; done; kill -s KILL "$id"; exit 1; }
+catches() { (( 0x$(sed -n 's/^SigCgt:\t//p' "/proc/$id/status") & 1 << 1 )); }
+has_ended() { grep -q '^State:.Z' "/proc/$id/status"; }
+id=$0; until_it catches; kill -s INT "$id"; until_it has_ended
+"#;
 
 /// A camera may hang, and a pipe's writer may.
 #[test]

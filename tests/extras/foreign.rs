@@ -16,8 +16,23 @@ use crate::support::{
 
 /// The bottleneck.
 const RATE_BPS: f64 = 2e6;
-/// How long the sender sends: of 16 s a quarter is slow start.
-const SECONDS: usize = 30;
+/// That one packet in a hundred is lost is certain, and keeps the rate below that of the link.
+const LINKS: &str = r#"
+    [forward]
+    rate = "2Mb/s"
+    delay = "20ms"
+    queue = { time = "100ms" }
+    loss = { every = 100 }
+    [reverse]
+    delay = "20ms""#;
+/// How long the sender sends, and when its rate has settled: a packet that is lost early ends slow start far below.
+const SECONDS: usize = 33;
+const SETTLED: usize = 20;
+
+/// What TFRC takes a packet for, however long it is.
+const PACKET: Bytes = Bytes::new(1_200);
+/// How far the rates of settled seconds may be apart.
+const COV: f64 = 0.3;
 
 /// The name of the transport-wide sequence number.
 const TRANSPORT_WIDE: &str =
@@ -49,13 +64,6 @@ fn gstreamer(port: u16, relay: u16, log: &Path) -> Running {
     Running::start(&mut command)
 }
 
-/// What the relay says of the packets, once it has ended.
-fn relayed(path: &Path) -> serde_json::Value {
-    let text = fs::read_to_string(path).expect("what the relay says");
-    let json = text.lines().find(|line| line.starts_with('{'));
-    serde_json::from_str(json.unwrap_or_default()).unwrap_or_else(|e| panic!("{e}: {text}"))
-}
-
 /// The loss events that the link made, drops within `rtt` of the first being one, and the packets that it was given.
 fn loss_events(log: &Path, rtt: f64) -> (usize, usize) {
     let text = fs::read_to_string(log).expect("the relay's log");
@@ -78,19 +86,20 @@ fn loss_events(log: &Path, rtt: f64) -> (usize, usize) {
     (events, packets)
 }
 
-/// The mean round trip by which the sender computes its rate, in seconds.
+/// The mean round trip by which the sender computes its rate once it has settled, in seconds.
 fn mean_rtt(trace: &Path) -> f64 {
     let text = fs::read_to_string(trace).expect("the trace");
     let rtts: Vec<f64> = text
         .lines()
         .map(|line| serde_json::from_str(line).expect("a line of JSON"))
         .filter(|event: &serde_json::Value| event["event"] == "feedback")
+        .filter(|event| number(event, "t") >= SETTLED as f64)
         .map(|event| number(&event, "rtt_ms") / 1e3)
         .collect();
     mean(&rtts)
 }
 
-/// What left in each whole second of the second half, in bits: frames by the trace's events.
+/// What left in each whole second from then on, in bits: frames by the trace's events.
 fn sent_each_second(trace: &Path) -> Vec<f64> {
     let text = fs::read_to_string(trace).expect("the trace");
     let mut sizes = HashMap::new();
@@ -110,28 +119,30 @@ fn sent_each_second(trace: &Path) -> Vec<f64> {
             _ => {}
         }
     }
-    sent.split_off(SECONDS / 2)
+    sent.split_off(SETTLED)
 }
 
 #[test]
 fn gstreamers_transport_wide_feedback_sets_the_rate() {
     let scratch = Scratch::new("gstreamer-twcc");
-    let [log, json, trace, counted, drops] = [
+    let [links, log, json, trace, drops] = [
+        "links.toml",
         "gst.txt",
         "send.json",
         "send.trace",
-        "relay.txt",
         "drops.csv",
     ]
     .map(|name| scratch.file(name));
+    fs::write(&links, LINKS).expect("a file of links");
     let (near, far, port) = (free_port(), free_port(), free_port());
     let address = |port: u16| format!("127.0.0.1:{port}");
     let mut relay = Running::start(
         evenkeel(&["link", "relay", &address(near), &address(port)])
-            .args(["--from", &address(far), "--rate", "2M", "--delay", "20ms"])
-            .args(["--queue", "100ms", "--json", "--log"])
+            .args(["--from", &address(far), "--config"])
+            .arg(&links)
+            .arg("--log")
             .arg(&drops)
-            .stdout(fs::File::create(&counted).expect("a file for the relay")),
+            .stdout(Stdio::null()),
     );
     let mut gst = gstreamer(port, far, &log);
     wait_for_port(near);
@@ -153,7 +164,7 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
         child.wait(10);
     }
 
-    let (sent, link) = (summary(&json), &relayed(&counted)["forward"]);
+    let sent = summary(&json);
     let utilisation = number(&sent, "throughput_bps") / RATE_BPS;
     let decoded = fs::read_to_string(&log)
         .expect("GStreamer's log")
@@ -166,30 +177,28 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
     let rtt = mean_rtt(&trace);
     let (events, packets) = loss_events(&drops, rtt);
     let allowed = equation::rate(
-        Bytes::new((number(link, "received_bytes") / packets as f64) as u64),
+        PACKET,
         Duration::from_secs_f64(rtt),
         LossEventRate::new(events as f64 / packets as f64),
     )
     .bits_per_sec();
     println!(
         "GStreamer, transport-wide feedback: {:.0} % of the link, {:.0} % settled with a CoV of {cov:.2}, \
-         {:.2} % lost, {events} loss events of {packets} packets and {:.0} ms allow {:.2} of what was sent, {decoded} of {frames} frames",
+         {events} loss events of {packets} packets and {:.0} ms allow {:.2} of what was sent, {decoded} of {frames} frames",
         utilisation * 100.0,
         settled / RATE_BPS * 100.0,
-        number(link, "dropped") / number(link, "received") * 100.0,
         rtt * 1e3,
         allowed / settled,
     );
-    // From the first second on: 80 % beside three builds, 92 % to 98 % on idle machines. Slow start is no measure of what
-    // the rate settles at.
     assert!(utilisation <= 1.0, "{utilisation} of the link");
-    assert!(settled >= 0.8 * RATE_BPS, "settled at {settled} b/s");
-    assert!(cov <= 0.1, "not settled, CoV {cov}: {each_second:?}");
-    // How many packets a loss event takes depends on how late the reports are, on a busy machine above all; how many events
-    // there are, on the rate alone: the equation says how many it needs. Eighteen runs that filled the queue, some beside
-    // builds: 0.76 to 1.00. Twice as many events would be 0.63. Where the queue is kept short nothing is lost.
+    // A rate that nothing but RTCP's reception reports set, or nothing at all, would be a tenth of the link's.
+    assert!(settled >= 0.25 * RATE_BPS, "settled at {settled} b/s");
+    assert!(cov <= COV, "not settled, CoV {cov}: {each_second:?}");
+    // Late reports, on a busy machine above all, change the round trip and with it what the equation allows; sent is what it
+    // allows then. X was 1.00 of this by itself, and frames take a little less.
+    assert!(events >= 10, "{events} loss events of {packets} packets");
     assert!(
-        allowed >= 0.65 * settled,
+        (0.7..=1.5).contains(&(allowed / settled)),
         "{events} loss events of {packets} packets and {rtt} s allow {allowed} b/s of {settled}"
     );
     assert!(frames > 20.0 * SECONDS as f64, "{frames} frames sent");

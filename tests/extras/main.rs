@@ -8,6 +8,7 @@ mod demo;
 mod faults;
 mod foreign;
 mod formats;
+mod hdtv;
 mod interop;
 mod link;
 mod link_faults;

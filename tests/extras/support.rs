@@ -4,6 +4,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -79,8 +80,11 @@ pub(crate) fn evenkeel(arguments: &[&str]) -> Command {
     command
 }
 
-/// An even UDP port with its odd neighbour free, as RTP without multiplexing wants it.
+/// An even UDP port with its odd neighbour free, as RTP without multiplexing wants it. None is given twice: whoever was
+/// given it may not have bound it yet.
 pub(crate) fn free_port() -> u16 {
+    static GIVEN: Mutex<Vec<u16>> = Mutex::new(Vec::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
     for _ in 0..200 {
         let Ok(socket) = UdpSocket::bind("127.0.0.1:0") else {
             continue;
@@ -89,7 +93,9 @@ pub(crate) fn free_port() -> u16 {
             .local_addr()
             .expect("a bound socket has an address")
             .port();
-        if port % 2 == 0 && UdpSocket::bind(("127.0.0.1", port + 1)).is_ok() {
+        let is_free = || UdpSocket::bind(("127.0.0.1", port + 1)).is_ok();
+        if port % 2 == 0 && !given.contains(&port) && is_free() {
+            given.push(port);
             return port;
         }
     }

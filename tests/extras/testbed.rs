@@ -106,6 +106,36 @@ fn tfrc_by_reports_of_arrivals_shares_an_emulated_link_with_the_kernels_tcp() {
     assert!((0.2..=5.0).contains(&ratio), "TFRC over TCP {ratio}");
 }
 
+/// Video on demand between two hosts, every cell at once. Seconds say little of what the experiment checks: how late
+/// packets are says that a player had them, by TFRC and by UDP.
+#[test]
+fn movies_are_served_over_emulated_links_and_their_players_count_what_comes() {
+    let scratch = Scratch::new("testbed-vod");
+    let out = scratch.file("out");
+    let ended = evenkeel(&["testbed", "run", "vod-tab1", "--threads", "16", "--out"])
+        .arg(&out)
+        .args(["--set", r#"measured=["0s","6s"]"#])
+        .stdout(Stdio::null())
+        .status();
+    let code = ended.expect("the program").code();
+    assert!(matches!(code, Some(0 | 1)), "{code:?}");
+    let metrics = metrics(&out, "vod-tab1-real");
+    for movie in ["slow", "fast"] {
+        for transport in ["tfrc", "udp"] {
+            let of = |what| {
+                value(
+                    &metrics,
+                    &format!("{what}_{transport}_{movie}_20ms_100pkts"),
+                )
+            };
+            let [lost, late] = ["iplr", "iptd_mean_s"].map(of);
+            println!("{movie} by {transport}: {lost} lost, {late} s late");
+            assert!((0.0..0.5).contains(&lost), "{lost}");
+            assert!((0.02..5.0).contains(&late), "{late}");
+        }
+    }
+}
+
 /// How far the rate falls says more of a busy machine than of the program: that it is found in the sender's
 /// trace, at the time at which the receiver was stopped, does not.
 #[test]

@@ -1,6 +1,8 @@
 //! What is left of a call of H.264 where packets are lost, with repair packets and without: the table in
 //! docs/METHOD.md.
 
+#[path = "../tests/two_ends/mod.rs"]
+mod two_ends;
 #[path = "../tests/h264_call/world.rs"]
 mod world;
 

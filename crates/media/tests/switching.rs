@@ -1,35 +1,28 @@
 //! A call whose codec, policy and filler change as it runs, over a link that loses packets, in virtual
 //! time.
 
+mod two_ends;
+
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use evenkeel_media::call::Call;
 use evenkeel_media::codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::EncodedFrame;
+use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
-use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
-use tfrc::Ecn;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::Rate;
+
+use self::two_ends::{TwoEnds, address};
 
 const INTERVAL_MS: u64 = 100;
 const INTERVAL: Duration = Duration::from_millis(INTERVAL_MS);
 const SIZE: (usize, usize) = (160, 120);
-/// IPv4 and UDP headers.
-const IP_UDP: usize = 28;
-
-#[derive(Clone)]
-struct Bytestring(Vec<u8>);
-
-impl Packet for Bytestring {}
 
 /// What is asked of the sending end for a while.
 #[derive(Clone, Copy)]
@@ -53,16 +46,11 @@ struct Outcome {
 }
 
 struct World {
-    calls: [Call; 2],
-    links: [Link<Bytestring>; 2],
+    ends: TwoEnds,
     scene: Scene,
     encoder: (Codec, Box<dyn VideoEncoder>),
     decoder: StreamDecoder,
     step: u64,
-}
-
-fn address(n: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, n as u8 + 1], 5004))
 }
 
 fn calls() -> [Call; 2] {
@@ -92,27 +80,14 @@ fn calls() -> [Call; 2] {
 
 impl World {
     fn new(kbps: u32, loss: f64) -> Self {
-        let links = [loss, 0.0].map(|loss| {
-            let config = LinkConfig {
-                rate: Rate::from_bits_per_sec(f64::from(kbps) * 1e3),
-                delay: Duration::from_millis(20),
-                loss: if loss > 0.0 {
-                    Loss::Bernoulli(loss)
-                } else {
-                    Loss::None
-                },
-                ..LinkConfig::default()
-            };
-            Link::new(config, 7)
-        });
+        let rate = Rate::from_bits_per_sec(f64::from(kbps) * 1e3);
         let format = Format {
             width: SIZE.0,
             height: SIZE.1,
             frame_rate: FrameRate::new(10, 1).expect("valid"),
         };
         Self {
-            calls: calls(),
-            links,
+            ends: TwoEnds::new(calls(), rate, loss, 7),
             scene: Scene::new(format, 1).expect("possible size"),
             encoder: (Codec::Mjpeg, Codec::Mjpeg.encoder(INTERVAL)),
             decoder: StreamDecoder::new(Codec::Mjpeg),
@@ -122,7 +97,7 @@ impl World {
 
     fn run(&mut self, part: Part) -> Outcome {
         let mut outcome = Outcome::default();
-        let before = self.calls[0].session().statistics().clone();
+        let before = self.ends.calls[0].session().statistics().clone();
         let mut gap = 0;
         for _ in 0..part.pictures {
             self.capture(part);
@@ -137,7 +112,7 @@ impl World {
             }
         }
         outcome.longest_gap = outcome.longest_gap.max(gap);
-        let after = self.calls[0].session().statistics();
+        let after = self.ends.calls[0].session().statistics();
         outcome.repairs = after.repair_sent - before.repair_sent;
         outcome.bytes = after.bytes_sent - before.bytes_sent;
         outcome
@@ -146,7 +121,7 @@ impl World {
     fn capture(&mut self, part: Part) {
         let now = Instant::from_millis(self.step);
         let picture = self.scene.next().expect("endless").expect("endless");
-        let call = &mut self.calls[0];
+        let call = &mut self.ends.calls[0];
         let sender = call.sender_mut().expect("it sends");
         sender.set_codec(part.codec);
         sender.set_rules(now, part.rules);
@@ -174,36 +149,23 @@ impl World {
         let now = Instant::from_millis(self.step);
         self.step += 1;
         let mut shown = Vec::new();
-        for index in [0, 1] {
-            while let Some(Bytestring(bytes)) = self.links[1 - index].poll_output(now) {
-                let datagram = Datagram {
-                    source: address(1 - index),
-                    arrival: now,
-                    ecn: Ecn::NotEct,
-                    payload: &bytes,
-                };
-                self.calls[index].handle_datagram(now, datagram);
+        let decoder = &mut self.decoder;
+        let show = |_: &mut Call, frame: ReceivedFrame| {
+            let decoded = decoder.decode(&frame.picture).expect("it decodes");
+            assert_eq!((decoded.picture.width(), decoded.picture.height()), SIZE);
+            shown.push(frame.picture.codec());
+        };
+        self.ends.step(now, show, |bytes| {
+            if !(200..=207).contains(&bytes[1]) {
+                payload_types.insert(bytes[1] & 0x7f);
             }
-            self.calls[index].handle_timeout(now);
-            while let Some(frame) = self.calls[index].poll_frame(now) {
-                let decoded = self.decoder.decode(&frame.picture).expect("it decodes");
-                assert_eq!((decoded.picture.width(), decoded.picture.height()), SIZE);
-                shown.push(frame.picture.codec());
-            }
-            let mut buf = [0; 2_048];
-            while let Some(transmit) = self.calls[index].poll_transmit(now, &mut buf) {
-                if index == 0 && !(200..=207).contains(&buf[1]) {
-                    payload_types.insert(buf[1] & 0x7f);
-                }
-                let packet = Bytestring(buf[..transmit.len].to_vec());
-                self.links[index].handle_packet(now, packet, Bytes::from(transmit.len + IP_UDP));
-            }
-        }
+            true
+        });
         shown
     }
 
     fn refused(&self) -> u64 {
-        let receiver = self.calls[1].receiver().expect("it receives");
+        let receiver = self.ends.calls[1].receiver().expect("it receives");
         let reasons = [Refused::Malformed, Refused::Inconsistent];
         reasons.map(|reason| receiver.refused(reason)).iter().sum()
     }
@@ -253,7 +215,7 @@ fn under_loss_a_change_from_h264_ends_its_requests_for_keyframes() {
     println!("{outcome:?}");
     assert!(outcome.shown.ends_with(&[Codec::Mjpeg; 20]));
     assert!(
-        !world.calls[1]
+        !world.ends.calls[1]
             .receiver()
             .expect("it receives")
             .wants_keyframe()

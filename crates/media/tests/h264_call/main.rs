@@ -1,6 +1,8 @@
 //! H.264 over a link that loses packets, in virtual time: the picture stops at a loss, a keyframe is
 //! asked for, and it goes on.
 
+#[path = "../two_ends/mod.rs"]
+mod two_ends;
 mod world;
 
 use std::time::Duration;

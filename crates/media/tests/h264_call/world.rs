@@ -1,36 +1,27 @@
 //! A call of H.264 over a link that loses packets, in virtual time.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::codec::Codec;
 use evenkeel_media::event::{EventKind, NotShown};
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{EncodedFrame, Picture};
+use evenkeel_media::frame::{EncodedFrame, Picture, ReceivedFrame};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
-use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
-use tfrc::Ecn;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::Rate;
+
+use crate::two_ends::{TwoEnds, address};
 
 const INTERVAL: Duration = Duration::from_millis(100);
 const PAYLOAD_TYPE: u8 = 97;
-/// IPv4 and UDP headers.
-const IP_UDP: usize = 28;
 /// Slow start takes the first seconds: only what comes after them counts.
 const WARM: Instant = Instant::from_secs(3);
-
-#[derive(Clone)]
-struct Bytestring(Vec<u8>);
-
-impl Packet for Bytestring {}
 
 /// What is run: 160x120, 10 pictures a second, at 300 kb/s and 40 ms.
 #[derive(Clone, Copy, Debug)]
@@ -92,10 +83,6 @@ struct Original {
     picture: Picture,
 }
 
-fn address(end: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, 0, end as u8 + 1], 5004))
-}
-
 fn call(end: usize, setting: &Setting) -> Call {
     let mut config = Config::new("end", end as u64 + 1);
     config.peer = Some(address(1 - end));
@@ -127,20 +114,9 @@ fn call(end: usize, setting: &Setting) -> Call {
 }
 
 pub(crate) fn run(setting: &Setting) -> Outcome {
-    let mut calls = [0, 1].map(|end| call(end, setting));
-    let mut links = [setting.loss, 0.0].map(|loss| {
-        let config = LinkConfig {
-            rate: Rate::from_bits_per_sec(300e3),
-            delay: Duration::from_millis(20),
-            loss: if loss > 0.0 {
-                Loss::Bernoulli(loss)
-            } else {
-                Loss::None
-            },
-            ..LinkConfig::default()
-        };
-        Link::new(config, setting.seed)
-    });
+    let calls = [0, 1].map(|end| call(end, setting));
+    let rate = Rate::from_bits_per_sec(300e3);
+    let mut ends = TwoEnds::new(calls, rate, setting.loss, setting.seed);
     let format = Format {
         width: 160,
         height: 120,
@@ -162,7 +138,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
         if step % 100 == 0 {
             let picture = scene.next().expect("endless").expect("endless");
             let mut coded_as = None;
-            if let Some(target) = calls[0].frame_target(now) {
+            if let Some(target) = ends.calls[0].frame_target(now) {
                 let coded = encoder.encode(&picture, &target).expect("possible size");
                 let timestamp = media_time(now, 90_000);
                 let frame = EncodedFrame {
@@ -170,8 +146,8 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
                     timestamp,
                     picture: coded.expect("room for it").picture,
                 };
-                calls[0].push_frame(now, frame).expect("well formed");
-                coded_as = Some(calls[0].session().wire_timestamp(timestamp));
+                ends.calls[0].push_frame(now, frame).expect("well formed");
+                coded_as = Some(ends.calls[0].session().wire_timestamp(timestamp));
             }
             outcome.captured += usize::from(now >= WARM);
             originals.push(Original {
@@ -180,36 +156,30 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
                 picture,
             });
         }
-        for index in [0, 1] {
-            while let Some(Bytestring(bytes)) = links[1 - index].poll_output(now) {
-                let datagram = Datagram {
-                    source: address(1 - index),
-                    arrival: now,
-                    ecn: Ecn::NotEct,
-                    payload: &bytes,
-                };
-                calls[index].handle_datagram(now, datagram);
+        let show = |call: &mut Call, frame: ReceivedFrame| {
+            let Ok(decoded) = decoder.decode(&frame.picture) else {
+                call.reference_lost(now, frame.timestamp, NotShown::Undecodable);
+                return;
+            };
+            let of_it = |original: &Original| original.timestamp == Some(frame.timestamp);
+            let captured = originals.iter().rposition(of_it).expect("it was captured");
+            let original = &originals[captured];
+            if original.captured >= WARM {
+                outcome.shown += 1;
+                let psnr = luma_psnr(&original.picture, &decoded.picture);
+                outcome.psnr.extend(psnr);
+                let gap = now.saturating_since(last_shown);
+                outcome.longest_gap = outcome.longest_gap.max(gap);
+                last_shown = now;
             }
-            calls[index].handle_timeout(now);
-            while let Some(frame) = calls[index].poll_frame(now) {
-                let Ok(decoded) = decoder.decode(&frame.picture) else {
-                    calls[index].reference_lost(now, frame.timestamp, NotShown::Undecodable);
-                    continue;
-                };
-                let of_it = |original: &Original| original.timestamp == Some(frame.timestamp);
-                let captured = originals.iter().rposition(of_it).expect("it was captured");
-                let original = &originals[captured];
-                if original.captured >= WARM {
-                    outcome.shown += 1;
-                    let psnr = luma_psnr(&original.picture, &decoded.picture);
-                    outcome.psnr.extend(psnr);
-                    let gap = now.saturating_since(last_shown);
-                    outcome.longest_gap = outcome.longest_gap.max(gap);
-                    last_shown = now;
-                }
-                shown.push((captured, decoded.picture));
-            }
-            while let Some(event) = calls[index].poll_event() {
+            shown.push((captured, decoded.picture));
+        };
+        // Of media: the second octet of RTCP is 192 or more (RFC 5761).
+        let passes =
+            |bytes: &[u8]| bytes[1] & 0x7f != PAYLOAD_TYPE || !std::mem::take(&mut loses_next);
+        ends.step(now, show, passes);
+        for call in &mut ends.calls {
+            while let Some(event) = call.poll_event() {
                 match event {
                     CallEvent::Media(event) => match event.kind {
                         EventKind::Keyframe => outcome.keyframes += 1,
@@ -224,15 +194,6 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
                         outcome.requests += usize::from(asked);
                     }
                 }
-            }
-            let mut buf = [0; 2_048];
-            while let Some(transmit) = calls[index].poll_transmit(now, &mut buf) {
-                // Of media: the second octet of RTCP is 192 or more (RFC 5761).
-                if index == 0 && buf[1] & 0x7f == PAYLOAD_TYPE && std::mem::take(&mut loses_next) {
-                    continue;
-                }
-                let packet = Bytestring(buf[..transmit.len].to_vec());
-                links[index].handle_packet(now, packet, Bytes::from(transmit.len + IP_UDP));
             }
         }
         while let Some(original) = originals.get(due)

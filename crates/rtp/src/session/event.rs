@@ -56,7 +56,8 @@ pub enum EventKind {
     /// marks. Packets to this host leave as not ECN-capable from now on, so that congestion shows as loss.
     MarksLost,
     /// RTP came of a payload type that this end does not take, before any that it does: the ends may be set up
-    /// differently. From the peer, or from anyone while there is none. Told once.
+    /// differently. From the peer, or from anyone while there is none. Told once, at the second packet of a stream: one
+    /// that strayed says nothing of the peer.
     UnknownPayloadType {
         /// The one that came.
         payload_type: u8,

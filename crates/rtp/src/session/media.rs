@@ -144,12 +144,12 @@ impl Session {
             if let Origin::Stranger(kind @ Ignored::WrongSource) = origin {
                 return Err(kind);
             }
-            let kind = Ignored::UnknownPayloadType;
-            if self.statistics.packets_received == 0 && self.statistics.ignored(kind) == 0 {
+            if self.statistics.packets_received == 0 && self.untaken.tells(datagram.source, &header)
+            {
                 let payload_type = header.payload_type;
                 self.emit(EventKind::UnknownPayloadType { payload_type });
             }
-            return Err(kind);
+            return Err(Ignored::UnknownPayloadType);
         }
         let repairs = |outbound: &Outbound| outbound.is_repair_source(header.ssrc);
         if header.ssrc == self.ssrc || self.outbound.as_ref().is_some_and(repairs) {

@@ -22,6 +22,7 @@ mod rtcp_timer;
 mod sent_media;
 mod sent_reports;
 mod statistics;
+mod untaken;
 
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ use peer::Peer;
 use random::Random;
 use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
+use untaken::Untaken;
 
 use crate::endpoint::{Datagram, Reason};
 use crate::flexfec::Decoder;
@@ -163,6 +165,7 @@ pub struct Session {
     has_told_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
+    untaken: Untaken,
     events: EventQueue,
 }
 
@@ -210,6 +213,7 @@ impl Session {
             has_told_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
+            untaken: Untaken::default(),
             events: EventQueue::new(),
             config,
         }

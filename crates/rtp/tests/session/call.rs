@@ -368,7 +368,17 @@ fn a_payload_type_that_is_not_taken_is_told_once_and_not_beside_one_that_is() {
     stray[..2].copy_from_slice(&[0x80, 33]);
     let stranger = "203.0.113.9:9".parse().unwrap();
     assert_eq!(pair.inject(End::B, stranger, &stray), "wrong_source");
-    pair.run(secs(1));
+    pair.run(secs(4));
+    assert_eq!(told(&pair), [98]);
+    // Where no peer is known, neither does a packet that strays here, however often, nor does it hide what a peer sends.
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    for _ in 0..3 {
+        let kind = pair.inject(End::B, stranger, &stray);
+        assert_eq!(kind, "unknown_payload_type");
+    }
+    assert_eq!(told(&pair), []);
+    pair.session_mut(End::A).set_payload_type(98);
+    pair.run(secs(4));
     assert_eq!(told(&pair), [98]);
     let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
     pair.run(secs(1));

@@ -1,0 +1,39 @@
+//! Media of a payload type that is not taken: a stream of it is told, once, and a packet that strayed is not.
+
+use std::net::SocketAddr;
+
+use crate::rtp::RtpHeader;
+
+/// What came of payload types that are not taken.
+#[derive(Debug, Default)]
+pub(super) enum Untaken {
+    /// Nothing.
+    #[default]
+    None,
+    /// A packet that may be one of a stream: its address, and its header.
+    Packet(SocketAddr, RtpHeader),
+    /// A stream, which was told.
+    Told,
+}
+
+impl Untaken {
+    /// True of the packet that makes a stream of those that came, the first time: it continues the one before
+    /// (RFC 3550 §A.1).
+    pub(super) fn tells(&mut self, source: SocketAddr, header: &RtpHeader) -> bool {
+        let continues = match self {
+            Self::Told => return false,
+            Self::None => false,
+            Self::Packet(address, before) => {
+                *address == source
+                    && (before.ssrc, before.payload_type) == (header.ssrc, header.payload_type)
+                    && before.sequence.wrapping_add(1) == header.sequence
+            }
+        };
+        *self = if continues {
+            Self::Told
+        } else {
+            Self::Packet(source, *header)
+        };
+        continues
+    }
+}

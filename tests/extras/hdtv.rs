@@ -1,0 +1,42 @@
+//! Uncompressed pictures of 1280x720, 60 a second, from one process to another: 885 Mb/s.
+//!
+//! What it takes of a processor, and that nothing is lost, is for an idle machine: `tests/bench/hdtv_call.py`.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::{Running, Scratch, evenkeel, free_port, number, pause, summary};
+
+#[test]
+fn uncompressed_hdtv_arrives_whole() {
+    let scratch = Scratch::new("hdtv");
+    let [sdp, json] = ["call.sdp", "recv.json"].map(|name| scratch.file(name));
+    let at = format!("127.0.0.1:{}", free_port());
+    let _sender = Running::start(
+        evenkeel(&["send", &at, "--headless", "--seconds", "30"])
+            .args(["--codec", "raw", "--size", "1280x720", "--fps", "60"])
+            .arg("--sdp")
+            .arg(&sdp)
+            .stdout(Stdio::null()),
+    );
+    for _ in 0..200 {
+        if fs::metadata(&sdp).is_ok_and(|file| file.len() > 0) {
+            break;
+        }
+        pause(Duration::from_millis(50));
+    }
+    let status = evenkeel(&["recv", &at, "--headless", "--seconds", "8"])
+        .args(["--warmup", "0", "--sdp"])
+        .arg(&sdp)
+        .arg("--json")
+        .arg(&json)
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    let seen = summary(&json);
+    let [shown, damaged] = ["frames_shown", "frames_damaged"].map(|key| number(&seen, key));
+    println!("720p60: {shown} pictures shown, {damaged} of them damaged");
+    // How many a busy machine has time for is its own matter: one second's of eight seconds.
+    assert!(shown - damaged >= 60.0, "{shown} shown, {damaged} damaged");
+}
