@@ -19,10 +19,6 @@ use tfrc::units::Bytes;
 const MJPEG: (f64, f64) = (3.0, 10.0);
 const H264: (f64, f64) = (10.0, 30.0);
 
-/// Where M-JPEG falls short of that, and the median that it has: 9.5 kB for a picture of 176x144, where divisors are so
-/// small that the next whole number makes another size.
-const MJPEG_SHORT: (&str, &str, f64) = ("carphone_pristine", "Steady(3.0)", 3.5);
-
 /// Where H.264 falls short of that, and the 95th percentile that it has: 3 kB for a picture of 720p.
 const H264_SHORT: (&str, &str, f64) = ("bigbuckbunny", "Steady(0.1)", 38.0);
 
@@ -259,11 +255,7 @@ fn clips_are_coded_to_their_targets() {
     for (name, pictures) in common::clips() {
         let outcomes = run(&name, &pictures, mjpeg);
         for (course, outcome) in COURSES.iter().zip(outcomes) {
-            let course = format!("{course:?}");
-            let (clip, of, short) = MJPEG_SHORT;
-            let is_short = (clip, of) == (name.as_str(), course.as_str());
-            let p50 = if is_short { short } else { MJPEG.0 };
-            outcome.assert_within((p50, MJPEG.1), &format!("{name}, {course}"));
+            outcome.assert_within(MJPEG, &format!("{name}, {course:?}"));
         }
         let outcomes = run(&format!("{name}, H.264"), &pictures, h264);
         for (course, outcome) in COURSES.iter().zip(outcomes) {

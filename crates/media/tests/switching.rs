@@ -244,5 +244,6 @@ fn the_policy_changes_what_is_sent_and_back() {
         [Rules::Evenkeel, Rules::Thesis, Rules::Evenkeel].map(|rules| world.run(with(rules)));
     println!("{ours:?}\n{theirs:?}\n{again:?}");
     assert!(again.shown.len() >= 36 && again.longest_gap <= 3);
-    assert!(theirs.bytes.abs_diff(ours.bytes) > ours.bytes / 10);
+    // Where ours makes pictures smaller, the thesis leaves every second one out.
+    assert!(ours.shown.len() >= 36 && theirs.shown.len() < 30);
 }

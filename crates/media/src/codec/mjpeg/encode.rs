@@ -140,6 +140,7 @@ pub(in crate::codec) fn nearest_side(side: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::{Format, FrameRate, Scene, Source as _};
 
     #[test]
     fn a_row_is_cut_into_equal_intervals() {
@@ -159,6 +160,28 @@ mod tests {
             image.scan_size()
         };
         assert!(size(5.0) < size(50.0) && size(50.0) < size(95.0));
+    }
+
+    #[test]
+    fn sizes_fall_in_small_steps_where_tables_are_fine() {
+        let format = Format {
+            width: 192,
+            height: 128,
+            frame_rate: FrameRate::new(25, 1).expect("a rate"),
+        };
+        let mut scene = Scene::new(format, 1).expect("a size");
+        let picture = scene.next().expect("endless").expect("endless");
+        let size = |factor| {
+            let image = encode(&picture, Scale::new(factor)).expect("small");
+            image.scan_size().as_f64()
+        };
+        // From Q = 97 to 80.
+        let mut factor = 0.06;
+        while factor < 0.4 {
+            let step = size(factor * 1.01) / size(factor);
+            assert!((0.95..=1.003).contains(&step), "{factor}: {step}");
+            factor *= 1.01;
+        }
     }
 
     #[test]
