@@ -24,9 +24,9 @@ use crate::ceiling::FREE;
 pub(crate) struct Report {
     /// X after it.
     pub(crate) allowed: Rate,
-    /// The largest X_recv of late: over one round trip it tells of a few frames, and may be much less without a reason.
+    /// X_recv, or where a round trip tells of few frames the largest of late.
     pub(crate) received: Rate,
-    /// What the path was so seen to carry: the same, or more where frames leave pauses between them.
+    /// What the path was seen to carry of late: the largest X_recv, or more where frames leave pauses between them.
     pub(crate) carried: Rate,
     /// R.
     pub(crate) rtt: Duration,

@@ -498,7 +498,7 @@ mod tests {
             let mut playout = Playout::new(clock_rate, DEADLINE);
             for (timestamp, arrival) in samples {
                 let arrival = Instant::from_nanos(arrival);
-                playout.packet_arrived(timestamp, arrival, rtt.then_some(Duration::from_micros(timestamp as u32 as u64)));
+                playout.packet_arrived(timestamp, arrival, rtt.then_some(Duration::from_micros(u64::from(timestamp as u32))));
                 playout.frame_arrived(timestamp, arrival);
                 playout.is_discontinuous(timestamp, arrival);
                 prop_assert!(playout.display_at(timestamp) <= playout.display_at(timestamp.saturating_add(1)));

@@ -282,37 +282,42 @@ impl Policy {
         let rtt = path.rtt.unwrap_or_default();
         let left = self.left_for_frame(path);
         // Between frames that the deadline holds small there are pauses, in which nothing arrives; X_recv counts those
-        // that a round trip has.
-        let busy = left.saturating_add(self.rtt.frame_queue());
-        let pauses = rtt.min(interval).as_secs_f64() / busy.as_secs_f64();
-        let carried = path.receive_rate * pauses.clamp(1.0, WORTH_SENDING as f64);
+        // that a round trip has, and a frame that met a queue takes longer to arrive.
+        let pauses = |busy: Duration| {
+            let pauses = rtt.min(interval).as_secs_f64() / busy.as_secs_f64();
+            pauses.clamp(1.0, WORTH_SENDING as f64)
+        };
+        let carried = path.receive_rate * pauses(left.saturating_add(self.rtt.frame_queue()));
         self.carried = carried.max(self.carried * RECEIVED_DECAY);
         self.rtt.observe_carried(self.carried);
         self.has_met_queue |= self.meets_queue();
-        let queue = self.rtt.standing_queue();
-        if rtt < interval * 3 / 2 {
-            // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
-            // pauses between frames, not of the path; and five such round trips are few frames.
-            self.fall = Fall::default();
-        } else {
+        // What a full packet takes at X. Where others leave so little that it takes longer, their queue was met.
+        let wire = self.wire(path).min(interval / 2);
+        let queue = self.rtt.standing_queue().saturating_sub(wire);
+        // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
+        // pauses between frames, not of the path; and five such round trips are few frames.
+        let tells = rtt >= interval * 3 / 2;
+        if tells {
             self.fall.observe(&fall::Report {
                 allowed: path.allowed_rate,
                 aimed: self.aimed,
                 received: path.receive_rate,
                 p: path.loss_event_rate,
-                queue: queue.saturating_sub(self.own_queue(path)),
+                queue,
             });
+        } else {
+            self.fall = Fall::default();
         }
         self.drain.observe(
             now,
             &drain::Report {
                 allowed: path.allowed_rate,
-                received: if rtt < interval * 3 / 2 {
-                    self.received
-                } else {
+                received: if tells {
                     path.receive_rate
+                } else {
+                    self.received
                 },
-                carried: self.carried,
+                carried: self.received * pauses(left),
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
@@ -537,14 +542,6 @@ impl Policy {
     /// What a frame is delayed by, whatever its size.
     fn fixed_delay(&self, path: &Path) -> Duration {
         self.preparation + self.rtt.one_way(path) + self.coming(path) + self.config.playout
-    }
-
-    /// What a frame queues for that leaves faster than the path carries: all of it, where samples come in step with frames.
-    fn own_queue(&self, path: &Path) -> Duration {
-        let frame = self.aimed * self.config.frame_interval;
-        (frame / self.carried)
-            .saturating_sub(frame / path.allowed_rate)
-            .min(self.config.frame_interval / 4)
     }
 
     /// Frames met a queue of late that is more than one frame makes.

@@ -90,9 +90,16 @@ impl RttTrack {
         self.carried = carried;
     }
 
-    /// The queue that stands between frames: the least of the window over the least of all.
+    /// The queue that stands between frames: the least of the window over the least of all, with what a packet takes on
+    /// the wire. Calls that share a queue are to see the same, whatever their packets.
     pub(crate) fn standing_queue(&self) -> Duration {
-        self.queues().min().unwrap_or_default()
+        let present = self.recent.iter().map(|(_, sample)| sample.rtt).min();
+        let least = self.least.get().map(|sample| sample.rtt);
+        present
+            .zip(least)
+            .map_or(Duration::ZERO, |(present, least)| {
+                present.saturating_sub(least)
+            })
     }
 
     /// Half the least round trip: the way there with an empty queue.

@@ -237,7 +237,8 @@ fn clocks_that_part_make_frames_neither_late_nor_old() {
             assert!((delay - usual).abs() <= 4.0, "{drift_ppm} ppm");
         }
         assert!(
-            (held - usual_held).abs() <= 4.0,
+            // Of one frame, where the clocks have parted by 36.
+            (held - usual_held).abs() <= 12.0,
             "{drift_ppm} ppm: {held} ms"
         );
         assert!(
