@@ -544,6 +544,11 @@ impl Policy {
         self.preparation + self.rtt.one_way(path) + self.coming(path) + self.config.playout
     }
 
+    /// The deadline has room for less than a frame interval of queue.
+    fn is_tight(&self, path: &Path) -> bool {
+        self.room_for_queue(path) < self.config.frame_interval * 3 / 4
+    }
+
     /// Frames met a queue of late that is more than one frame makes.
     fn meets_queue(&self) -> bool {
         self.rtt.frame_queue() > ceiling::harmless(self.config.frame_interval)
@@ -552,11 +557,13 @@ impl Policy {
     /// By what the queue is longer by the time that a frame meets it, where one was met: frames in flight that are made
     /// for more than what arrives add to it for a round trip.
     fn coming(&self, path: &Path) -> Duration {
-        if !self.meets_queue() || self.received == Rate::ZERO {
+        let is_new = self.meets_queue() && self.rtt.frame_queue() < self.config.frame_interval;
+        if !is_new || !self.is_tight(path) || self.received == Rate::ZERO {
             return Duration::ZERO;
         }
         let excess = (self.aimed / self.received - 1.0).clamp(0.0, 1.0);
-        path.rtt.unwrap_or_default().mul_f64(excess)
+        let coming = path.rtt.unwrap_or_default().mul_f64(excess);
+        coming.min(self.config.frame_interval)
     }
 
     /// What the configured deadline leaves for a frame and a queue.
@@ -581,9 +588,13 @@ impl Policy {
         if path.rtt.is_none() {
             return;
         }
-        // A queue of our own goes when less is sent, and frames are small until then.
-        let queue = if self.drain.yields(now) || self.ceiling.yields(now) {
-            self.rtt.frame_queue()
+        // Where there is little room a queue of our own would stretch the deadline that lets it grow. It goes when less is
+        // sent, and frames are small until then.
+        let is_others = self.drain.yields(now) || self.ceiling.yields(now);
+        let queue = self.rtt.frame_queue();
+        let is_long = queue > self.config.frame_interval * 3 / 2;
+        let queue = if is_others || is_long || !self.is_tight(path) {
+            queue
         } else {
             Duration::ZERO
         };
