@@ -263,7 +263,9 @@ impl Call {
             return None;
         }
         let payload = sender.next_filler()?;
-        self.session.write_repair(self.now, payload, buf)
+        let transmit = self.session.write_repair(self.now, payload, buf)?;
+        sender.filler_sent(self.now, transmit.len);
+        Some(transmit)
     }
 }
 

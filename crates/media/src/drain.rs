@@ -34,6 +34,8 @@ pub(crate) struct Report {
     pub(crate) queue: Duration,
     /// The queue that the deadline has room for beside a frame.
     pub(crate) room: Duration,
+    /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
+    pub(crate) late: bool,
 }
 
 /// The bound on X, while there is one.
@@ -101,14 +103,17 @@ impl Drain {
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let elapsed = now.saturating_since(self.last);
         self.last = now;
-        let tolerated = if report.room.is_zero() {
+        // With less room than jitter takes, frames are made smaller for a queue as where there is none.
+        let half = report.room / 2;
+        let tolerated = if half < TOLERATED / 2 {
             TOLERATED
         } else {
-            TOLERATED.min(report.room / 2)
+            TOLERATED.min(half)
         };
         let stands = report.queue > tolerated;
         self.state = match self.state {
             State::Free { until } if now < until => self.state,
+            _ if report.late => State::Free { until: now },
             State::Free { .. } if !stands => self.state,
             State::Growing { rate, top, rounds } if !stands => {
                 let more = elapsed.as_secs_f64() / self.round(report).as_secs_f64();

@@ -257,6 +257,7 @@ impl Policy {
     pub(crate) fn forget_encoder(&mut self) {
         self.expansion = self.headers;
         self.floor = Bytes::ZERO;
+        self.missed = false;
     }
 
     /// From now on these rules hold. What was measured holds on; what followed from the other rules does not.
@@ -321,6 +322,7 @@ impl Policy {
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
+                late: left < FRAME / GROWING as u32,
             },
         );
         self.ceiling.observe(
@@ -544,7 +546,7 @@ impl Policy {
         self.preparation + self.rtt.one_way(path) + self.coming(path) + self.config.playout
     }
 
-    /// The deadline has room for less than a frame interval of queue.
+    /// The deadline has room for less than three quarters of a frame interval of queue.
     fn is_tight(&self, path: &Path) -> bool {
         self.room_for_queue(path) < self.config.frame_interval * 3 / 4
     }

@@ -40,6 +40,7 @@ impl ReceivingSide {
         if self.playout.is_discontinuous(timestamp, packet.arrival) {
             self.reset(now);
         }
+        let timestamp = self.reassembler.extend(packet.timestamp);
         self.playout
             .packet_arrived(timestamp, packet.arrival, packet.rtt);
         let (pushed, evicted) = self.reassembler.push(packet);

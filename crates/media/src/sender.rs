@@ -282,6 +282,11 @@ impl SendingSide {
             .handle_sent(&departed, self.unused.min(until_next));
     }
 
+    /// A packet of filler leaves, of so many bytes.
+    pub fn filler_sent(&mut self, now: Instant, len: usize) {
+        self.departures.handle_sent(now, len);
+    }
+
     /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no
     /// media wait.
     pub fn has_filler(&self) -> bool {
