@@ -274,6 +274,7 @@ mod tests {
                             rtt: RTT,
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
+                            late: false,
                         },
                     );
                 }
@@ -331,6 +332,7 @@ mod tests {
             rtt: RTT,
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
+            late: false,
         }
     }
 
@@ -439,8 +441,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_whose_deadline_has_no_room_for_a_queue_leaves_as_much_as_one_that_has_most() {
-        for room in [0, 1_000] {
+    fn a_path_whose_deadline_has_hardly_any_room_for_a_queue_leaves_as_much_as_one_that_has_most() {
+        for room in [0, 1, 13, 1_000] {
             for (queue, rate) in [(14, f64::INFINITY), (15, 0.88e5)] {
                 let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
                 let report = Report {
@@ -448,8 +450,20 @@ mod tests {
                     ..met(Rate::from_bytes_per_sec(1e5), queue)
                 };
                 drain.observe(Instant::from_millis(100), &report);
-                assert_eq!(drain.rate(), Rate::from_bytes_per_sec(rate));
+                assert_eq!(drain.rate(), Rate::from_bytes_per_sec(rate), "{room}");
             }
         }
+    }
+
+    #[test]
+    fn a_path_that_has_no_time_for_a_frame_has_no_bound() {
+        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+        let mut report = met(Rate::from_bytes_per_sec(1e5), 200);
+        drain.observe(Instant::from_millis(100), &report);
+        assert!(drain.rate() < Rate::INFINITY);
+        report.late = true;
+        drain.observe(Instant::from_millis(200), &report);
+        assert_eq!(drain.rate(), Rate::INFINITY);
+        assert!(!drain.yields(Instant::from_millis(201)));
     }
 }
