@@ -4,6 +4,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +14,11 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("evenkeel-{name}-{}", std::process::id()));
+        // Two tests of one name may run at once.
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("evenkeel-{name}-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a folder for the test's files");
         Self(path)
     }
