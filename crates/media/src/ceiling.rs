@@ -61,7 +61,7 @@ struct Step {
     phase: Phase,
     since: Instant,
     rate: Rate,
-    /// The last that made no queue; at first, what arrived, or the half of X if that is more.
+    /// The last that made no queue, as far as frames of it arrived; at first, what arrived, or the half of X if that is more.
     proven: Rate,
     /// By how much the next step is larger.
     growth: f64,
@@ -322,6 +322,21 @@ mod tests {
         }
     }
 
+    /// X is twice what arrives over 60 ms, and frames met a queue of so many milliseconds.
+    fn tried(queue: u64) -> Report {
+        Report {
+            allowed: Rate::from_bytes_per_sec(2e5),
+            received: Rate::from_bytes_per_sec(1e5),
+            carried: Rate::from_bytes_per_sec(1e5),
+            rtt: Duration::from_millis(60),
+            p: LossEventRate::ZERO,
+            queue: Duration::from_millis(queue),
+            span: Duration::from_millis(240),
+            latest: Duration::ZERO,
+            held_by_deadline: true,
+        }
+    }
+
     #[test]
     fn x_stays_about_where_frames_begin_to_queue() {
         for (found, rtt) in [(2e4, 100), (1.6e5, 100), (1.6e5, 150), (1.6e5, 400)] {
@@ -425,17 +440,7 @@ mod tests {
     #[test]
     fn frames_are_made_for_what_is_proven_while_more_is_tried() {
         let mut ceiling = Ceiling::new(Duration::from_millis(100));
-        let mut report = Report {
-            allowed: Rate::from_bytes_per_sec(2e5),
-            received: Rate::from_bytes_per_sec(1e5),
-            carried: Rate::from_bytes_per_sec(1e5),
-            rtt: Duration::from_millis(60),
-            p: LossEventRate::ZERO,
-            queue: Duration::from_millis(11),
-            span: Duration::from_millis(240),
-            latest: Duration::ZERO,
-            held_by_deadline: true,
-        };
+        let mut report = tried(11);
         ceiling.observe(Instant::from_millis(300), &report);
         assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(2e5));
         assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1e5));
@@ -454,17 +459,7 @@ mod tests {
     fn a_queue_that_grows_is_not_watched_to_its_end() {
         for (latest, ms, rate) in [(21, 99, 2e5), (21, 100, 0.95e5), (20, 100, 2e5)] {
             let mut ceiling = Ceiling::new(Duration::from_millis(40));
-            let mut report = Report {
-                allowed: Rate::from_bytes_per_sec(2e5),
-                received: Rate::from_bytes_per_sec(1e5),
-                carried: Rate::from_bytes_per_sec(1e5),
-                rtt: Duration::from_millis(60),
-                p: LossEventRate::ZERO,
-                queue: Duration::from_millis(21),
-                span: Duration::from_millis(240),
-                latest: Duration::ZERO,
-                held_by_deadline: true,
-            };
+            let mut report = tried(21);
             ceiling.observe(Instant::ZERO, &report);
             report.latest = Duration::from_millis(latest);
             ceiling.observe(Instant::from_millis(ms), &report);

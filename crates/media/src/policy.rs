@@ -169,8 +169,6 @@ pub struct Policy {
     has_met_queue: bool,
     /// The largest X_recv of late.
     received: Rate,
-    /// The most that the path was seen to carry of late: that, or more where frames leave pauses between them.
-    carried: Rate,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -207,7 +205,6 @@ impl Policy {
             held_by_deadline: false,
             aimed: Rate::ZERO,
             received: Rate::ZERO,
-            carried: Rate::ZERO,
             has_met_queue: false,
             preparation: Duration::ZERO,
             expansion,
@@ -236,7 +233,6 @@ impl Policy {
         self.rtt = RttTrack::new(self.config.frame_interval * QUEUE_FRAMES);
         self.back = BackQueue::default();
         self.received = Rate::ZERO;
-        self.carried = Rate::ZERO;
         self.has_met_queue = false;
         self.departed = Rate::ZERO;
         self.forget_decisions();
@@ -289,8 +285,8 @@ impl Policy {
             pauses.clamp(1.0, WORTH_SENDING as f64)
         };
         let carried = path.receive_rate * pauses(left.saturating_add(self.rtt.frame_queue()));
-        self.carried = carried.max(self.carried * RECEIVED_DECAY);
-        self.rtt.observe_carried(self.carried);
+        let carried = carried.max(self.rtt.carried() * RECEIVED_DECAY);
+        self.rtt.observe_carried(carried);
         self.has_met_queue |= self.meets_queue();
         // What a full packet takes at X. Where others leave so little that it takes longer, their queue was met.
         let wire = self.wire(path).min(interval / 2);
@@ -330,7 +326,7 @@ impl Policy {
             &ceiling::Report {
                 allowed: path.allowed_rate,
                 received: path.receive_rate,
-                carried: self.carried,
+                carried,
                 rtt,
                 p: path.loss_event_rate,
                 queue: self.rtt.frame_queue(),

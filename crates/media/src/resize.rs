@@ -113,8 +113,8 @@ fn halve_rows(two: &[u8], row: &mut [u8]) {
     }
 }
 
-/// The mean square of what luma would lose by being [`halved`] and shown as large as it was, going by some of its rows; 0 if it
-/// cannot be halved.
+/// The mean square of what luma would lose by being [`halved`] and shown as large as it was, going by some of its rows; 0 of
+/// odd sides.
 pub(crate) fn lost_by_halving(picture: &Picture) -> f64 {
     let (width, height) = (picture.width(), picture.height());
     if width == 0 || height == 0 || !width.is_multiple_of(2) || !height.is_multiple_of(2) {

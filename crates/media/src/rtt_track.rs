@@ -23,7 +23,7 @@ pub(crate) struct RttTrack {
     /// Newest first: those of the window, and [`FEWEST`] at least.
     recent: VecDeque<(Instant, Sample)>,
     least: Least<Sample>,
-    /// What the path was seen to carry.
+    /// The most that the path was seen to carry of late: X_recv, or more where frames leave pauses between them.
     carried: Rate,
 }
 
@@ -88,6 +88,11 @@ impl RttTrack {
     /// What the path is seen to carry from now on: so fast packets come over the wire.
     pub(crate) fn observe_carried(&mut self, carried: Rate) {
         self.carried = carried;
+    }
+
+    /// What it was seen to carry.
+    pub(crate) fn carried(&self) -> Rate {
+        self.carried
     }
 
     /// The queue that stands between frames: the least of the window over the least of all, with what a packet takes on
