@@ -9,7 +9,7 @@
 //! so nothing can become stuck as three points on a line do (thesis §7.5), and a [`Scale`] between two
 //! tables is as good as one on them, so no spikes come from the steps of an integer quality.
 //!
-//! Where bytes are few a picture is coded with half of its sides ([`crate::halves`]).
+//! Where bytes are few a picture is coded with half of its sides (`halves.rs`).
 
 use tfrc::units::Bytes;
 
