@@ -101,7 +101,8 @@ impl Call {
         let sender = self.sender.as_mut()?;
         self.session.set_ceiling(sender.policy().ceiling());
         let path = self.session.path()?;
-        let target = sender.target(self.now, &path);
+        let departure = self.session.next_departure(self.now);
+        let target = sender.target(self.now, &path, departure);
         self.collect_events();
         target
     }

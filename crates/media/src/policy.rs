@@ -122,6 +122,16 @@ impl PolicyConfig {
     }
 }
 
+/// What leaves before a picture that was just captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ahead {
+    /// θ, as TFRC counts it.
+    pub queued: Bytes,
+    /// Until a packet may leave at all, after the last one: packets leave at X_inst, which is less than X while a queue
+    /// grows, so a frame of one packet would wait longer than the one before it, up to an interval.
+    pub wait: Duration,
+}
+
 /// What the encoder is to make of the picture just captured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameTarget {
@@ -371,13 +381,13 @@ impl Policy {
         matches!(self.stretched, Some(Stretched::Path(_)))
     }
 
-    /// The target of a picture captured at `now`, with `queued` bytes (θ) before it, or `None` if
-    /// what is queued keeps the sender busy until there is a fresher picture.
-    pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
+    /// The target of a picture captured at `now`, or `None` if what is before it keeps the sender busy until there is a
+    /// fresher one.
+    pub fn target(&mut self, now: Instant, path: &Path, before: Ahead) -> Option<FrameTarget> {
         if self.config.rules == Rules::Thesis {
             // What the thesis does not count would make every frame late: its headers, and the time that
             // the encoder takes.
-            let ahead = queued + path.allowed_rate * self.preparation;
+            let ahead = before.queued + path.allowed_rate * self.preparation;
             let wire = thesis::largest_frame(&self.config, path, ahead);
             let size = Bytes::new((wire.as_f64() / self.headers) as u64);
             return Some(FrameTarget {
@@ -393,8 +403,9 @@ impl Policy {
         let rate = self.fall.rate(path.allowed_rate).min(proven);
         let least = self.least(rate);
         self.update_deadline(now, path, least);
-        // What will still be queued when this picture has been coded.
-        let ahead = queued - rate * self.preparation;
+        // What will still be to leave when this picture has been coded.
+        let waiting = path.instantaneous_rate * before.wait;
+        let ahead = before.queued + waiting - rate * self.preparation;
         let carried = self.carried(rate) - ahead;
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;

@@ -12,7 +12,7 @@ use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
-use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules, Sample};
+use crate::policy::{Ahead, CodedFrame, FrameTarget, Policy, PolicyConfig, Rules, Sample};
 use crate::sending_buffer::SendingBuffer;
 
 /// What a sending side is told when it starts.
@@ -156,12 +156,19 @@ impl SendingSide {
         self.filling.set_filler(filler);
     }
 
-    /// What to make of the picture captured at `now`; `None` if it is better not encoded.
-    pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
+    /// What to make of the picture captured at `now`, where the next packet may leave at `departure` if any may; `None` if
+    /// it is better not encoded.
+    pub fn target(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        departure: Option<Instant>,
+    ) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);
         let queued = self.queued();
+        let wait = departure.map_or(Duration::ZERO, |at| at.saturating_since(now));
         let before = self.policy.stretched();
-        let mut target = self.policy.target(now, path, queued);
+        let mut target = self.policy.target(now, path, Ahead { queued, wait });
         self.note_deadline(now, before);
         // However often that is: what refers to a frame that was given up cannot be shown, and a keyframe weighs no
         // more than another picture, so the rate bears it.
@@ -358,7 +365,7 @@ mod tests {
     }
 
     fn codes_keyframe(sender: &mut SendingSide, ms: u64) -> bool {
-        let target = sender.target(at(ms), &PATH);
+        let target = sender.target(at(ms), &PATH, Some(at(ms)));
         target.expect("a path with room").keyframe
     }
 

@@ -29,6 +29,13 @@ fn sample(rtt_ms: u64) -> Sample {
     }
 }
 
+fn ahead(queued: Bytes) -> Ahead {
+    Ahead {
+        queued,
+        wait: Duration::ZERO,
+    }
+}
+
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
@@ -37,18 +44,53 @@ fn at(ms: u64) -> Instant {
 fn a_good_path_carries_one_interval_of_x() {
     let mut policy = policy(INTERVAL);
     let path = path(3_000.0, 60);
-    let target = policy.target(at(0), &path, Bytes::ZERO).unwrap();
+    let target = policy.target(at(0), &path, Ahead::default()).unwrap();
     assert_eq!(target.size, Bytes::new(15_000));
     assert_eq!(target.deadline, PolicyConfig::DEADLINE);
-    let behind = policy.target(at(40), &path, Bytes::new(5_000)).unwrap();
+    let behind = policy
+        .target(at(40), &path, ahead(Bytes::new(5_000)))
+        .unwrap();
     assert_eq!(behind.size, Bytes::new(10_000));
+}
+
+/// Frames of one packet at the rate that packets leave at, which is 2 % below X: without the wait each would find the pacer
+/// 0.8 ms further behind.
+#[test]
+fn a_frame_is_smaller_by_what_the_packet_before_it_still_takes_to_leave() {
+    let path = Path {
+        instantaneous_rate: Rate::from_bits_per_sec(196e3),
+        ..path(200.0, 60)
+    };
+    let mut policy = policy(INTERVAL);
+    let mut wait = Duration::ZERO;
+    for n in 0..100 {
+        let before = Ahead {
+            queued: Bytes::ZERO,
+            wait,
+        };
+        let frame = policy.target(at(40 * n), &path, before).unwrap().size;
+        let departs = (wait + frame / path.instantaneous_rate).saturating_sub(INTERVAL);
+        assert!(departs < Duration::from_millis(1), "{n}: {departs:?}");
+        wait = departs;
+    }
+}
+
+#[test]
+fn the_thesis_counts_what_is_queued_alone() {
+    let before = Ahead {
+        queued: Bytes::new(1_000),
+        wait: INTERVAL,
+    };
+    let [with, without] = [before, ahead(Bytes::new(1_000))]
+        .map(|before| thesis(INTERVAL).target(at(0), &path(800.0, 100), before));
+    assert_eq!(with, without);
 }
 
 /// (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1000 B, of 10 kB an interval.
 #[test]
 fn equation_6_3_binds_where_the_deadline_is_shorter_than_the_interval() {
     let mut policy = policy(Duration::from_millis(100));
-    let target = policy.target(at(0), &path(800.0, 100), Bytes::new(1_000));
+    let target = policy.target(at(0), &path(800.0, 100), ahead(Bytes::new(1_000)));
     assert_eq!(target.unwrap().size, Bytes::new(8_000));
 }
 
@@ -58,7 +100,7 @@ fn queueing_delays_media_in_full() {
     policy.observe_feedback(at(0), sample(100), &path(1_000.0, 100));
     policy.observe_feedback(at(1), sample(120), &path(1_000.0, 120));
     // 50 + 20 ms in place of 60.
-    let target = policy.target(at(2), &path(800.0, 120), Bytes::ZERO);
+    let target = policy.target(at(2), &path(800.0, 120), Ahead::default());
     assert_eq!(target.unwrap().size, Bytes::new(7_000));
 }
 
@@ -69,7 +111,7 @@ fn a_queue_on_the_way_back_delays_no_media() {
     policy.observe_feedback(at(50), sample(100), &path(1_000.0, 100));
     policy.observe_arrival(at(90), 20_000);
     policy.observe_feedback(at(90), sample(120), &path(1_000.0, 120));
-    let target = policy.target(at(91), &path(800.0, 120), Bytes::ZERO);
+    let target = policy.target(at(91), &path(800.0, 120), Ahead::default());
     assert_eq!(target.unwrap().size, Bytes::new(9_000));
 }
 
@@ -157,7 +199,7 @@ fn what_the_path_leaves_without_a_queue_says_what_holds_x() {
         for (ms, queue) in [(0, 0), (40, 30)] {
             let path = path(3_000.0, rtt + queue);
             policy.observe_feedback(at(ms), sample(rtt + queue), &path);
-            policy.target(at(ms), &path, Bytes::ZERO);
+            policy.target(at(ms), &path, Ahead::default());
             assert_eq!(policy.held_by_deadline, held, "{spare} {queue}");
         }
     }
@@ -167,7 +209,7 @@ fn what_the_path_leaves_without_a_queue_says_what_holds_x() {
 fn a_longer_path_to_another_peer_is_no_queue() {
     let long = path(800.0, 160);
     let size = |policy: &mut Policy, ms| {
-        let target = policy.target(at(ms), &long, Bytes::ZERO).unwrap();
+        let target = policy.target(at(ms), &long, Ahead::default()).unwrap();
         (target.size, target.stretched)
     };
     let mut policy = policy(Duration::from_millis(100));
@@ -186,7 +228,7 @@ fn a_longer_path_to_another_peer_is_no_queue() {
 fn frames_of_their_own_size_go_by_what_the_last_one_left_at() {
     let mut policy = policy(INTERVAL);
     let slow = path(100e3, 1);
-    let rate = |policy: &mut Policy| policy.target(at(0), &slow, Bytes::ZERO).unwrap().rate;
+    let rate = |policy: &mut Policy| policy.target(at(0), &slow, Ahead::default()).unwrap().rate;
     assert_eq!(rate(&mut policy), slow.allowed_rate);
     let frame = Bytes::new(1_800_000);
     policy.observe_departure(frame, Duration::from_millis(4), &slow);
@@ -209,23 +251,36 @@ fn equation_6_4_tells_what_is_too_late() {
 fn no_frame_is_coded_behind_what_lasts_until_the_next() {
     let mut policy = policy(INTERVAL);
     let path = path(3_000.0, 60);
-    assert!(policy.target(at(0), &path, Bytes::new(11_000)).is_some());
-    assert_eq!(policy.target(at(0), &path, Bytes::new(12_000)), None);
+    assert!(
+        policy
+            .target(at(0), &path, ahead(Bytes::new(11_000)))
+            .is_some()
+    );
+    assert_eq!(policy.target(at(0), &path, ahead(Bytes::new(12_000))), None);
 }
 
 #[test]
 fn a_path_too_long_stretches_the_deadline_and_returns_with_hysteresis() {
     let mut policy = policy(INTERVAL);
     let (short, long) = (path(3_000.0, 60), path(3_000.0, 290));
-    assert!(!policy.target(at(0), &short, Bytes::ZERO).unwrap().stretched);
-    let target = policy.target(at(40), &long, Bytes::ZERO).unwrap();
+    assert!(
+        !policy
+            .target(at(0), &short, Ahead::default())
+            .unwrap()
+            .stretched
+    );
+    let target = policy.target(at(40), &long, Ahead::default()).unwrap();
     // 145 + 10 ms and an interval.
     assert_eq!(policy.stretched(), Some(Duration::from_millis(195)));
     assert_eq!(target.deadline, Duration::from_millis(195));
     assert!(target.stretched);
     assert_eq!(target.size, Bytes::new(15_000));
-    let stretched =
-        |policy: &mut Policy, ms, path| policy.target(at(ms), path, Bytes::ZERO).unwrap().stretched;
+    let stretched = |policy: &mut Policy, ms, path| {
+        policy
+            .target(at(ms), path, Ahead::default())
+            .unwrap()
+            .stretched
+    };
     assert!(stretched(&mut policy, 100, &short));
     assert!(stretched(&mut policy, 1_099, &short));
     assert!(!stretched(&mut policy, 1_100, &short));
@@ -253,7 +308,7 @@ fn what_the_encoder_stays_below_its_target_is_asked_for_on_top() {
         });
     }
     let target = policy
-        .target(at(0), &path(3_000.0, 60), Bytes::ZERO)
+        .target(at(0), &path(3_000.0, 60), Ahead::default())
         .unwrap();
     assert!(
         (15_290..=15_310).contains(&target.size.get()),
@@ -274,10 +329,14 @@ fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
     };
     // One may be a keyframe.
     policy.observe_frame(&missed);
-    assert!(policy.target(at(0), &slow, Bytes::new(100)).is_some());
+    assert!(
+        policy
+            .target(at(0), &slow, ahead(Bytes::new(100)))
+            .is_some()
+    );
     policy.observe_frame(&missed);
-    assert_eq!(policy.target(at(0), &slow, Bytes::new(100)), None);
-    let target = policy.target(at(10), &slow, Bytes::ZERO).unwrap();
+    assert_eq!(policy.target(at(0), &slow, ahead(Bytes::new(100))), None);
+    let target = policy.target(at(10), &slow, Ahead::default()).unwrap();
     assert_eq!(target.size, Bytes::new(2_600));
     // 30 + 10 ms and 260.
     assert_eq!(target.deadline, Duration::from_millis(300));
@@ -298,7 +357,7 @@ fn the_thesis_makes_frames_as_large_as_the_deadline_lets_them_be() {
     let path = path(3_000.0, 60);
     let size = |policy: &mut Policy, queued| {
         policy
-            .target(at(0), &path, Bytes::new(queued))
+            .target(at(0), &path, ahead(Bytes::new(queued)))
             .unwrap()
             .size
     };
@@ -310,7 +369,7 @@ fn the_thesis_makes_frames_as_large_as_the_deadline_lets_them_be() {
 #[test]
 fn the_thesis_leaves_frames_of_a_size_of_their_own_to_the_transmission_condition() {
     let path = path(3_000.0, 60);
-    let rate = |mut policy: Policy| policy.target(at(0), &path, Bytes::ZERO).unwrap().rate;
+    let rate = |mut policy: Policy| policy.target(at(0), &path, Ahead::default()).unwrap().rate;
     assert_eq!(rate(thesis(INTERVAL)), Rate::INFINITY);
     assert!(rate(policy(INTERVAL)) <= path.allowed_rate);
 }
@@ -320,7 +379,7 @@ fn the_thesis_leaves_frames_of_a_size_of_their_own_to_the_transmission_condition
 fn the_thesis_drops_what_it_made_when_x_falls() {
     let mut policy = thesis(INTERVAL);
     let size = policy
-        .target(at(0), &path(3_000.0, 60), Bytes::ZERO)
+        .target(at(0), &path(3_000.0, 60), Ahead::default())
         .unwrap()
         .size;
     let less = Bytes::new(size.get() - 500);
@@ -343,7 +402,7 @@ fn on_rates(policy: &mut Policy, kbps: &[f64]) -> Vec<(f64, f64)> {
         let path = path(kbps, 60);
         let carried = path.allowed_rate * INTERVAL;
         let waiting = queued.as_f64() / carried.as_f64();
-        if let Some(target) = policy.target(at(40 * n as u64), &path, queued) {
+        if let Some(target) = policy.target(at(40 * n as u64), &path, ahead(queued)) {
             queued += Bytes::new(target.size.get() * 98 / 100);
         }
         let left = queued - carried;
@@ -370,12 +429,12 @@ fn on_rates_that_fall_and_rise_the_buffer_is_never_empty_for_long_nor_full_for_l
     // X falls to a quarter as a frame begins: no other is asked for in the four intervals that it takes then.
     let mut policy = policy(INTERVAL);
     let mut path = path(3_000.0, 60);
-    let whole = policy.target(at(0), &path, Bytes::ZERO).unwrap().size;
+    let whole = policy.target(at(0), &path, Ahead::default()).unwrap().size;
     path.allowed_rate = path.allowed_rate / 4.0;
     let carried = path.allowed_rate * INTERVAL;
     let mut queued = whole;
     let asked = (1..7).filter_map(|n| {
-        let target = policy.target(at(40 * n), &path, queued);
+        let target = policy.target(at(40 * n), &path, ahead(queued));
         let size = target.map_or(Bytes::ZERO, |target| target.size);
         queued = queued + size - carried;
         target.map(|_| n)
@@ -402,7 +461,7 @@ proptest! {
     ) {
         let mut policy = policy(INTERVAL);
         let path = path(kbps, rtt);
-        if let Some(target) = policy.target(Instant::from_nanos(now), &path, Bytes::new(queued)) {
+        if let Some(target) = policy.target(Instant::from_nanos(now), &path, ahead(Bytes::new(queued))) {
             prop_assert!(target.size <= path.allowed_rate * INTERVAL);
             prop_assert!(target.deadline >= PolicyConfig::DEADLINE);
             prop_assert!(target.deadline <= LONGEST_DEADLINE);
