@@ -203,7 +203,7 @@ mod tests {
                queue = "30kB"
                rtt = "40ms"
                {more}
-               measured = ["3s", "13s"]
+               measured = ["3s", "43s"]
                case = [{{ name = "a", rate = "1Mb/s"{case} }}]"#
         ))
         .expect("a scenario")
