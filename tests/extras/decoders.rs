@@ -1,7 +1,7 @@
 //! Other people's decoders show what our descriptions announce.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -178,8 +178,7 @@ fn gstreamer_reads_uncompressed_pictures() {
 }
 
 /// Ten seconds of DV, as a camera's tape has them.
-fn of_dv(name: &str, decodes: fn(&Stream<'_>)) {
-    let scratch = Scratch::new(name);
+fn tape(scratch: &Scratch) -> PathBuf {
     let tape = scratch.file("tape.dv");
     let made = Command::new("ffmpeg")
         .args(["-nostdin", "-v", "error", "-f", "lavfi"])
@@ -187,6 +186,12 @@ fn of_dv(name: &str, decodes: fn(&Stream<'_>)) {
         .arg(&tape)
         .status();
     assert!(made.is_ok_and(|status| status.success()), "ffmpeg");
+    tape
+}
+
+fn of_dv(name: &str, decodes: fn(&Stream<'_>)) {
+    let scratch = Scratch::new(name);
+    let tape = tape(&scratch);
     decodes(&Stream {
         name: "dv",
         picture: &["--codec", "dv", "--source", &tape.to_string_lossy()],
@@ -204,4 +209,38 @@ fn ffmpeg_decodes_dv() {
 #[test]
 fn gstreamer_decodes_dv() {
     of_dv("dv-to-gstreamer", gstreamer_decodes);
+}
+
+/// From a pipe, and back into a file: what is recorded are frames of the tape, in its order and byte for byte.
+#[test]
+fn dv_of_a_pipe_is_recorded_as_it_is() {
+    /// Of 25 a second.
+    const FRAME: usize = 144_000;
+    let scratch = Scratch::new("dv-of-a-pipe");
+    let (tape, record) = (tape(&scratch), scratch.file("record.dv"));
+    let mut pipe = Command::new("cat")
+        .arg(&tape)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat");
+    let status = evenkeel(&["demo", "--headless", "--seconds", "8", "--rate", "200M"])
+        .args([
+            "--rtt", "20ms", "--codec", "dv", "--source", "-", "--record",
+        ])
+        .arg(&record)
+        .stdin(pipe.stdout.take().expect("a pipe"))
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()));
+    // It ends for want of a reader.
+    drop(pipe.wait());
+    let [tape, record] = [tape, record].map(|file| fs::read(file).expect("a file of DV"));
+    assert_eq!(record.len() % FRAME, 0);
+    let mut frames = tape.chunks_exact(FRAME);
+    for (n, recorded) in record.chunks_exact(FRAME).enumerate() {
+        assert!(frames.any(|frame| frame == recorded), "frame {n}");
+    }
+    let recorded = record.len() / FRAME;
+    println!("DV of a pipe: {recorded} frames recorded");
+    assert!(recorded >= 40, "{recorded}");
 }
