@@ -98,7 +98,7 @@ pub enum EventKind {
 /// Why the sender gave a frame up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// It was not encoded: what is queued keeps the sender busy until there is a fresher one.
+    /// It was not encoded: what is queued, or the last packet, keeps the sender busy until there is a fresher one.
     Busy,
     /// When its turn came it could no longer be displayed in time (equation 6.4).
     TooLate,

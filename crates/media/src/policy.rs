@@ -13,6 +13,8 @@
 //! - **Queueing counts whole.** Media fills the queue in its own direction, so what R exceeds its
 //!   minimum by delays the frame in full: `R_min/2 + (R − R_min)` in place of `R/2`.
 //!
+//! What waits is not θ alone: X_inst lets no packet leave for a while after the last one, and that time is off the target too.
+//!
 //! 6.4, which throws away work already done, keeps the milder `R/2` and lets a frame that became
 //! larger than its target use up half of t_pbuf. The time that a frame spends in the encoder and its
 //! headers on the wire are measured and taken off too.

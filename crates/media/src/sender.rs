@@ -369,6 +369,19 @@ mod tests {
         target.expect("a path with room").keyframe
     }
 
+    /// 20 ms of 3 Mb/s are 7,500 bytes.
+    #[test]
+    fn a_frame_is_smaller_by_what_the_next_departure_leaves_less_time_for() {
+        let size = |departure| {
+            let target = sender().target(at(40), &PATH, departure);
+            target.expect("a path with room").size
+        };
+        let whole = size(Some(at(40)));
+        assert_eq!(size(None), whole);
+        assert_eq!(size(Some(at(20))), whole);
+        assert!(size(Some(at(60))) + Bytes::new(7_000) < whole);
+    }
+
     #[test]
     fn keyframes_are_coded_on_request_once_a_round_trip_at_most() {
         let mut sender = sender();

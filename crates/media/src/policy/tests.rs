@@ -457,11 +457,16 @@ proptest! {
         kbps in 0.0..1e7f64,
         rtt in 0..4_000u64,
         queued in 0..10_000_000u64,
+        wait in any::<u64>(),
         now in any::<u64>(),
     ) {
         let mut policy = policy(INTERVAL);
         let path = path(kbps, rtt);
-        if let Some(target) = policy.target(Instant::from_nanos(now), &path, ahead(Bytes::new(queued))) {
+        let before = Ahead {
+            queued: Bytes::new(queued),
+            wait: Duration::from_nanos(wait),
+        };
+        if let Some(target) = policy.target(Instant::from_nanos(now), &path, before) {
             prop_assert!(target.size <= path.allowed_rate * INTERVAL);
             prop_assert!(target.deadline >= PolicyConfig::DEADLINE);
             prop_assert!(target.deadline <= LONGEST_DEADLINE);

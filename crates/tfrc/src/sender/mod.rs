@@ -420,7 +420,7 @@ impl Sender {
 
     /// max(4R, 2s/X) (RFC 5348 §4.3 step 3), and the host's own floor.
     fn restart_timer(&mut self, now: Instant) {
-        // s of the floor, which is a number already.
+        // 2s/X, exactly: the floor is s over a power of two, and saves converting s.
         let two_packets = Nanos::from_secs(self.floor / self.allowed * (2.0 * MAX_BACKOFF));
         let interval = (self.rtt.smoothed().unwrap_or(Nanos::ZERO) * 4)
             .max(two_packets)
