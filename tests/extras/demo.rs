@@ -1,7 +1,9 @@
-//! What the demo does beside the call itself.
+//! What the demo does beside the call itself, and what it reads and writes.
 
-use std::process::Stdio;
+use std::fs;
+use std::process::{Command, Stdio};
 
+use crate::decoders::tape;
 use crate::support::{Running, Scratch, evenkeel, number, summary};
 
 #[test]
@@ -24,4 +26,38 @@ fn modelled_tcp_shares_the_demos_link_from_the_start() {
     // Neither starves, and the link carries no more than it does.
     assert!(each > 100e3 && call > 100e3, "{each} and {call} b/s");
     assert!(2.0 * each + call <= 2.05e6, "{each} and {call} b/s");
+}
+
+/// From a pipe, and back into a file: what is recorded are frames of the tape, in its order and byte for byte.
+#[test]
+fn dv_of_a_pipe_is_recorded_as_it_is() {
+    /// Of 25 a second.
+    const FRAME: usize = 144_000;
+    let scratch = Scratch::new("dv-of-a-pipe");
+    let (tape, record) = (tape(&scratch), scratch.file("record.dv"));
+    let mut pipe = Command::new("cat")
+        .arg(&tape)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat");
+    let mut demo = Running::start(
+        evenkeel(&["demo", "--headless", "--seconds", "8", "--rate", "200M"])
+            .args(["--rtt", "20ms", "--codec", "dv", "--source", "-"])
+            .arg("--record")
+            .arg(&record)
+            .stdin(pipe.stdout.take().expect("a pipe"))
+            .stdout(Stdio::null()),
+    );
+    assert!(demo.wait(20).success());
+    // Nobody reads the rest.
+    assert!(pipe.wait().is_ok());
+    let [tape, record] = [tape, record].map(|file| fs::read(file).expect("a file of DV"));
+    assert_eq!(record.len() % FRAME, 0);
+    let mut frames = tape.chunks_exact(FRAME);
+    for (n, recorded) in record.chunks_exact(FRAME).enumerate() {
+        assert!(frames.any(|frame| frame == recorded), "frame {n}");
+    }
+    let recorded = record.len() / FRAME;
+    println!("DV of a pipe: {recorded} frames recorded");
+    assert!(recorded >= 40, "{recorded}");
 }

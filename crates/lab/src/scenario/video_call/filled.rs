@@ -196,7 +196,7 @@ mod tests {
     use crate::findings::Findings;
     use std::sync::atomic::AtomicBool;
 
-    /// Forty seconds: in ten 13 packets are lost, of which 6 or 8 come back by chance.
+    /// Forty seconds: in ten 13 packets are lost with repair packets, too few to tell which share comes back.
     fn scenario(more: &str, case: &str) -> FilledCall {
         toml::from_str(&format!(
             r#"picture = [64, 48]
