@@ -407,7 +407,8 @@ impl Policy {
         self.update_deadline(now, path, least);
         // What will still be to leave when this picture has been coded.
         let waiting = path.instantaneous_rate * before.wait;
-        let ahead = before.queued + waiting - rate * self.preparation;
+        let prepared = rate * self.preparation;
+        let ahead = before.queued + waiting - prepared;
         let carried = self.carried(rate) - ahead;
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;
@@ -419,7 +420,14 @@ impl Policy {
             self.config.frame_interval / SPARE
         };
         self.held_by_deadline = !self.is_path_too_slow() && self.room_for_queue(path) < spare;
-        if ahead > Bytes::ZERO && wire < least {
+        // Where nothing is queued the last packet is all that is waited for, and the pacer would not give the time back that
+        // passes without a frame: what the encoder cannot make smaller goes, but for a path that is late already.
+        let worth = if before.queued > prepared || self.is_path_too_slow() {
+            least
+        } else {
+            self.worth_sending(rate)
+        };
+        if ahead > Bytes::ZERO && wire < worth {
             return None;
         }
         let wire = wire.max(least);
@@ -536,8 +544,13 @@ impl Policy {
 
     /// The smallest frame worth sending, on the wire.
     fn least(&self, rate: Rate) -> Bytes {
+        self.floor.max(self.worth_sending(rate))
+    }
+
+    /// The smallest that is worth its headers.
+    fn worth_sending(&self, rate: Rate) -> Bytes {
         let frame = rate * self.config.frame_interval.min(FRAME);
-        self.floor.max(Bytes::new(frame.get() / WORTH_SENDING))
+        Bytes::new(frame.get() / WORTH_SENDING)
     }
 
     /// The coded bytes that take `wire` bytes with their headers.

@@ -342,6 +342,33 @@ fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
     assert_eq!(target.deadline, Duration::from_millis(300));
 }
 
+/// The pacer does not give all of the time back that passes without a frame.
+#[test]
+fn what_cannot_be_made_smaller_does_not_wait_for_the_last_packet_as_well_unless_it_is_late_anyway()
+{
+    let last = Ahead {
+        queued: Bytes::ZERO,
+        wait: Duration::from_millis(12),
+    };
+    let size = |kbps, before| {
+        let mut policy = policy(INTERVAL);
+        let missed = CodedFrame {
+            preparation: Duration::ZERO,
+            target: Some(Bytes::new(400)),
+            scan: Bytes::new(2_500),
+            wire: Bytes::new(2_600),
+        };
+        for _ in 0..2 {
+            policy.observe_frame(&missed);
+        }
+        let target = policy.target(at(0), &path(kbps, 60), before);
+        target.map(|target| target.size)
+    };
+    assert_eq!(size(500.0, last), Some(Bytes::new(2_600)));
+    assert_eq!(size(500.0, ahead(Bytes::new(100))), None);
+    assert_eq!(size(80.0, last), None);
+}
+
 fn thesis(interval: Duration) -> Policy {
     let config = PolicyConfig {
         rules: Rules::Thesis,
