@@ -38,8 +38,8 @@ class Ended:
         self.summary = json.loads(process.stdout.read()) if process.stdout else {}
 
 
-def call(binary, seconds, relay):
-    """The sender and the receiver of one call, as they ended."""
+def call(binary, seconds, relay, watch=lambda sender, receiver: None):
+    """The receiver and the sender of one call, as they ended; `watch` is told their processes when they have begun."""
     with tempfile.TemporaryDirectory() as folder:
         sdp = os.path.join(folder, "call.sdp")
         common = ["--headless", "--warmup", str(WARMUP), "--json", "-"]
@@ -58,6 +58,7 @@ def call(binary, seconds, relay):
         time.sleep(0.5)
         receive = [binary, "recv", RECEIVER, "--sdp", sdp, "--seconds", str(seconds), *common]
         receiver = subprocess.Popen(receive, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        watch(sender.pid, receiver.pid)
         ends = Ended(receiver, seconds), Ended(sender, seconds)
         if link:
             link.send_signal(signal.SIGINT)

@@ -421,8 +421,9 @@ impl Policy {
         };
         self.held_by_deadline = !self.is_path_too_slow() && self.room_for_queue(path) < spare;
         // Where nothing is queued the last packet is all that is waited for, and the pacer would not give the time back that
-        // passes without a frame: what the encoder cannot make smaller goes, but for a path that is late already.
-        let worth = if before.queued > prepared || self.is_path_too_slow() {
+        // passes without a frame: what the encoder cannot make smaller goes, if it can be in time.
+        let waits = before.queued > prepared || self.is_path_too_slow() || in_time < least;
+        let worth = if waits {
             least
         } else {
             self.worth_sending(rate)

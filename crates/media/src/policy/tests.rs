@@ -346,14 +346,11 @@ fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
 #[test]
 fn what_cannot_be_made_smaller_does_not_wait_for_the_last_packet_as_well_unless_it_is_late_anyway()
 {
-    let last = Ahead {
-        queued: Bytes::ZERO,
-        wait: Duration::from_millis(12),
-    };
-    let size = |kbps, before| {
+    // 2,600 bytes on the wire, where 500 kb/s carry 2,500 in an interval.
+    let size = |kbps, preparation, rtt, queued, wait| {
         let mut policy = policy(INTERVAL);
         let missed = CodedFrame {
-            preparation: Duration::ZERO,
+            preparation: Duration::from_millis(preparation),
             target: Some(Bytes::new(400)),
             scan: Bytes::new(2_500),
             wire: Bytes::new(2_600),
@@ -361,12 +358,23 @@ fn what_cannot_be_made_smaller_does_not_wait_for_the_last_packet_as_well_unless_
         for _ in 0..2 {
             policy.observe_frame(&missed);
         }
-        let target = policy.target(at(0), &path(kbps, 60), before);
+        let before = Ahead {
+            queued: Bytes::new(queued),
+            wait: Duration::from_millis(wait),
+        };
+        let target = policy.target(at(0), &path(kbps, rtt), before);
         target.map(|target| target.size)
     };
-    assert_eq!(size(500.0, last), Some(Bytes::new(2_600)));
-    assert_eq!(size(500.0, ahead(Bytes::new(100))), None);
-    assert_eq!(size(80.0, last), None);
+    let whole = Some(Bytes::new(2_600));
+    assert_eq!(size(500.0, 0, 60, 0, 12), whole);
+    assert_eq!(size(500.0, 0, 60, 100, 0), None);
+    // What has left by the time that the picture is coded is not queued: a mean of 9 ms, 585 bytes.
+    assert_eq!(size(500.0, 40, 60, 500, 12), whole);
+    assert_eq!(size(500.0, 40, 60, 700, 12), None);
+    // Of 150 ms 95, 10 and 0 leave 45, of which it takes 42.
+    assert_eq!(size(500.0, 0, 190, 0, 2), whole);
+    assert_eq!(size(500.0, 0, 190, 0, 12), None);
+    assert_eq!(size(80.0, 0, 60, 0, 12), None);
 }
 
 fn thesis(interval: Duration) -> Policy {
