@@ -100,7 +100,7 @@ def shares(binary, data, percent):
 
 
 def of_call(binary, seconds):
-    """What each crate takes at the two ends of a call, and its rate of pixels."""
+    """What each crate takes at the two ends of a call, and what its receiver gets, in bit/s."""
     with tempfile.NamedTemporaryFile() as sender_data, tempfile.NamedTemporaryFile() as receiver_data:
         recorders = []
 
@@ -126,7 +126,7 @@ def main():
         results, server_percent = sampled(options.bin, options.seconds, data.name)
         share, samples = shares(options.bin, data.name, server_percent)
     received = results["sum_received"]
-    ends, pixels = of_call(options.bin, options.seconds + WARMUP)
+    ends, call_bps = of_call(options.bin, options.seconds + WARMUP)
     print(json.dumps({
         "id": "hdtv-cost",
         "packets_per_second": received["packets"] / received["seconds"],
@@ -136,13 +136,13 @@ def main():
         "samples": samples,
         "percent_of_a_core": share,
         "tfrc_percent_of_a_core": share["tfrc"],
-        "call_bits_per_second": pixels,
+        "call_bits_per_second": call_bps,
         "call": ends,
         "paper_percent_of_a_core": 14,
     }, indent=2))
     off_percent = abs(received["bits_per_second"] / RATE_BPS - 1) * 100
     most = max(share["tfrc"], *(end["of_which"]["tfrc"] for end in ends.values()))
-    sys.exit(0 if most <= TARGET_PERCENT and off_percent <= RATE_PERCENT and pixels >= FULL_BPS else 1)
+    sys.exit(0 if most <= TARGET_PERCENT and off_percent <= RATE_PERCENT and call_bps >= FULL_BPS else 1)
 
 
 if __name__ == "__main__":

@@ -317,16 +317,21 @@ fn what_the_encoder_stays_below_its_target_is_asked_for_on_top() {
     );
 }
 
+/// A frame far above its target: 2,600 bytes on the wire.
+fn missed(preparation: Duration) -> CodedFrame {
+    CodedFrame {
+        preparation,
+        target: Some(Bytes::new(400)),
+        scan: Bytes::new(2_500),
+        wire: Bytes::new(2_600),
+    }
+}
+
 #[test]
 fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
     let mut policy = policy(INTERVAL);
     let slow = path(80.0, 60);
-    let missed = CodedFrame {
-        preparation: Duration::ZERO,
-        target: Some(Bytes::new(400)),
-        scan: Bytes::new(2_500),
-        wire: Bytes::new(2_600),
-    };
+    let missed = missed(Duration::ZERO);
     // One may be a keyframe.
     policy.observe_frame(&missed);
     assert!(
@@ -344,19 +349,12 @@ fn what_cannot_be_made_smaller_waits_for_an_empty_buffer() {
 
 /// The pacer does not give all of the time back that passes without a frame.
 #[test]
-fn what_cannot_be_made_smaller_does_not_wait_for_the_last_packet_as_well_unless_it_is_late_anyway()
-{
-    // 2,600 bytes on the wire, where 500 kb/s carry 2,500 in an interval.
+fn what_cannot_be_made_smaller_waits_for_the_last_packet_only_if_it_is_late_anyway() {
+    // 500 kb/s carry 2,500 bytes in an interval.
     let size = |kbps, preparation, rtt, queued, wait| {
         let mut policy = policy(INTERVAL);
-        let missed = CodedFrame {
-            preparation: Duration::from_millis(preparation),
-            target: Some(Bytes::new(400)),
-            scan: Bytes::new(2_500),
-            wire: Bytes::new(2_600),
-        };
         for _ in 0..2 {
-            policy.observe_frame(&missed);
+            policy.observe_frame(&missed(Duration::from_millis(preparation)));
         }
         let before = Ahead {
             queued: Bytes::new(queued),
