@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::decoders::{Stream, describe, ffmpeg, listed};
+use crate::decoders::{Stream, describe, ffmpeg, pictures};
 use crate::support::{
     Running, Scratch, evenkeel, free_port, number, pause, summary, wait_for_port,
 };
@@ -15,7 +15,7 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     let scratch = Scratch::new("ffmpeg-blind");
     let (sdp, frames, json) = (
         scratch.file("s.sdp"),
-        scratch.file("frames.txt"),
+        scratch.file("decoded"),
         scratch.file("s.json"),
     );
     let port = free_port();
@@ -33,7 +33,7 @@ fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     ffmpeg.signal("INT");
     ffmpeg.wait(10);
     let sent = summary(&json);
-    let decoded = listed(&frames);
+    let decoded = pictures(&frames).len();
     let throughput = number(&sent, "throughput_bps");
     println!("ffmpeg without a rate: {throughput:.0} b/s, {decoded} frames");
     assert!(throughput <= 140e3, "{throughput} b/s");

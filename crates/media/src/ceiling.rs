@@ -39,7 +39,9 @@ pub(crate) struct Report {
     pub(crate) span: Duration,
     /// The queue that the last report met.
     pub(crate) latest: Duration,
-    /// Without a queue the deadline leaves hardly more than a frame interval, or less.
+    /// What the deadline leaves for a frame to leave in, without a queue.
+    pub(crate) left: Duration,
+    /// That is hardly more than a frame interval, or less.
     pub(crate) held_by_deadline: bool,
 }
 
@@ -134,7 +136,7 @@ impl Ceiling {
             Some(step) if watched(step) && report.queue > self.harmless => {
                 self.lowered(now, step, report)
             }
-            Some(step) if watched(step) => Some(step.raised(now, report)),
+            Some(step) if watched(step) => Some(step.raised(now, self.untried(report), report)),
             step => step,
         };
     }
@@ -176,6 +178,18 @@ impl Ceiling {
         }
     }
 
+    /// What frames are made for beyond what was seen to arrive. If that is more than the path carries, the queue of a frame is
+    /// gone before the next one where the deadline holds it to less than an interval. Else it grows until it is seen, two round
+    /// trips later, and the deadline has to have room for it.
+    fn untried(&self, report: &Report) -> f64 {
+        let Some(room) = report.left.checked_sub(self.frame_interval) else {
+            return UNTRIED_MOST;
+        };
+        let until_seen = 2.0 * report.rtt.as_secs_f64();
+        let grown = 1.0 + room.as_secs_f64() / until_seen.max(1e-3);
+        grown.clamp(UNTRIED_LEAST, UNTRIED_MOST)
+    }
+
     /// By which share of X a queue drains in four frames, a tenth at least.
     fn share(&self, queue: Duration) -> f64 {
         let frames = (self.frame_interval * 4).as_secs_f64();
@@ -190,7 +204,7 @@ pub(crate) fn harmless(frame_interval: Duration) -> Duration {
 
 impl Step {
     /// The rate made no queue.
-    fn raised(self, now: Instant, report: &Report) -> Self {
+    fn raised(self, now: Instant, untried: f64, report: &Report) -> Self {
         if self.phase == Phase::Lowered {
             // The queue was ours: what seemed proven is not.
             let proven = self.proven * DISPROVED;
@@ -206,7 +220,10 @@ impl Step {
             phase: Phase::Raised,
             since: now,
             rate: report.allowed * (1.0 + self.growth),
-            proven: report.allowed.min(report.carried * SEEN).max(self.proven),
+            proven: report
+                .allowed
+                .min(report.carried * untried)
+                .max(self.proven),
             growth: (self.growth * 1.25).min(MOST),
         }
     }
@@ -243,9 +260,10 @@ const FIRST: f64 = 0.1;
 /// Steps that failed make the next ones smaller, down to this.
 const LEAST: f64 = 0.02;
 
-/// Frames are made for no more than this times what was seen to arrive: a queue that a rate makes is seen in what frames of
-/// it meet, not in that of smaller ones.
-const SEEN: f64 = 1.2;
+/// Frames are made for no more than this times what was seen to arrive, and for no less where X allows it: a queue that a rate
+/// makes is seen in what frames of it meet, not in that of smaller ones.
+const UNTRIED_MOST: f64 = 1.2;
+const UNTRIED_LEAST: f64 = 1.05;
 
 /// X is lowered to this share of what is proven to see whether a queue goes.
 const LOWERED: f64 = 0.75;
@@ -312,6 +330,7 @@ mod tests {
                         queue: Duration::from_secs_f64(queue) + self.jitter,
                         span: self.rtt * 4,
                         latest: Duration::ZERO,
+                        left: FRAME,
                         held_by_deadline: true,
                     },
                 );
@@ -319,6 +338,52 @@ mod tests {
                     .push(self.ceiling.rate().bytes_per_sec().min(self.tfrc));
             }
             self.rates[self.rates.len() - 1]
+        }
+    }
+
+    #[test]
+    fn no_more_is_tried_than_leaves_a_queue_that_drains_or_that_the_deadline_has_room_for() {
+        let ceiling = Ceiling::new(Duration::from_millis(40));
+        // Frames come every 40 ms. A room of 8 over two round trips of 180 is 2 %, one of 20 over two of 100 is 10.
+        for (left, rtt, untried) in [
+            (0, 180, UNTRIED_MOST),
+            (39, 180, UNTRIED_MOST),
+            (48, 180, UNTRIED_LEAST),
+            (60, 100, 1.1),
+            (120, 0, UNTRIED_MOST),
+        ] {
+            let report = Report {
+                left: Duration::from_millis(left),
+                rtt: Duration::from_millis(rtt),
+                ..tried(0)
+            };
+            let found = ceiling.untried(&report);
+            assert!((found - untried).abs() < 1e-9, "{left} {rtt}: {found}");
+        }
+    }
+
+    #[test]
+    fn frames_are_made_for_what_may_be_tried_beyond_what_arrived() {
+        for (left, most) in [(36, 1.2), (48, 1.05)] {
+            let mut ceiling = Ceiling::new(Duration::from_millis(40));
+            let report = |queue| Report {
+                allowed: Rate::from_bytes_per_sec(3e5),
+                left: Duration::from_millis(left),
+                rtt: Duration::from_millis(180),
+                ..tried(queue)
+            };
+            ceiling.observe(Instant::from_millis(0), &report(10));
+            ceiling.observe(Instant::from_millis(600), &report(0));
+            let proven = ceiling.proven().bytes_per_sec();
+            assert!((proven / 1.5e5 - 1.0).abs() < 0.01, "{proven}");
+            let carried = Rate::from_bytes_per_sec(2e5);
+            let report = Report {
+                carried,
+                ..report(0)
+            };
+            ceiling.observe(Instant::from_millis(1_200), &report);
+            let proven = ceiling.proven().bytes_per_sec();
+            assert!((proven / 2e5 - most).abs() < 0.01, "{left}: {proven}");
         }
     }
 
@@ -333,6 +398,7 @@ mod tests {
             queue: Duration::from_millis(queue),
             span: Duration::from_millis(240),
             latest: Duration::ZERO,
+            left: FRAME,
             held_by_deadline: true,
         }
     }
@@ -389,6 +455,7 @@ mod tests {
                 queue: Duration::ZERO,
                 span: Duration::from_millis(800),
                 latest: Duration::ZERO,
+                left: FRAME,
                 held_by_deadline: true,
             };
             ceiling.observe(Instant::from_millis(u64::from(i) * 60), &report);
@@ -420,6 +487,7 @@ mod tests {
                 queue: Duration::from_millis(queue),
                 span: Duration::from_millis(240),
                 latest: Duration::ZERO,
+                left: FRAME,
                 held_by_deadline: true,
             };
             let rates: Vec<f64> = (1..=3)
@@ -448,7 +516,10 @@ mod tests {
         ceiling.observe(Instant::from_millis(600), &report);
         assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(4e5));
         // Frames of half as much made no queue: they are made for a little more.
-        assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1e5) * SEEN);
+        assert_eq!(
+            ceiling.proven(),
+            Rate::from_bytes_per_sec(1e5) * UNTRIED_MOST
+        );
         report.carried = Rate::from_bytes_per_sec(2e5);
         ceiling.observe(Instant::from_millis(900), &report);
         assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(2e5));
@@ -480,6 +551,7 @@ mod tests {
                 queue: Duration::from_millis(10),
                 span: Duration::from_millis(240),
                 latest: Duration::ZERO,
+                left: FRAME,
                 held_by_deadline: true,
             };
             for i in 0..10 {
@@ -506,6 +578,7 @@ mod tests {
             queue: Duration::from_millis(50),
             span: Duration::from_millis(240),
             latest: Duration::ZERO,
+            left: FRAME,
             held_by_deadline: false,
         };
         (1..100).for_each(|i| ceiling.observe(Instant::from_millis(i * 60), &report));

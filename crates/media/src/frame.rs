@@ -11,7 +11,8 @@ use crate::codec::Codec;
 
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///
-/// Odd sizes are allowed; the chroma planes are rounded up.
+/// Odd sizes are allowed; the chroma planes are rounded up. Levels are those of video (ITU-R BT.601): black is 16, white 235, and
+/// chroma has 16 to 240.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: usize,

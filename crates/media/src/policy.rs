@@ -344,6 +344,7 @@ impl Policy {
                 queue: self.rtt.frame_queue(),
                 latest: self.rtt.last_queue(),
                 span: self.rtt.span(rtt),
+                left,
                 held_by_deadline: self.held_by_deadline,
             },
         );
@@ -422,7 +423,7 @@ impl Policy {
         self.held_by_deadline = !self.is_path_too_slow() && self.room_for_queue(path) < spare;
         // Where nothing is queued the last packet is all that is waited for, and the pacer would not give the time back that
         // passes without a frame: what the encoder cannot make smaller goes, if it can be in time.
-        let waits = before.queued > prepared || self.is_path_too_slow() || in_time < least;
+        let waits = before.queued > prepared || in_time < least;
         let worth = if waits {
             least
         } else {

@@ -491,7 +491,7 @@ mod tests {
         let mut encoder = Encoder::new();
         let between = |encoder: &mut Encoder, from| {
             side(encoder, &picture, from);
-            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (630.0 * part) as u64))
+            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (650.0 * part) as u64))
         };
         assert_eq!(between(&mut encoder, 4_000), [192; 4]);
         assert_eq!(between(&mut encoder, 500), [96; 4]);

@@ -20,6 +20,7 @@ pub struct Y4m<R = BufReader<File>> {
     name: String,
     format: Format,
     chroma: Chroma,
+    is_full_range: bool,
 }
 
 /// How the stream samples its chroma.
@@ -55,12 +56,13 @@ impl<R: BufRead> Y4m<R> {
             Ok(line) => line,
             Err(error) => return Err(SourceError::Io { input: name, error }),
         };
-        let (format, chroma) = parse_header(&line)?;
+        let (format, chroma, is_full_range) = parse_header(&line)?;
         Ok(Self {
             input,
             name,
             format,
             chroma,
+            is_full_range,
         })
     }
 
@@ -77,7 +79,13 @@ impl<R: BufRead> Y4m<R> {
         let mut limited = (&mut self.input).take(size as u64);
         let read = limited.read_to_end(&mut data);
         match read {
-            Ok(read) if read == size => Ok(Some(self.chroma.to_420(self.format, data))),
+            Ok(read) if read == size => {
+                let mut picture = self.chroma.to_420(self.format, data);
+                if self.is_full_range {
+                    limit(&mut picture);
+                }
+                Ok(Some(picture))
+            }
             Ok(_) => Err(self.error(io::ErrorKind::UnexpectedEof.into())),
             Err(error) => Err(self.error(error)),
         }
@@ -115,7 +123,8 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     }
 }
 
-fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
+/// Format, chroma, and whether the samples are of 0 to 255.
+fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
     let missing = |field| invalid(field, b"missing");
     if line.is_empty() {
         return Err(missing("signature"));
@@ -125,7 +134,7 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
         return Err(invalid("signature", line));
     }
     let (mut width, mut height, mut frame_rate) = (None, None, None);
-    let mut chroma = Chroma::Yuv420;
+    let (mut chroma, mut is_full_range) = (Chroma::Yuv420, false);
     for word in words {
         let Some((&tag, value)) = word.split_first() else {
             continue;
@@ -135,6 +144,8 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
             b'H' => height = Some(side("height", value)?),
             b'F' => frame_rate = Some(rate(value)?),
             b'C' => chroma = Chroma::named(value)?,
+            // FFmpeg's word for samples as JPEG has them.
+            b'X' if value == b"COLORRANGE=FULL" => is_full_range = true,
             // Interlacing, pixel aspect and comments change nothing here.
             _ => {}
         }
@@ -144,7 +155,7 @@ fn parse_header(line: &[u8]) -> Result<(Format, Chroma), SourceError> {
         height: height.ok_or_else(|| missing("height"))?,
         frame_rate: frame_rate.ok_or_else(|| missing("frame rate"))?,
     };
-    Ok((format, chroma))
+    Ok((format, chroma, is_full_range))
 }
 
 fn side(field: &'static str, value: &[u8]) -> Result<usize, SourceError> {
@@ -215,6 +226,18 @@ impl Chroma {
             }
         }
         picture
+    }
+}
+
+/// From samples of 0 to 255 to the range of [`Picture`].
+fn limit(picture: &mut Picture) {
+    let [y, cb, cr] = picture.planes_mut();
+    for sample in y {
+        *sample = ((u16::from(*sample) * 219 + 127) / 255 + 16) as u8;
+    }
+    for sample in [cb, cr].into_iter().flatten() {
+        // No colour is 128 in both.
+        *sample = ((u16::from(*sample) * 224 + 128 * (255 - 224) + 127) / 255) as u8;
     }
 }
 
@@ -292,6 +315,14 @@ mod tests {
             read(&stream).expect("valid")[0].data(),
             [1, 2, 3, 4, 15, 36]
         );
+    }
+
+    #[test]
+    fn full_range_becomes_that_of_video() {
+        let mut stream = b"YUV4MPEG2 W3 H1 F1:1 C420jpeg XCOLORRANGE=FULL\nFRAME\n".to_vec();
+        stream.extend([0, 128, 255, 0, 128, 255, 1]);
+        let expected = [16, 126, 235, 16, 128, 240, 16];
+        assert_eq!(read(&stream).expect("valid")[0].data(), expected);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A picture's DCT coefficients, computed once and coded at as many scales as its size takes.
 
 use super::dct::{self, AAN, Block};
+use super::range::NominalRange;
 use super::tables::ZIGZAG;
 use crate::frame::Picture;
 
@@ -35,7 +36,8 @@ impl Coefficients {
         let chroma = (picture.chroma_width(), picture.chroma_height());
         let luma = (picture.width(), picture.height());
         let [y, cb, cr] = picture.planes();
-        let (y, cb, cr) = (Plane(y, luma), Plane(cb, chroma), Plane(cr, chroma));
+        let y = Plane(y, luma, &Scaled::LUMA);
+        let [cb, cr] = [cb, cr].map(|plane| Plane(plane, chroma, &Scaled::CHROMA));
         for row in (0..luma.1).step_by(16) {
             for column in (0..luma.0).step_by(16) {
                 let half = (column / 2, row / 2);
@@ -67,37 +69,37 @@ impl Coefficients {
     }
 }
 
-/// Samples and their columns and rows.
-struct Plane<'a>(&'a [u8], (usize, usize));
+/// Samples, their columns and rows, and what makes coefficients of them.
+struct Plane<'a>(&'a [u8], (usize, usize), &'static Scaled);
 
 impl Plane<'_> {
     fn block(&self, x: usize, y: usize) -> Coded {
-        let Self(samples, (width, height)) = *self;
+        let Self(samples, (width, height), Scaled { range, descale }) = *self;
         let mut block: Block = [[0.0; 8]; 8];
         for (i, row) in block.iter_mut().enumerate() {
             let line = &samples[(y + i).min(height - 1) * width..][..width];
             if let Some(inside) = line.get(x..x + 8) {
                 for (value, &sample) in row.iter_mut().zip(inside) {
-                    *value = f32::from(sample) - 128.0;
+                    *value = range.distance(sample);
                 }
             } else {
                 for (j, value) in row.iter_mut().enumerate() {
-                    *value = f32::from(line[(x + j).min(width - 1)]) - 128.0;
+                    *value = range.distance(line[(x + j).min(width - 1)]);
                 }
             }
         }
         dct::forward(&mut block);
-        zigzag(&block)
+        zigzag(&block, descale)
     }
 }
 
 /// To the order and the unit of [`Coded`].
-fn zigzag(transposed: &Block) -> Coded {
+fn zigzag(transposed: &Block, descale: &Block) -> Coded {
     let mut rounded = [0_i16; 64];
     for ((to, from), factor) in rounded
         .iter_mut()
         .zip(transposed.as_flattened())
-        .zip(DESCALE.as_flattened())
+        .zip(descale.as_flattened())
     {
         *to = round(from * factor);
     }
@@ -111,20 +113,30 @@ fn round(value: f32) -> i16 {
     ((value + TOP).to_bits() as i32).wrapping_sub(TOP.to_bits() as i32) as i16
 }
 
-/// What makes the transform's output coefficients in units of 1/[`FRACTION`].
-const DESCALE: Block = {
-    let mut factors = [[0.0; 8]; 8];
-    let mut v = 0;
-    while v < 8 {
-        let mut u = 0;
-        while u < 8 {
-            factors[v][u] = FRACTION as f32 / (8.0 * AAN[v] * AAN[u]);
-            u += 1;
+/// A kind of component: its range, and what makes the transform's output coefficients in units of 1/[`FRACTION`].
+struct Scaled {
+    range: NominalRange,
+    descale: Block,
+}
+
+impl Scaled {
+    const LUMA: Self = Self::new(NominalRange::LUMA);
+    const CHROMA: Self = Self::new(NominalRange::CHROMA);
+
+    const fn new(range: NominalRange) -> Self {
+        let mut descale = [[0.0; 8]; 8];
+        let mut v = 0;
+        while v < 8 {
+            let mut u = 0;
+            while u < 8 {
+                descale[v][u] = FRACTION as f32 * range.gain / (8.0 * AAN[v] * AAN[u]);
+                u += 1;
+            }
+            v += 1;
         }
-        v += 1;
+        Self { range, descale }
     }
-    factors
-};
+}
 
 /// [`ZIGZAG`] for a block stored column by column.
 const TRANSPOSED_ZIGZAG: [u8; 64] = {
@@ -151,7 +163,7 @@ mod tests {
     #[test]
     fn a_flat_picture_has_only_its_mean() {
         let mut picture = Picture::new(17, 5);
-        picture.planes_mut()[0].fill(255);
+        picture.planes_mut()[0].fill(235);
         let mut coefficients = Coefficients::default();
         coefficients.transform(&picture);
         assert_eq!(coefficients.mcus().len(), 2);

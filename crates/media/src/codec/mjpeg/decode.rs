@@ -6,6 +6,7 @@ use super::bits::{BitReader, BlockDecoder, CHROMA, Damaged, LUMA};
 use super::conceal::conceal;
 use super::dct::{self, AAN, Block};
 use super::encode::{MAX_SIDE, chunk};
+use super::range::NominalRange;
 use super::tables::ZIGZAG;
 use crate::codec::{self, Decoded, VideoDecoder};
 use crate::frame::{CodedPicture, JpegImage, Picture, Sampling};
@@ -137,8 +138,8 @@ impl Canvas {
                 columns: usize::from(image.width).div_ceil(16),
                 sampling: image.sampling,
             },
-            luma: Dequantiser::new(&image.tables.luma),
-            chroma: Dequantiser::new(&image.tables.chroma),
+            luma: Dequantiser::new(&image.tables.luma, NominalRange::LUMA),
+            chroma: Dequantiser::new(&image.tables.chroma, NominalRange::CHROMA),
         }
     }
 
@@ -238,27 +239,30 @@ impl Layout {
     }
 }
 
-/// Levels to samples: the table, and the factors that the fast transform leaves.
+/// Quantised levels to samples: the table, and the factors that the fast transform leaves.
 struct Dequantiser {
+    range: NominalRange,
     /// Position in the transposed block, and its factor, in zigzag order.
     factors: [(u8, f32); 64],
 }
 
 impl Dequantiser {
-    fn new(table: &[u8; 64]) -> Self {
+    fn new(table: &[u8; 64], range: NominalRange) -> Self {
         Self {
             factors: core::array::from_fn(|i| {
                 let (row, column) = (ZIGZAG[i] / 8, ZIGZAG[i] % 8);
                 let aan = AAN[usize::from(row)] * AAN[usize::from(column)];
-                (column * 8 + row, f32::from(table[i]) * aan / 8.0)
+                let factor = f32::from(table[i]) * aan / (8.0 * range.gain);
+                (column * 8 + row, factor)
             }),
+            range,
         }
     }
 
     /// Samples of a block whose levels after `last` are zeros.
     fn samples(&self, levels: &[i32; 64], last: usize) -> [[u8; 8]; 8] {
         if last == 0 {
-            let flat = sample(levels[0] as f32 * self.factors[0].1);
+            let flat = self.range.sample(levels[0] as f32 * self.factors[0].1);
             return [[flat; 8]; 8];
         }
         let mut block: Block = [[0.0; 8]; 8];
@@ -267,14 +271,8 @@ impl Dequantiser {
             cells[usize::from(at & 63)] = *level as f32 * factor;
         }
         dct::inverse(&mut block);
-        block.map(|row| row.map(sample))
+        block.map(|row| row.map(|distance| self.range.sample(distance)))
     }
-}
-
-/// A sample from its distance to the middle.
-fn sample(value: f32) -> u8 {
-    // The cast clamps to 0 and 255.
-    (value + 128.5) as u8
 }
 
 #[cfg(test)]
