@@ -341,6 +341,22 @@ mod tests {
         }
     }
 
+    /// X is twice what arrives over 60 ms, and frames met a queue of so many milliseconds.
+    fn tried(queue: u64) -> Report {
+        Report {
+            allowed: Rate::from_bytes_per_sec(2e5),
+            received: Rate::from_bytes_per_sec(1e5),
+            carried: Rate::from_bytes_per_sec(1e5),
+            rtt: Duration::from_millis(60),
+            p: LossEventRate::ZERO,
+            queue: Duration::from_millis(queue),
+            span: Duration::from_millis(240),
+            latest: Duration::ZERO,
+            left: FRAME,
+            held_by_deadline: true,
+        }
+    }
+
     #[test]
     fn no_more_is_tried_than_leaves_a_queue_that_drains_or_that_the_deadline_has_room_for() {
         let ceiling = Ceiling::new(Duration::from_millis(40));
@@ -384,22 +400,6 @@ mod tests {
             ceiling.observe(Instant::from_millis(1_200), &report);
             let proven = ceiling.proven().bytes_per_sec();
             assert!((proven / 2e5 - most).abs() < 0.01, "{left}: {proven}");
-        }
-    }
-
-    /// X is twice what arrives over 60 ms, and frames met a queue of so many milliseconds.
-    fn tried(queue: u64) -> Report {
-        Report {
-            allowed: Rate::from_bytes_per_sec(2e5),
-            received: Rate::from_bytes_per_sec(1e5),
-            carried: Rate::from_bytes_per_sec(1e5),
-            rtt: Duration::from_millis(60),
-            p: LossEventRate::ZERO,
-            queue: Duration::from_millis(queue),
-            span: Duration::from_millis(240),
-            latest: Duration::ZERO,
-            left: FRAME,
-            held_by_deadline: true,
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! A picture that would need a very coarse scale is better with half of its sides: its blocks' means and ends alone take
 //! 1.9 kB at 352x288, all of 380 kb/s at 25 frames a second, and less cannot be had. Coded with half of the sides and shown
-//! interpolated, 2,000 bytes give 33.2 dB in place of 25.3 in a talking head (carphone), 32.0 and 25.6 in a film (bikes),
-//! 28.9 and 24.6 in the scene; the least is 500 bytes, with a quarter of the sides 150. See decision 12.
+//! interpolated, 2,000 bytes give 33.2 dB in place of 26.1 in a talking head (carphone), 32.0 and 25.9 in a film (bikes),
+//! 28.9 and 24.8 in the scene; the least is 500 bytes, with a quarter of the sides 150. See decision 12.
 //!
 //! How coarse that scale is depends on the picture: halving takes what is finer than the half shows, and coding what is
 //! finer than the scale. The first can be measured before anything is coded. Whole and half have equal PSNR at the same size
