@@ -189,8 +189,9 @@ fn section(page: &mut String, entry: &Entry) {
         );
     }
     questions(page, entry);
-    if !definition.notes.is_empty() {
-        let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&definition.notes));
+    let notes = result.told(&definition.notes);
+    if !notes.is_empty() {
+        let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&notes));
     }
     page.push_str("</div>\n</div>\n");
     provenance(page, entry);
@@ -199,14 +200,12 @@ fn section(page: &mut String, entry: &Entry) {
 
 /// What the paper asks, with what was measured.
 fn questions(page: &mut String, entry: &Entry) {
-    let metrics = &entry.result.metrics;
-    let metric = |name: &str| readable(metrics.get(name).copied().flatten().unwrap_or(f64::NAN));
     for question in &entry.experiment.definition.questions {
         let _ = writeln!(
             page,
             "<h3>{}</h3>\n<p>{}</p>",
             escape(&question.asked),
-            escape(&question.answered(metric)),
+            escape(&entry.result.told(&question.answer)),
         );
     }
 }
@@ -223,7 +222,7 @@ fn checks(page: &mut String, entry: &Entry) {
         let beside = simulated.map_or_else(String::new, |simulated| {
             let value = simulated.metrics.get(&check.name).copied().flatten();
             let value = value.map_or_else(String::new, |value| {
-                with_interval(&check.name, value, simulated)
+                simulated.with_interval(&check.name, value)
             });
             format!("<td>{value}</td>")
         });
@@ -231,7 +230,7 @@ fn checks(page: &mut String, entry: &Entry) {
             page,
             "<tr><td><code>{}</code></td><td>{}</td>{beside}<td>{}</td><td>{}</td><td class=\"{}\">{}</td></tr>",
             breakable(&check.name),
-            with_interval(&check.name, check.value.unwrap_or(f64::NAN), result),
+            result.with_interval(&check.name, check.value.unwrap_or(f64::NAN)),
             check.bounds(),
             escape(&check.source),
             class(check.verdict()),
@@ -239,14 +238,6 @@ fn checks(page: &mut String, entry: &Entry) {
         );
     }
     page.push_str("</tbody>\n</table>\n");
-}
-
-fn with_interval(name: &str, value: f64, result: &RunResult) -> String {
-    let value = readable(value);
-    match result.intervals.get(name) {
-        Some([low, high]) => format!("{value} ± {}", readable((high - low) / 2.0)),
-        None => value,
-    }
 }
 
 /// A metric's name, which may go on in a new line after any of its words.

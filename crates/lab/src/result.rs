@@ -7,8 +7,8 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::{CheckDefinition, Experiment};
-use crate::figure::{self, rounded};
+use crate::experiment::{CheckDefinition, Experiment, Prose};
+use crate::figure::{self, readable, rounded};
 use crate::findings::Findings;
 use crate::whole;
 
@@ -92,7 +92,7 @@ impl Verdict {
 }
 
 impl Check {
-    fn new(definition: &CheckDefinition, value: f64) -> Self {
+    fn new(definition: &CheckDefinition, value: f64, documented: Option<String>) -> Self {
         let value = value.is_finite().then(|| rounded(value));
         let pass = value.is_some_and(|value| {
             definition.low.is_none_or(|low| value >= low)
@@ -110,7 +110,7 @@ impl Check {
             high: definition.high,
             source: definition.source.clone(),
             pass,
-            documented: definition.documented.clone(),
+            documented,
         }
     }
 
@@ -158,6 +158,28 @@ impl RunResult {
         checks.filter(move |check| as_written && check.is_stale())
     }
 
+    /// A value of this metric, with the interval that the metric has.
+    pub(crate) fn with_interval(&self, name: &str, value: f64) -> String {
+        let value = readable(value);
+        match self.intervals.get(name) {
+            Some([low, high]) => format!("{value} ± {}", readable((high - low) / 2.0)),
+            None => value,
+        }
+    }
+
+    /// The text with what was measured in the place of each quote.
+    pub(crate) fn told(&self, prose: &Prose) -> String {
+        prose.told(|quote| {
+            let value = self.metrics.get(&quote.metric).copied().flatten();
+            let value = value.unwrap_or(f64::NAN);
+            if quote.with_interval {
+                self.with_interval(&quote.metric, value)
+            } else {
+                readable(value)
+            }
+        })
+    }
+
     /// The checks of these findings, and all metrics.
     pub(crate) fn measure(&mut self, experiment: &Experiment, findings: &Findings) {
         for (name, estimate) in &findings.metrics {
@@ -179,7 +201,8 @@ impl RunResult {
                     Some(extremes) => extremes[worst],
                     None => findings.value(&check.name),
                 };
-                Check::new(check, value / over)
+                let documented = check.documented.as_ref().map(|reason| self.told(reason));
+                Check::new(check, value / over, documented)
             })
             .collect();
     }
@@ -284,9 +307,9 @@ mod tests {
             every_seed: false,
             clock: None,
             source: "figure".into(),
-            documented: documented.then(|| "a reason".into()),
+            documented: None,
         };
-        Check::new(&definition, value)
+        Check::new(&definition, value, documented.then(|| "a reason".into()))
     }
 
     #[test]
@@ -297,15 +320,30 @@ mod tests {
         assert!(!check(None, Some(2.0), false, f64::NAN).pass);
     }
 
+    fn empty() -> RunResult {
+        let text = r#"{"id": "e", "commit": "c", "seed": 1, "seeds": 1, "clock": "virtual", "command": "",
+            "machine": "", "fingerprint": "", "wall_s": 0, "metrics": {}, "checks": []}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_quote_tells_four_digits_and_if_asked_how_sure_they_are() {
+        let mut result = empty();
+        for (name, value) in [("a", Some(1.23456)), ("b", Some(2.0)), ("c", None)] {
+            result.metrics.insert(name.to_owned(), value);
+        }
+        result.intervals.insert("a".to_owned(), [1.0, 1.5]);
+        let prose = Prose::try_from("{a}, {a ±}, {b ±}, {c}".to_owned()).unwrap();
+        assert_eq!(result.told(&prose), "1.235, 1.235 ± 0.25, 2, –");
+    }
+
     #[test]
     fn an_excuse_of_a_check_that_passes_is_stale_unless_parameters_were_changed() {
         let of = |settings: &[&str], checks: Vec<Check>| -> Vec<f64> {
-            let text = r#"{"id": "e", "commit": "c", "seed": 1, "seeds": 1, "clock": "virtual", "command": "",
-                "machine": "", "fingerprint": "", "wall_s": 0, "metrics": {}, "checks": []}"#;
             let result = RunResult {
                 settings: settings.iter().map(|s| (*s).to_owned()).collect(),
                 checks,
-                ..serde_json::from_str(text).unwrap()
+                ..empty()
             };
             result.stale().filter_map(|check| check.value).collect()
         };

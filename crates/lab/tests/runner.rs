@@ -231,21 +231,27 @@ fn the_report_has_every_result_and_tells_a_failure() {
     let scratch = Scratch::new("report");
     let out = scratch.0.join("out");
     let failing = RANDOM.replace("high = 10.0", "high = 0.001");
-    let excused = failing.replace("source =", "documented = \"the reason\"\nsource =");
+    let reason = "documented = \"the reason of {largest_difference_pct_fair}\"\nsource =";
+    let notes = "notes = \"of {largest_difference_pct_fair}, {{so}}\"\nseeds";
+    let excused = failing.replace("source =", reason).replace("seeds", notes);
     let experiments = vec![
         scratch.experiment("passes", RANDOM),
         scratch.experiment("fails", &failing),
         scratch.experiment("deviates", &excused),
     ];
     let plan = plan(experiments, &out, 2);
-    let verdicts: Vec<Verdict> = go(&plan).0.iter().map(RunResult::verdict).collect();
+    let (results, _) = go(&plan);
+    let verdicts: Vec<Verdict> = results.iter().map(RunResult::verdict).collect();
     assert_eq!(
         verdicts,
         [Verdict::Pass, Verdict::Fail, Verdict::Documented]
     );
+    let reason = results[2].checks[0].documented.as_deref().unwrap();
+    let value = reason.strip_prefix("the reason of ").unwrap();
+    assert!(value.parse::<f64>().unwrap() > 0.001);
     let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
     assert!(page.contains("3 experiments, 3 checks: 1 pass, 1 are documented deviations, 1 fail"));
-    assert!(page.contains("the reason"));
+    assert!(page.contains(reason) && page.contains(&format!("<p>of {value}, {{so}}</p>")));
     assert!(page.contains("&lt;angle brackets&gt;") && !page.contains("<angle brackets>"));
     assert_eq!(page.matches("<svg").count(), 3);
 }
@@ -464,6 +470,25 @@ fn every_experiment_of_the_repository_is_sound() {
     assert!(read > 0);
 }
 
+/// A text that quotes what no golden result has would fail its run, which may be long.
+#[test]
+fn every_text_quotes_metrics_of_the_golden_result() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut quotes = 0;
+    for entry in fs::read_dir(folder.join("golden")).unwrap() {
+        let golden = entry.unwrap().path();
+        let id = golden.file_stem().unwrap().to_str().unwrap();
+        let metrics: BTreeMap<String, Option<f64>> =
+            serde_json::from_str(&fs::read_to_string(&golden).unwrap()).unwrap();
+        let experiment = Experiment::load(&folder.join(format!("{id}.toml")), &[]).unwrap();
+        for name in experiment.definition.quoted() {
+            assert!(metrics.contains_key(name), "{id}: {name}");
+            quotes += 1;
+        }
+    }
+    assert!(quotes > 100, "{quotes}");
+}
+
 /// What stands beside a check that holds is no deviation: it is a reason that has gone out of date.
 #[test]
 fn no_check_that_the_golden_result_passes_has_an_excuse() {
@@ -583,6 +608,19 @@ fn a_test_bed_that_was_interrupted_goes_on_with_the_run_that_is_missing() {
     assert!(go(&plan("c-dirty")).is_err());
     go(&plan("c-dirty")).unwrap();
     assert_eq!(counted(), 4);
+}
+
+/// It would tell nothing in its place.
+#[test]
+fn a_text_that_quotes_what_is_not_measured_fails_the_run() {
+    let scratch = Scratch::new("quotes");
+    let out = scratch.0.join("out");
+    let reason = "documented = \"{largest_difference_pct_fare}\"\nsource =";
+    let text = RANDOM.replace("source =", reason);
+    let (results, _) = go(&plan(vec![scratch.experiment("e", &text)], &out, 1));
+    let failed = results[0].failed.as_deref().unwrap();
+    let told = "metric largest_difference_pct_fare: the scenario gives none of this name: the nearest is largest_difference_pct_fair";
+    assert_eq!(failed, told);
 }
 
 /// Whoever kept them would read the same failure out of them again and again.

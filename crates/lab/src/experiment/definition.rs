@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::place::Place;
-use super::question::Question;
+use super::prose::Prose;
 use crate::findings::Findings;
 use crate::nearest::nearest;
 use crate::scenario::{Impossible, Kind};
@@ -67,7 +67,7 @@ pub struct Definition {
     pub claim: String,
     /// What the paper leaves open and how it was settled here; how the result differs and why.
     #[serde(default)]
-    pub notes: String,
+    pub notes: Prose,
     /// What the paper asks and this experiment answers.
     #[serde(rename = "question", default)]
     pub questions: Vec<Question>,
@@ -96,6 +96,16 @@ pub struct Definition {
 
 fn one() -> u32 {
     1
+}
+
+/// A question of the paper and its answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// As the paper puts it, in our words.
+    pub asked: String,
+    /// What was found.
+    pub answer: Prose,
 }
 
 /// One plot of a figure.
@@ -183,7 +193,7 @@ pub struct CheckDefinition {
     /// Where the bound is from.
     pub source: String,
     /// Why our value departs from the paper's: the check is then told, and fails no run.
-    pub documented: Option<String>,
+    pub documented: Option<Prose>,
 }
 
 /// What is wrong with a definition that its types allow.
@@ -230,12 +240,6 @@ impl Definition {
                 wrong(Place::of(key).inside("check", index), what)
             })?;
         }
-        for (index, question) in self.questions.iter().enumerate() {
-            question.verify().map_err(|what| {
-                let place = Place::of("answer").inside("question", index);
-                wrong(place, what)
-            })?;
-        }
         for (index, panel) in self.panels.iter().enumerate() {
             panel.verify().map_err(|(key, what)| {
                 let place = Place::of(key).inside("panel", index);
@@ -247,7 +251,15 @@ impl Definition {
 }
 
 impl Definition {
-    /// What is to be drawn or checked and was not found by its runs, if something was not.
+    /// The metrics that its texts quote.
+    pub fn quoted(&self) -> impl Iterator<Item = &str> {
+        let answers = self.questions.iter().map(|question| &question.answer);
+        let reasons = self.checks.iter().filter_map(|c| c.documented.as_ref());
+        let texts = answers.chain(reasons).chain([&self.notes]);
+        texts.flat_map(Prose::quoted)
+    }
+
+    /// What is to be drawn, checked or quoted and was not found by its runs, if something was not.
     pub(crate) fn missing(&self, findings: &Findings) -> Option<String> {
         let groups: BTreeSet<&str> = findings.curves.iter().map(|c| c.group.as_str()).collect();
         let names: BTreeSet<&str> = findings
@@ -266,7 +278,6 @@ impl Definition {
             format!("metric {name}: it follows from others, so that no seed has it")
         });
         let derived: Vec<String> = derived.collect();
-        let quoted = self.questions.iter().flat_map(Question::quoted);
         let told = |kind: &str, wanted: &str, there: &BTreeSet<&str>| {
             let there = there.iter().copied();
             let nearest = nearest(wanted, there)
@@ -277,7 +288,7 @@ impl Definition {
             .filter(|name| !groups.contains(name))
             .map(|name| told("curves", name, &groups));
         let metrics = checks
-            .chain(quoted)
+            .chain(self.quoted())
             .filter(|name| !names.contains(name))
             .map(|name| told("metric", name, &names));
         let lost = |name: &&String| !names.iter().any(|known| known.starts_with(name.as_str()));

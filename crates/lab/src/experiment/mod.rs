@@ -2,16 +2,16 @@
 
 mod definition;
 mod place;
-mod question;
+mod prose;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 pub use definition::{
-    CheckDefinition, ClockKind, Definition, LogAxes, PanelDefinition, Paper, Style,
+    CheckDefinition, ClockKind, Definition, LogAxes, PanelDefinition, Paper, Question, Style,
 };
 
-pub use question::Question;
+pub use prose::{Prose, Quote};
 
 use crate::units::Time;
 use definition::Wrong;

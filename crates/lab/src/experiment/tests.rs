@@ -77,6 +77,13 @@ fn an_impossible_number_is_an_error_at_load() {
 }
 
 #[test]
+fn a_brace_that_is_not_closed_is_an_error_at_load() {
+    let told = error(&with("takes = ", "notes = \"{increase\"\ntakes = "));
+    assert!(told.starts_with("experiments/e.toml:5: notes: "), "{told}");
+    assert!(told.contains("quotes metrics as {metric}"), "{told}");
+}
+
+#[test]
 fn what_is_wrong_is_told_where_it_stands_and_not_where_its_like_does() {
     let bottlenecks = r#"paper = "sigcomm"
 figure = "1"
