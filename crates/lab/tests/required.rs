@@ -134,6 +134,23 @@ const REQUIRED: &[(&str, &str)] = &[
         "vod-fig6",
         "iplr_tfrc iptd_mean_s_tfrc tcp_iplr_tfrc tcp_kbps_tfrc",
     ),
+    (
+        "hdtv-fig5",
+        "p_mean_final_ p_mean_standard_ p_mean_waits_ allowed_mbps_final_ allowed_mbps_standard_ allowed_mbps_waits_",
+    ),
+    (
+        "hdtv-fig5-flows",
+        "p_mean_0.2pct p_mean_1.3pct throughput_kbps_tfrc_ throughput_kbps_tcp_",
+    ),
+    ("hdtv-feedback", "least_interval_us rate_kbps_ cov_1s_"),
+    (
+        "filler",
+        "x_kbps_ filler_kbps_ frames_corrupt_pct_ in_time_pct_ psnr_mean_db_ ssim_mean_",
+    ),
+    (
+        "loss-resilience",
+        "psnr_mean_db_ ssim_mean_ frames_corrupt_pct_ recovered_pct_fec_ in_time_pct_",
+    ),
     ("light-tab5", "bytes_ reports_per_packet_"),
     ("light-tab6", "steps_ cycles_"),
     ("feedback-compare", "kbps_ cov_"),

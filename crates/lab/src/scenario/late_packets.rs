@@ -18,13 +18,13 @@ use crate::units::{BitRate, Share, Size, Time};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LatePackets {
-    /// At which packets are sent.
-    rate: BitRate,
+    /// At which packets are sent; a cell each for every share and way to take them.
+    rates: Vec<BitRate>,
     /// Of every packet.
     packet: Size,
     /// Round-trip time.
     rtt: Time,
-    /// Of packets that fall behind; a cell each for every way to take them.
+    /// Of packets that fall behind.
     shares: Vec<Share>,
     /// One is overtaken by one packet to so many, each as likely.
     places: u64,
@@ -70,6 +70,7 @@ impl Way {
 
 impl Scenario for LatePackets {
     fn verify(&self) -> Result<(), Impossible> {
+        require(!self.rates.is_empty(), "rates", "one or more")?;
         require(!self.shares.is_empty(), "shares", "one or more")?;
         let places = (1..=MOST_PLACES).contains(&self.places);
         require(places, "places", "from 1 to 1000")?;
@@ -79,16 +80,13 @@ impl Scenario for LatePackets {
             "measured_from",
             "before the end",
         )?;
-        let packets = self.length.secs() / self.gap();
-        require(
-            packets <= MOST_PACKETS,
-            "length",
-            "at most 10 million packets",
-        )
+        let few = |rate: &BitRate| self.length.secs() / self.gap(*rate) <= MOST_PACKETS;
+        let few = self.rates.iter().all(few);
+        require(few, "length", "at most 10 million packets")
     }
 
     fn cells(&self) -> usize {
-        WAYS.len() * self.shares.len()
+        WAYS.len() * self.shares.len() * self.rates.len()
     }
 
     fn is_random(&self) -> bool {
@@ -96,19 +94,22 @@ impl Scenario for LatePackets {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let share = self.shares[job.cell / WAYS.len()];
         let way = WAYS[job.cell % WAYS.len()];
+        let pair = job.cell / WAYS.len();
+        let share = self.shares[pair % self.shares.len()];
+        let rate = self.rates[pair / self.shares.len()];
+        let gap = self.gap(rate);
         let mut receiver = Receiver::new(ReceiverConfig {
             reordering: way == Way::Waits,
             ..ReceiverConfig::default()
         });
         let mut path = Path::new(share.0, self.places, job.seed);
         let mut told = Vec::new();
-        for slot in 0..(self.length.secs() / self.gap()) as u64 {
+        for slot in 0..(self.length.secs() / gap) as u64 {
             if slot % SLICE == 0 {
                 job.go_on()?;
             }
-            let at = duration_from_secs(slot as f64 * self.gap());
+            let at = duration_from_secs(slot as f64 * gap);
             for seq in path.arrivals(slot) {
                 if way == Way::Final && slot - seq >= NDUPACK {
                     continue;
@@ -127,19 +128,20 @@ impl Scenario for LatePackets {
         }
         let name = way.name();
         let percent = (share.0 * 1e4).round() / 1e2;
-        let key = format!("{name}_{percent}pct");
+        let mbps = rate.0.bits_per_sec() / 1e6;
+        let key = format!("{name}_{percent}pct_{mbps}mbps");
         let measured = || {
             let from = self.measured_from.secs();
             told.iter().filter(move |(t, _)| *t >= from)
         };
         let p: Vec<f64> = measured().map(|(_, p)| p.get()).collect();
-        let rates: Vec<f64> = measured().map(|(_, p)| self.allowed(*p)).collect();
+        let rates: Vec<f64> = measured().map(|(_, p)| self.allowed(rate, *p)).collect();
         let counters = receiver.counters();
         let mut sample = Sample::default();
         sample.metric(format!("p_mean_{key}"), mean(&p));
         sample.metric(format!("allowed_mbps_{key}"), mean(&rates));
         sample.metric(format!("loss_events_{key}"), counters.loss_events as f64);
-        let series = format!("{name}, {percent} %");
+        let series = format!("{name}, {percent} %, {mbps} Mb/s");
         let mut next = 0.0;
         told.retain(|(t, _)| {
             let draws = *t >= next;
@@ -148,7 +150,7 @@ impl Scenario for LatePackets {
         });
         let points = told.iter().map(|(t, p)| (*t, p.get()));
         sample.curve("p", &series, points.filter(|(_, p)| *p > 0.0));
-        let points = told.iter().map(|(t, p)| (*t, self.allowed(*p)));
+        let points = told.iter().map(|(t, p)| (*t, self.allowed(rate, *p)));
         sample.curve("allowed", &series, points);
         Ok(sample)
     }
@@ -156,13 +158,13 @@ impl Scenario for LatePackets {
 
 impl LatePackets {
     /// Seconds from packet to packet.
-    fn gap(&self) -> f64 {
-        (self.packet.0 / self.rate.0).as_secs_f64()
+    fn gap(&self, rate: BitRate) -> f64 {
+        (self.packet.0 / rate.0).as_secs_f64()
     }
 
     /// What the equation allows, in Mb/s, and no more than the stream has.
-    fn allowed(&self, p: LossEventRate) -> f64 {
-        let all = self.rate.0;
+    fn allowed(&self, stream: BitRate, p: LossEventRate) -> f64 {
+        let all = stream.0;
         let rate = if p.is_zero() {
             all
         } else {
@@ -237,7 +239,7 @@ mod tests {
     fn two_places_are_not_taken_for_a_loss_and_more_are_unless_it_waits() {
         let told = |metric: &str, places: u64, cell: usize| {
             let scenario: LatePackets = toml::from_str(&format!(
-                "rate = '100Mb/s'\npacket = '1470B'\nrtt = '20ms'\nshares = ['1%']\nplaces = {places}
+                "rates = ['100Mb/s']\npacket = '1470B'\nrtt = '20ms'\nshares = ['1%']\nplaces = {places}
                  length = '10s'\nmeasured_from = '5s'"
             ))
             .unwrap();
@@ -250,7 +252,7 @@ mod tests {
             };
             let sample = scenario.run(job).unwrap();
             let name = WAYS[cell].name();
-            Findings::join(&[vec![sample]]).value(&format!("{metric}_{name}_1pct"))
+            Findings::join(&[vec![sample]]).value(&format!("{metric}_{name}_1pct_100mbps"))
         };
         for cell in 0..3 {
             assert_eq!(told("loss_events", 2, cell), 0.0);
