@@ -63,24 +63,26 @@ impl JpegAssembly {
     }
 
     /// Takes in a packet that [matches](Self::matches) and did not come before. `cache` has the
-    /// tables of the stream.
+    /// tables of the stream, and learns those of the packet.
     pub(super) fn push(
         &mut self,
         header: &JpegHeader<'_>,
         data: &[u8],
         packet: &MediaPacket<'_>,
-        cache: &TableCache,
+        cache: &mut TableCache,
     ) -> Result<(), Refused> {
-        if let Some(Tables::InBand(bytes)) = header.tables {
-            self.tables = Some(quant_tables(bytes));
-        }
         match header.restart {
             Some(restart) if restart.count != WHOLE_FRAME => {
                 self.push_chunk(restart, data, packet.sequence)?;
             }
             _ => self.push_whole(header.offset, data, packet.marker),
         }
-        if self.tables.is_none() {
+        // A packet that is refused tells nothing.
+        if let Some(Tables::InBand(bytes)) = header.tables {
+            let tables = quant_tables(bytes);
+            cache.learn(header.q, &tables);
+            self.tables = Some(tables);
+        } else if self.tables.is_none() {
             self.tables = cache.get(header.q);
         }
         Ok(())
@@ -142,7 +144,7 @@ fn sampling(header: &JpegHeader<'_>) -> Sampling {
 }
 
 /// Luma and chroma as the quantisation table header has them.
-pub(super) fn quant_tables(bytes: &[u8; 128]) -> QuantTables {
+fn quant_tables(bytes: &[u8; 128]) -> QuantTables {
     let mut tables = QuantTables {
         luma: [0; 64],
         chroma: [0; 64],

@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use evenkeel_rtp::payload::dv::{DvPayload, System};
 use evenkeel_rtp::payload::h264::H264Payload;
-use evenkeel_rtp::payload::jpeg::{JpegHeader, Tables};
+use evenkeel_rtp::payload::jpeg::JpegHeader;
 use evenkeel_rtp::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
 use self::dv::DvAssembly;
 use self::h264::H264Assembly;
-use self::jpeg::{JpegAssembly, quant_tables};
+use self::jpeg::JpegAssembly;
 pub use self::payload::{MAX_PIXELS, ParameterError, Payload, Payloads};
 use self::raw::RawAssembly;
 use crate::codec::Codec;
@@ -138,11 +138,6 @@ impl Reassembler {
         if self.released.is_some_and(|released| timestamp <= released) {
             return (Pushed::Refused(Refused::Stale), None);
         }
-        if let Part::Jpeg { header, .. } = &part
-            && let Some(Tables::InBand(bytes)) = header.tables
-        {
-            self.tables.learn(header.q, &quant_tables(bytes));
-        }
         self.newest = self.newest.max(Some(timestamp));
         self.highest = self.highest.max(packet.sequence);
         let frame = self
@@ -153,7 +148,7 @@ impl Reassembler {
         if frame.codec != payload.codec() {
             return (Pushed::Refused(Refused::Inconsistent), self.make_room());
         }
-        if let Err(reason) = frame.push(&part, packet, &self.tables) {
+        if let Err(reason) = frame.push(&part, packet, &mut self.tables) {
             return (Pushed::Refused(reason), self.make_room());
         }
         let pushed = if frame.is_complete() && !was_complete {
@@ -353,7 +348,7 @@ impl Assembly {
         &mut self,
         part: &Part<'_>,
         packet: &MediaPacket<'_>,
-        tables: &TableCache,
+        tables: &mut TableCache,
     ) -> Result<(), Refused> {
         if let (Content::Jpeg(image), Part::Jpeg { header, .. }) = (&self.content, part)
             && !image.matches(header)

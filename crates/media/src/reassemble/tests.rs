@@ -148,6 +148,33 @@ fn tables_once_seen_outlive_the_packet_that_carries_them() {
 }
 
 #[test]
+fn tables_of_a_refused_packet_are_not_learnt() {
+    let mut packetizer = Packetizer::new(400);
+    let mut reassembler = Reassembler::new(Payload::Jpeg);
+    let first = packets(&mut packetizer, image(&[100; 8], 3), 0, 0);
+    let second = packets(&mut packetizer, image(&[100; 8], 3), 90, 3);
+    for packet in &first {
+        packet.push(&mut reassembler);
+    }
+    // A width and an interval that contradict the frame, with other tables under the same Q.
+    for (sequence, at, value) in [(20, 6, 17), (21, 11, 200)] {
+        let mut other = first[0].clone();
+        other.sequence = sequence;
+        other.payload[at] = value;
+        other.payload[16..144].fill(9);
+        let refused = other.push(&mut reassembler);
+        assert_eq!(refused, Pushed::Refused(Refused::Inconsistent), "{at}");
+    }
+    for packet in &second[1..] {
+        packet.push(&mut reassembler);
+    }
+    for _ in 0..2 {
+        let frame = take(&mut reassembler).unwrap().unwrap();
+        assert_eq!(jpeg(&frame).tables.luma, [3; 64]);
+    }
+}
+
+#[test]
 fn an_image_in_one_piece_is_read_whole() {
     let mut whole = image(&[1_000], 3);
     whole.restart_interval = 0;
