@@ -1,5 +1,7 @@
 use super::*;
-use crate::frame::{DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
+use crate::frame::{
+    AccessUnit, DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling,
+};
 use crate::packetize::Packetizer;
 use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
 use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
@@ -268,13 +270,18 @@ fn what_contradicts_its_frame_is_refused() {
     };
     for (at, value, reason) in [
         (4, 9, Refused::Malformed),
+        // The sampling, Q, the sides, the restart interval, and a place outside.
+        (4, 64, Refused::Inconsistent),
+        (5, 129, Refused::Inconsistent),
         (6, 17, Refused::Inconsistent),
         (7, 9, Refused::Inconsistent),
+        (9, 8, Refused::Inconsistent),
         (11, 200, Refused::Inconsistent),
     ] {
         assert_eq!(
             edited(at, value).push(&mut reassembler),
-            Pushed::Refused(reason)
+            Pushed::Refused(reason),
+            "{at}"
         );
     }
     assert!(reassembler.take(0, Instant::ZERO).unwrap().is_ok());
@@ -470,7 +477,6 @@ fn pixels_outside_the_picture_are_refused() {
     }
 }
 
-/// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
 #[test]
 fn a_picture_in_more_pieces_than_it_may_have_packets_is_refused() {
     // Every second pair of pixels of 2048x1024: 512 a line, of which two packets have half each.
@@ -506,6 +512,7 @@ fn a_picture_in_more_pieces_than_it_may_have_packets_is_refused() {
     assert!(received.missing.len() <= MAX_FRAME_PACKETS + 1);
 }
 
+/// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
 fn dv_packets() -> (DvFrame, Vec<Packet>) {
     let system = System::Lines525;
     let block = |place: usize| {
@@ -556,6 +563,38 @@ fn a_lost_packet_costs_its_own_blocks_of_dv() {
     };
     let packet = |n: usize| n * 14 * BLOCK..(n + 1) * 14 * BLOCK;
     assert_eq!(received.missing, [packet(2), packet(5)]);
+}
+
+#[test]
+fn a_unit_whose_fragments_disagree_is_a_hole_and_the_next_ones_come() {
+    // Fragments (FU-A) of slices of a keyframe, but for one of another type or reference; then a whole unit.
+    for (indicator, header) in [(0x7c, 0x01), (0x1c, 0x05)] {
+        let payloads: [&[u8]; 4] = [
+            &[0x7c, 0x85, 0x88, 1],
+            &[indicator, header, 2],
+            &[0x7c, 0x45, 3],
+            &[0x65, 0x84, 5],
+        ];
+        let mut reassembler = Reassembler::new(Payload::H264);
+        let packet = |sequence: usize, timestamp, marker| Packet {
+            payload_type: 0,
+            sequence: sequence as u64,
+            timestamp,
+            marker,
+            payload: payloads[sequence % 4].to_vec(),
+        };
+        for sequence in 0..4 {
+            packet(sequence, 90, sequence == 3).push(&mut reassembler);
+        }
+        let pushed = packet(7, 180, true).push(&mut reassembler);
+        assert_eq!(pushed, Pushed::Complete { timestamp: 180 });
+        let [damaged, next] = [(); 2].map(|()| take(&mut reassembler).unwrap().unwrap());
+        let whole = Some(payloads[3].to_vec());
+        let units = vec![None, whole.clone()];
+        assert_eq!(damaged.picture, AccessUnit { units }.into());
+        let units = vec![whole];
+        assert_eq!(next.picture, AccessUnit { units }.into());
+    }
 }
 
 #[test]
