@@ -61,7 +61,8 @@ impl Payload {
         match self {
             Self::Raw { width, height } => Some(format!(
                 "sampling={SAMPLING}; width={width}; height={height}; depth={DEPTH}; \
-                 colorimetry=BT709-2"
+                 colorimetry={}",
+                colorimetry(height)
             )),
             Self::Jpeg | Self::H264 | Self::Dv { .. } => None,
         }
@@ -151,6 +152,12 @@ impl From<Payload> for Payloads {
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
+/// What the colours of so many lines are. No source says it of its own; without a word they are BT.601's up to those of
+/// standard definition.
+const fn colorimetry(height: u16) -> &'static str {
+    if height <= 576 { "BT601-5" } else { "BT709-2" }
+}
+
 /// The value of `name=value` among those between semicolons, or spaces, as in RFC 6469's examples.
 fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     parameters.split([';', ' ']).find_map(|parameter| {
@@ -196,6 +203,21 @@ mod tests {
         assert_eq!(Codec::Mjpeg.parameters((1280, 720)), None);
         assert_eq!(Payload::described(Codec::Mjpeg, ""), Ok(Payload::Jpeg));
         assert_eq!(Payload::described(Codec::H264, ""), Ok(Payload::H264));
+    }
+
+    #[test]
+    fn colours_are_those_of_the_definition_and_any_are_taken() {
+        for (size, expected) in [
+            ((720, 576), "colorimetry=BT601-5"),
+            ((768, 578), "colorimetry=BT709-2"),
+        ] {
+            let told = Codec::Raw.parameters(size).unwrap();
+            assert!(told.ends_with(expected), "{told}");
+            for other in ["colorimetry=BT601-5", "colorimetry=BT709-2", ""] {
+                let described = Payload::described(Codec::Raw, &told.replace(expected, other));
+                assert_eq!(described.ok(), Payload::raw(size.0, size.1));
+            }
+        }
     }
 
     #[test]
