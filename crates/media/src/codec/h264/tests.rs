@@ -183,16 +183,40 @@ fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
     assert_eq!(Codec::H264.payload((63, 48)), None);
 }
 
+/// Pictures of noise of so many levels about the middle.
+fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
+    let mut state = 1_u32;
+    move || {
+        let samples = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let level = ((state >> 24) * levels) >> 8;
+            (128 + level - levels / 2) as u8
+        });
+        let samples = samples.take(Picture::samples(size.0, size.1)).collect();
+        Picture::from_data(size.0, size.1, samples).unwrap()
+    }
+}
+
+#[test]
+fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
+    // What flat pictures tell makes the first of noise 2.9 aims large.
+    let size = (320, 240);
+    let mut encoder = Encoder::default();
+    let mut code = |picture: &Picture| encoder.encode(picture, &target(3_000)).unwrap().unwrap();
+    for _ in 0..10 {
+        code(&Picture::new(size.0, size.1));
+    }
+    let mut noise = noise(size, 16);
+    let cut = code(&noise());
+    let aims = |picture: &CodedPicture| picture.size().as_f64() / (3_000.0 * 0.95);
+    assert!(is_keyframe(&cut.picture) && aims(&cut.picture) <= 1.42);
+    let next = aims(&code(&noise()).picture);
+    assert!((0.8..=1.2).contains(&next), "{next}");
+}
+
 #[test]
 fn what_is_too_much_for_the_encoder_is_left_out_and_forgotten_once_it_is_over() {
-    let mut state = 1_u32;
-    let mut noise = || {
-        let bytes = std::iter::repeat_with(|| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 24) as u8
-        });
-        Picture::from_data(160, 120, bytes.take(160 * 120 * 3 / 2).collect()).unwrap()
-    };
+    let mut noise = noise((160, 120), 256);
     let mut encoder = Encoder::default();
     let mut code = |picture: &Picture| encoder.encode(picture, &target(1 << 20)).unwrap();
     let scene = scene(80);
