@@ -9,10 +9,19 @@ use tfrc::units::Bytes;
 
 use crate::codec::Codec;
 
+/// Luma of black as video has it (ITU-R BT.601 and BT.709).
+pub const BLACK: u8 = 16;
+/// Luma of white.
+pub const WHITE: u8 = 235;
+/// Chroma of greys.
+pub const GREY: u8 = 128;
+/// Chroma of the strongest colours, either way.
+pub const CHROMA: (u8, u8) = (16, 240);
+
 /// A picture in planar 4:2:0 (I420): luma, then Cb, then Cr, each without padding.
 ///
-/// Odd sizes are allowed; the chroma planes are rounded up. Levels are those of video (ITU-R BT.601): black is 16, white 235, and
-/// chroma has 16 to 240.
+/// Odd sizes are allowed; the chroma planes are rounded up. Levels mean what they do in video: [`BLACK`] to [`WHITE`], and
+/// [`CHROMA`] around [`GREY`]. Files and peers may have samples beyond; they stay as they came, but in M-JPEG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
     width: usize,
@@ -24,8 +33,8 @@ pub struct Picture {
 impl Picture {
     /// A black picture.
     pub fn new(width: usize, height: usize) -> Self {
-        let mut data = vec![16; Self::samples(width, height)];
-        data[width * height..].fill(128);
+        let mut data = vec![BLACK; Self::samples(width, height)];
+        data[width * height..].fill(GREY);
         Self {
             width,
             height,

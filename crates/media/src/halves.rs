@@ -18,7 +18,7 @@ use crate::resize::{HALVINGS, halved, lost_by_halving};
 /// Octaves of scale for an octave of the mean square that halving takes, above which a picture is better halved.
 const COARSE: f64 = 0.45;
 
-/// Octaves by which JFIF's steps, which the scale counts, are finer than a picture's, which halving is measured in: 255 for 219.
+/// Octaves by which JFIF's steps, which the scale counts, are finer than a picture's, which halving is measured in.
 const STEPS: f64 = 0.22;
 
 /// Octaves by which the scale is finer with half of the sides, at the same size.
@@ -93,6 +93,13 @@ fn can_be_halved(picture: &Picture) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::{BLACK, WHITE};
+
+    #[test]
+    fn a_step_of_jfif_is_255_for_those_from_black_to_white() {
+        let octaves = log2(255.0 / f64::from(WHITE - BLACK));
+        assert!((STEPS - octaves).abs() < 0.005, "{octaves}");
+    }
 
     /// Columns in turn so far apart, of which halving leaves the mean.
     fn columns(apart: u8) -> Picture {

@@ -11,7 +11,7 @@ use super::thinning::Thinning;
 use super::{
     Coded, DecodeError, Decoded, EncodeError, PictureSizeError, VideoDecoder, VideoEncoder,
 };
-use crate::frame::{CodedPicture, Picture, RawPicture};
+use crate::frame::{BLACK, CodedPicture, GREY, Picture, RawPicture};
 use crate::policy::FrameTarget;
 use crate::reassemble::{MAX_PIXELS, Payload};
 
@@ -164,7 +164,7 @@ impl VideoDecoder for Decoder {
 /// Paints whole pixel groups.
 fn black(groups: &mut [u8]) {
     for group in groups.chunks_exact_mut(4) {
-        group.copy_from_slice(&[128, 16, 128, 16]);
+        group.copy_from_slice(&[GREY, BLACK, GREY, BLACK]);
     }
 }
 

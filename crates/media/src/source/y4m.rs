@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use super::{Format, FrameRate, Source, SourceError};
-use crate::frame::Picture;
+use crate::frame::{BLACK, CHROMA, GREY, Picture, WHITE};
 
 /// Longest header line taken; real ones have some 60 bytes.
 const LONGEST_LINE: u64 = 1024;
@@ -231,13 +231,15 @@ impl Chroma {
 
 /// From samples of 0 to 255 to the range of [`Picture`].
 fn limit(picture: &mut Picture) {
+    let [black, grey] = [BLACK, GREY].map(u16::from);
+    let [luma, chroma] = [WHITE - BLACK, CHROMA.1 - CHROMA.0].map(u16::from);
     let [y, cb, cr] = picture.planes_mut();
     for sample in y {
-        *sample = ((u16::from(*sample) * 219 + 127) / 255 + 16) as u8;
+        *sample = ((u16::from(*sample) * luma + 127) / 255 + black) as u8;
     }
     for sample in [cb, cr].into_iter().flatten() {
-        // No colour is 128 in both.
-        *sample = ((u16::from(*sample) * 224 + 128 * (255 - 224) + 127) / 255) as u8;
+        // Greys are the same in both.
+        *sample = ((u16::from(*sample) * chroma + grey * (255 - chroma) + 127) / 255) as u8;
     }
 }
 

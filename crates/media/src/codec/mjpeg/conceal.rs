@@ -9,7 +9,7 @@
 use core::ops::Range;
 
 use super::decode::{Layout, plane_size};
-use crate::frame::Picture;
+use crate::frame::{BLACK, GREY, Picture};
 
 /// Fills these MCUs: as in `before`, else black.
 pub(super) fn conceal(
@@ -58,7 +58,7 @@ fn copy(
         let to = &mut samples[at.clone()];
         match before {
             Some(before) => to.copy_from_slice(&before.planes()[plane][at]),
-            None => to.fill(if plane == 0 { 16 } else { 128 }),
+            None => to.fill(if plane == 0 { BLACK } else { GREY }),
         }
     }
 }

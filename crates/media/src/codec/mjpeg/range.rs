@@ -1,15 +1,17 @@
 //! The nominal range of samples: JFIF's and that of our pictures.
 //!
-//! JFIF has 0 to 255 for each component, our pictures have what video has (ITU-R BT.601): luma of 16 to 235, chroma of 16 to
-//! 240. The transforms are linear, so the change of scale is in their factors and costs nothing. Samples beyond video's
-//! range have no place in JFIF.
+//! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::frame::Picture)). The transforms are
+//! linear, so the change of scale is in their factors. Samples beyond video's range have no place in JFIF: a clamp of each is
+//! what the change costs.
+
+use crate::frame::{BLACK, CHROMA, GREY, WHITE};
 
 /// The nominal range of a kind of component in our pictures.
 #[derive(Debug)]
 pub(super) struct NominalRange {
     lowest: u8,
     highest: u8,
-    /// What JFIF has at 128: the transform takes distances from it.
+    /// Our level where JFIF has 128: the transform takes distances from it.
     middle: f32,
     /// How many of JFIF's steps are one of ours.
     pub(super) gain: f32,
@@ -17,17 +19,17 @@ pub(super) struct NominalRange {
 
 impl NominalRange {
     pub(super) const LUMA: Self = Self {
-        lowest: 16,
-        highest: 235,
-        middle: 16.0 + 128.0 * 219.0 / 255.0,
-        gain: 255.0 / 219.0,
+        lowest: BLACK,
+        highest: WHITE,
+        middle: BLACK as f32 + 128.0 * (WHITE - BLACK) as f32 / 255.0,
+        gain: 255.0 / (WHITE - BLACK) as f32,
     };
-    /// No colour is 128 in both.
+    /// Greys are 128 in both.
     pub(super) const CHROMA: Self = Self {
-        lowest: 16,
-        highest: 240,
-        middle: 128.0,
-        gain: 255.0 / 224.0,
+        lowest: CHROMA.0,
+        highest: CHROMA.1,
+        middle: GREY as f32,
+        gain: 255.0 / (CHROMA.1 - CHROMA.0) as f32,
     };
 
     /// A sample's distance from the middle, in our steps.
@@ -54,7 +56,7 @@ mod tests {
             assert!(jfif(range.lowest).abs() < 0.501);
             assert!((jfif(range.highest) - 255.0).abs() < 0.501);
         }
-        assert_eq!(NominalRange::CHROMA.distance(128), 0.0);
+        assert_eq!(NominalRange::CHROMA.distance(GREY), 0.0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The picture's number, in its upper left corner.
 
-use crate::frame::Picture;
+use crate::frame::{BLACK, GREY, Picture, WHITE};
 
 /// Rows of three pixels of the digits 0 to 9, the left one worth 4.
 const DIGITS: [[u8; 5]; 10] = [
@@ -23,10 +23,6 @@ const COUNT: u32 = 6;
 const COLUMNS: usize = 4 * COUNT as usize + 1;
 const ROWS: usize = 7;
 
-/// Luma of the field and of the digits.
-const DARK: u8 = 16;
-const BRIGHT: u8 = 235;
-
 /// Draws `index` in white on black; what does not fit is cut.
 pub(super) fn draw(picture: &mut Picture, index: u64) {
     let (width, height) = (picture.width(), picture.height());
@@ -35,9 +31,9 @@ pub(super) fn draw(picture: &mut Picture, index: u64) {
     for (y, row) in luma.chunks_mut(width).take(ROWS * size).enumerate() {
         for (x, sample) in row.iter_mut().take(COLUMNS * size).enumerate() {
             *sample = if lit(index, x / size, y / size) {
-                BRIGHT
+                WHITE
             } else {
-                DARK
+                BLACK
             };
         }
     }
@@ -46,7 +42,9 @@ pub(super) fn draw(picture: &mut Picture, index: u64) {
     let [_, cb, cr] = picture.planes_mut();
     for plane in [cb, cr] {
         for row in plane.chunks_mut(columns).take(down.min(height)) {
-            row.iter_mut().take(across).for_each(|sample| *sample = 128);
+            row.iter_mut()
+                .take(across)
+                .for_each(|sample| *sample = GREY);
         }
     }
 }
@@ -78,7 +76,7 @@ mod tests {
     fn a_small_picture_cuts_the_field() {
         let mut picture = Picture::new(16, 16);
         draw(&mut picture, 123);
-        assert_eq!(picture.planes()[0][16 * 16 - 1], DARK);
-        assert!(picture.planes()[0].contains(&BRIGHT));
+        assert_eq!(picture.planes()[0][16 * 16 - 1], BLACK);
+        assert!(picture.planes()[0].contains(&WHITE));
     }
 }

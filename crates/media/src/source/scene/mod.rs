@@ -24,7 +24,7 @@ mod noise;
 mod shot;
 
 use super::{Format, FrameRate, Source, SourceError};
-use crate::frame::Picture;
+use crate::frame::{BLACK, Picture, WHITE};
 use noise::Random;
 use shot::Shot;
 
@@ -120,7 +120,7 @@ impl Scene {
             for (sample, grain) in row.iter_mut().zip(&self.grain[start..][..width]) {
                 let lit = (u16::from(*sample) * gain) >> 7;
                 let exposed = (lit + u16::from(*grain)).saturating_sub(shot::GRAIN_PEAK as u16);
-                *sample = exposed.clamp(16, 235) as u8;
+                *sample = exposed.clamp(BLACK.into(), WHITE.into()) as u8;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Seeded numbers and textures, in integers alone so that every machine draws the same.
 
+use crate::frame::{BLACK, WHITE};
+
 /// A stream of numbers (SplitMix64, Steele et al. 2014).
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
@@ -58,7 +60,7 @@ impl Texture {
             height,
             samples: sums
                 .iter()
-                .map(|sum| (sum / 16).clamp(16, 235) as u8)
+                .map(|sum| (sum / 16).clamp(BLACK.into(), WHITE.into()) as u8)
                 .collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! One camera position: a backdrop, the objects before it, and how all of it moves.
 
 use super::noise::{Grain, Random, Texture};
-use crate::frame::Picture;
+use crate::frame::{BLACK, Picture, WHITE};
 
 /// Peak of the film grain, in steps of a sample: a clean 8-bit camera has one or two.
 pub(super) const GRAIN_PEAK: i32 = 2;
@@ -218,7 +218,7 @@ impl House {
 fn tint(texture: &mut Texture, x: usize, y: usize, (w, h): (usize, usize), shade: i16) {
     for row in texture.samples.chunks_mut(texture.width).skip(y).take(h) {
         for sample in row.iter_mut().skip(x).take(w) {
-            *sample = (i16::from(*sample) + shade).clamp(16, 235) as u8;
+            *sample = (i16::from(*sample) + shade).clamp(BLACK.into(), WHITE.into()) as u8;
         }
     }
 }
