@@ -52,6 +52,14 @@ fn absurd_numbers_are_named_with_their_option() {
 }
 
 #[test]
+fn repair_packets_without_reports_about_them_are_refused_with_what_has_such() {
+    refuses(
+        &["demo", "--feedback", "ccfb", "--filler", "fec"],
+        &["--filler fec", "ccfb", "--feedback tfrc or twcc"],
+    );
+}
+
+#[test]
 fn a_test_that_cannot_be_is_named_with_its_option() {
     let client = ["perf", "client", "127.0.0.1"];
     let cases: [(&[&str], &[&str]); 22] = [
