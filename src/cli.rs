@@ -594,4 +594,17 @@ mod tests {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn our_policy_and_no_filler_are_the_default() {
+        let cli = Cli::try_parse_from(["evenkeel", "demo"]).expect("well formed");
+        let Command::Demo(demo) = cli.command else {
+            panic!("another command");
+        };
+        let picture = &demo.picture;
+        assert_eq!(
+            (picture.policy, picture.filler),
+            (Rules::Evenkeel, Filler::None)
+        );
+    }
 }
