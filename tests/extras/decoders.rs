@@ -19,18 +19,23 @@ const SMALL: (usize, usize) = (16, 9);
 /// First to so many, of which every decoder's scaler makes much the same.
 const BETWEEN: (usize, usize) = (160, 120);
 
-/// The mean of what their bytes may differ by from the picture sent; it is 1 to 2, of uncompressed ones in ffmpeg 6. Samples of the
-/// limited range that are taken for ones of the full range differ by 11, swapped colours or sides by 40 and more.
-const APART: f64 = 8.0;
+/// The mean of what their bytes may differ by from the picture sent, which is 0.5 to 2. Where chroma is taken for that of the
+/// other range they differ by 4 to 6, with the other matrix by 6, where all samples are by 11, with swapped colours or sides
+/// by 40 and more.
+const APART: f64 = 3.0;
 
-/// Ten seconds of colour bars and a white square that moves over them and begins anew after so many pictures, with noise
-/// for the coder to have work.
-const BARS: &str = "smptebars=size=640x480:rate=25:duration=10[bars];\
-    color=white:size=120x120:rate=25:duration=10[square];\
-    [bars][square]overlay=x=8*n-520*floor(n/65):y=180,noise=alls=12:allf=t:all_seed=1";
+/// A white square that moves over colour bars begins anew after so many pictures, of 25 a second.
 const PERIOD: usize = 65;
-/// How many seconds they take.
-const FIRST: &str = "2.6";
+
+/// Ten seconds of them, with noise for the coder to have work.
+fn bars() -> String {
+    let width = 8 * PERIOD;
+    format!(
+        "smptebars=size=640x480:rate=25:duration=10[bars];\
+        color=white:size=120x120:rate=25:duration=10[square];\
+        [bars][square]overlay=x=8*n-{width}*floor(n/{PERIOD}):y=180,noise=alls=12:allf=t:all_seed=1"
+    )
+}
 
 /// A stream as `send` is asked for it, and the elements by which GStreamer decodes it.
 #[derive(Clone, Copy)]
@@ -256,8 +261,9 @@ fn decodes(decoder: Decoder, stream: &Stream<'_>) -> String {
     } else {
         &["-c:v", "ffv1", "-f", "matroska"]
     };
-    draw(BARS, coding, &source);
-    scale(&["-t", FIRST], &source, &originals);
+    draw(&bars(), coding, &source);
+    let first = (PERIOD as f64 / 25.0).to_string();
+    scale(&["-t", &first], &source, &originals);
     let port = free_port();
     // A file is opened by ffmpeg, which takes its time; the scene has the same size.
     let described = if is_dv { stream.of(&source) } else { *stream };

@@ -194,7 +194,10 @@ fn how_far_beyond_what_arrived_is_tried_is_said_by_what_the_deadline_leaves() {
         policy.observe_feedback(now, sample(210 + queue), &path);
     }
     let proven = policy.ceiling.proven().bits_per_sec() / 1e6;
-    assert!((proven - (40.0_f64 / 35.0).powi(2)).abs() < 1e-3, "{proven}");
+    assert!(
+        (proven - (40.0_f64 / 35.0).powi(2)).abs() < 1e-3,
+        "{proven}"
+    );
 }
 
 /// Beside others X may be so small that a packet of its own takes 96 ms: a queue of 100 ms is there all the same.
