@@ -203,16 +203,17 @@ fn scale(input: &[&str], file: &Path, pictures: &Path) {
     assert!(scaled.is_ok_and(|status| status.success()), "ffmpeg");
 }
 
-/// Has ffmpeg write each picture of what a description announces.
-pub(crate) fn ffmpeg(sdp: &Path, pictures: &Path) -> Running {
+/// Has ffmpeg write each picture of what a description announces, and note what it makes of the stream.
+pub(crate) fn ffmpeg(sdp: &Path, pictures: &Path, log: &Path) -> Running {
     Running::start(
         Command::new("ffmpeg")
-            .args(["-nostdin", "-v", "error"])
+            .args(["-nostdin", "-nostats", "-v", "verbose"])
             .args(["-protocol_whitelist", "file,udp,rtp", "-i"])
             .arg(sdp)
             .args(["-an", "-vsync", "passthrough"])
             .args(small())
-            .arg(pictures),
+            .arg(pictures)
+            .stderr(fs::File::create(log).expect("a file for the log")),
     )
 }
 
@@ -269,7 +270,7 @@ fn decodes(decoder: Decoder, stream: &Stream<'_>) -> String {
     let described = if is_dv { stream.of(&source) } else { *stream };
     describe(port, &described, &sdp);
     let mut peer = match decoder {
-        Decoder::Ffmpeg => ffmpeg(&sdp, &decoded),
+        Decoder::Ffmpeg => ffmpeg(&sdp, &decoded, &log),
         Decoder::Gstreamer => gstreamer(&sdp, stream, &between, &log),
     };
     let sent = serve(&mut peer, port, &stream.of(&source), &json);
@@ -279,7 +280,7 @@ fn decodes(decoder: Decoder, stream: &Stream<'_>) -> String {
         scale(&raw, &between, &decoded);
     }
     assert_shown(&name, &decoded, sent, &pictures(&originals));
-    fs::read_to_string(log).unwrap_or_default()
+    fs::read_to_string(log).expect("the log")
 }
 
 /// As a camera's tape has it.
@@ -310,7 +311,8 @@ fn ffmpeg_decodes_motion_jpeg() {
 
 #[test]
 fn ffmpeg_follows_motion_jpeg_to_half_of_its_sides() {
-    decodes(Decoder::Ffmpeg, &Stream::MJPEG_OF_FEW_BYTES);
+    let noted = decodes(Decoder::Ffmpeg, &Stream::MJPEG_OF_FEW_BYTES);
+    assert!(noted.contains("w:176 h:144"), "{noted}");
 }
 
 #[test]

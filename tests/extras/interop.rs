@@ -13,14 +13,11 @@ use crate::support::{
 #[test]
 fn ffmpeg_is_served_at_a_low_rate_unless_one_is_given() {
     let scratch = Scratch::new("ffmpeg-blind");
-    let (sdp, frames, json) = (
-        scratch.file("s.sdp"),
-        scratch.file("decoded"),
-        scratch.file("s.json"),
-    );
+    let [sdp, frames, log, json] =
+        ["s.sdp", "decoded", "log", "s.json"].map(|name| scratch.file(name));
     let port = free_port();
     describe(port, &Stream::MJPEG, &sdp);
-    let mut ffmpeg = ffmpeg(&sdp, &frames);
+    let mut ffmpeg = ffmpeg(&sdp, &frames, &log);
     wait_for_port(port);
     let dest = format!("127.0.0.1:{port}");
     let output = evenkeel(&["send", &dest, "--seconds", "14", "--warmup", "8"])
