@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_vod::{Gone, PlayerState};
+use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TitleError};
 use tfrc::units::Rate;
 
 use crate::world::{Even, World};
@@ -221,4 +221,37 @@ fn another_server_begins_again() {
         assert!(played > 1_000, "{played}");
         assert!(last.is_some_and(|(at, _)| world.now - *at < Duration::from_millis(50)));
     }
+}
+
+/// The hundredth datagram's second TS packet does not begin as one.
+struct Torn(Box<Even>, u32);
+
+impl Content for Torn {
+    fn rates(&self) -> &[Rate] {
+        self.0.rates()
+    }
+
+    fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
+        let mut next = self.0.next(wanted)?;
+        if let Some(datagram) = next.as_mut().filter(|_| self.1 == 100) {
+            datagram.payload[188] = 0;
+        }
+        self.1 += 1;
+        Ok(next)
+    }
+
+    fn current(&self) -> usize {
+        self.0.current()
+    }
+}
+
+#[test]
+fn what_is_malformed_is_counted_and_not_played() {
+    let torn = Torn(Even::new(&[1e6], Duration::from_secs(5)), 0);
+    let mut world = World::new(Box::new(torn), false, link(2e6));
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(world.player.figures().malformed, 1);
+    let sent = world.server.figures().datagrams;
+    assert_eq!(world.played.len() as u64, sent - 1);
+    assert!(world.played.iter().all(|(_, number)| *number != 100));
 }
