@@ -638,11 +638,16 @@ fn a_peer_at_port_0_is_refused() {
 fn every_codec_is_listed() {
     let output = run(&["demo", "--codec", "list"]);
     let listed = String::from_utf8_lossy(&output.stdout).into_owned();
-    let names: Vec<&str> = listed
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    assert_eq!(names, ["mjpeg", "raw", "h264", "dv"]);
+    let names = listed.lines().filter_map(|line| line.split(' ').next());
+    let payloads = listed.lines().filter_map(|line| line.split("RFC ").nth(1));
+    let said: Vec<_> = names.zip(payloads.map(|said| &said[..4])).collect();
+    let expected = [
+        ("mjpeg", "2435"),
+        ("raw", "4175"),
+        ("h264", "6184"),
+        ("dv", "6469"),
+    ];
+    assert_eq!(said, expected);
 }
 
 /// As `evenkeel lab list | head -1` is.

@@ -234,6 +234,9 @@ fn the_report_has_every_result_and_tells_a_failure() {
     let reason = "documented = \"the reason of {largest_difference_pct_fair}\"\nsource =";
     let notes = "notes = \"of {largest_difference_pct_fair}, {{so}}\"\nseeds";
     let excused = failing.replace("source =", reason).replace("seeds", notes);
+    let question =
+        "\n[[question]]\nasked = \"How far?\"\nanswer = \"By {largest_difference_pct_fair}.\"\n";
+    let excused = excused + question;
     let experiments = vec![
         scratch.experiment("passes", RANDOM),
         scratch.experiment("fails", &failing),
@@ -252,6 +255,7 @@ fn the_report_has_every_result_and_tells_a_failure() {
     let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
     assert!(page.contains("3 experiments, 3 checks: 1 pass, 1 are documented deviations, 1 fail"));
     assert!(page.contains(reason) && page.contains(&format!("<p>of {value}, {{so}}</p>")));
+    assert!(page.contains(&format!("<h3>How far?</h3>\n<p>By {value}.</p>")));
     assert!(page.contains("&lt;angle brackets&gt;") && !page.contains("<angle brackets>"));
     assert_eq!(page.matches("<svg").count(), 3);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_link::{LinkConfig, Loss, QueueLimit};
-use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TitleError};
+use evenkeel_vod::{Content, Datagram, Gone, PlayerState, TS_LEN, TitleError};
 use tfrc::units::Rate;
 
 use crate::world::{Even, World};
@@ -234,7 +234,7 @@ impl Content for Torn {
     fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
         let mut next = self.0.next(wanted)?;
         if let Some(datagram) = next.as_mut().filter(|_| self.1 == 100) {
-            datagram.payload[188] = 0;
+            datagram.payload[TS_LEN] = 0;
         }
         self.1 += 1;
         Ok(next)
