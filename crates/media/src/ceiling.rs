@@ -178,15 +178,16 @@ impl Ceiling {
         }
     }
 
-    /// What frames are made for beyond what was seen to arrive. If that is more than the path carries, the queue of a frame
-    /// that leaves in the time that the deadline gives it is gone before the next one, where the interval is so many times
-    /// as long. Else it grows until it is seen, two round trips later, and the deadline has to have room for it.
+    /// What frames are made for beyond what was seen to arrive. If that is more than the path carries, the queue of a frame is
+    /// gone before the next one where the deadline holds it to five sixths of an interval, and nearly so up to a whole one
+    /// (decision 6). Else it grows until it is seen, two round trips later, and the deadline has to have room for it.
     fn untried(&self, report: &Report) -> f64 {
-        let drained = self.frame_interval.as_secs_f64() / report.left.as_secs_f64().max(1e-3);
-        let room = report.left.saturating_sub(self.frame_interval);
+        let Some(room) = report.left.checked_sub(self.frame_interval) else {
+            return UNTRIED_MOST;
+        };
         let until_seen = 2.0 * report.rtt.as_secs_f64();
-        let fits = 1.0 + room.as_secs_f64() / until_seen.max(1e-3);
-        drained.max(fits).clamp(UNTRIED_LEAST, UNTRIED_MOST)
+        let grown = 1.0 + room.as_secs_f64() / until_seen.max(1e-3);
+        grown.clamp(UNTRIED_LEAST, UNTRIED_MOST)
     }
 
     /// By which share of X a queue drains in four frames, a tenth at least.
@@ -359,13 +360,10 @@ mod tests {
     #[test]
     fn no_more_is_tried_than_leaves_a_queue_that_drains_or_that_the_deadline_has_room_for() {
         let ceiling = Ceiling::new(Duration::from_millis(40));
-        // Frames come every 40 ms. Those that leave in 36 take 40 to arrive at nine tenths of their rate. A room of 8 over two
-        // round trips of 180 is 2 %, one of 20 over two of 100 is 10.
+        // Frames come every 40 ms. A room of 8 over two round trips of 180 is 2 %, one of 20 over two of 100 is 10.
         for (left, rtt, untried) in [
             (0, 180, UNTRIED_MOST),
-            (33, 180, UNTRIED_MOST),
-            (36, 180, 10.0 / 9.0),
-            (40, 180, UNTRIED_LEAST),
+            (39, 180, UNTRIED_MOST),
             (48, 180, UNTRIED_LEAST),
             (60, 100, 1.1),
             (120, 0, UNTRIED_MOST),
@@ -382,7 +380,7 @@ mod tests {
 
     #[test]
     fn frames_are_made_for_what_may_be_tried_beyond_what_arrived() {
-        for (left, most) in [(30, 1.2), (48, 1.05)] {
+        for (left, most) in [(36, 1.2), (48, 1.05)] {
             let mut ceiling = Ceiling::new(Duration::from_millis(40));
             let report = |queue| Report {
                 allowed: Rate::from_bytes_per_sec(3e5),
