@@ -2,11 +2,9 @@
 //!
 //! What it takes of a processor, and that nothing is lost, is for an idle machine: `tests/bench/hdtv_call.py`.
 
-use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
 
-use crate::support::{Running, Scratch, evenkeel, free_port, number, pause, summary};
+use crate::support::{Running, Scratch, evenkeel, free_port, number, summary, wait_for_file};
 
 #[test]
 fn uncompressed_hdtv_arrives_whole() {
@@ -20,12 +18,7 @@ fn uncompressed_hdtv_arrives_whole() {
             .arg(&sdp)
             .stdout(Stdio::null()),
     );
-    for _ in 0..200 {
-        if fs::metadata(&sdp).is_ok_and(|file| file.len() > 0) {
-            break;
-        }
-        pause(Duration::from_millis(50));
-    }
+    wait_for_file(&sdp);
     let status = evenkeel(&["recv", &at, "--headless", "--seconds", "8"])
         .args(["--warmup", "0", "--sdp"])
         .arg(&sdp)

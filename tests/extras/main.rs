@@ -17,6 +17,7 @@ mod perf;
 mod perf_faults;
 mod perf_options;
 mod records;
+mod repair;
 mod support;
 mod testbed;
 mod unprivileged;

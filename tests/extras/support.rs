@@ -121,6 +121,17 @@ pub(crate) fn wait_for_port(port: u16) {
     panic!("nothing listens on UDP port {port}");
 }
 
+/// Waits until there is something in a file, at most ten seconds.
+pub(crate) fn wait_for_file(path: &Path) {
+    for _ in 0..200 {
+        if fs::metadata(path).is_ok_and(|file| file.len() > 0) {
+            return;
+        }
+        pause(Duration::from_millis(50));
+    }
+    panic!("{} stays empty", path.display());
+}
+
 /// The summary that `--json` wrote.
 pub(crate) fn summary(path: &Path) -> serde_json::Value {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

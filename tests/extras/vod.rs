@@ -128,9 +128,11 @@ fn a_stream_that_fits_no_more_steps_down_and_stalls_less_than_one_that_cannot() 
     assert!(number(&server, "rendition_changes") >= 2.0);
     // The upper one alone stalls until the path has carried it. How soon the lower one is there is a matter of the
     // machine, too, and in virtual time it never stalls (`crates/vod/tests/title`).
-    let (_, alone) = run(&files[1..], &link, &scratch.file("alone.ts"), &[]);
-    println!("{alone}");
+    let (waiting, alone) = run(&files[1..], &link, &scratch.file("alone.ts"), &[]);
+    println!("{waiting} {alone}");
     assert!(number(&alone, "stalls") >= 1.0);
+    // Of 8 s at 1500 kb/s more than half has to wait.
+    assert!(number(&waiting, "wait_max_ms") >= 2e3);
     assert!(number(&player, "stalled_s") <= 0.5 * number(&alone, "stalled_s"));
 }
 
