@@ -56,6 +56,45 @@ impl Extender {
     }
 }
 
+/// Which of the numbers came that an [`Extender`] still takes.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    highest: u64,
+    /// A bit for each of the highest number and those before it, by the number modulo their count.
+    bits: [u64; WORDS],
+}
+
+/// Bits for a number and all that may come after it.
+const WORDS: usize = (MAX_MISORDER as usize + 1).div_ceil(64);
+
+impl Seen {
+    /// Notes a number; false if it had come, or is too old to tell.
+    pub fn insert(&mut self, number: u64) -> bool {
+        let count = 64 * WORDS as u64;
+        if number > self.highest {
+            // Their bits were those of numbers that are too old now.
+            let from = (self.highest + 1).max(number.saturating_sub(count - 1));
+            for skipped in from..=number {
+                let (word, bit) = place(skipped);
+                self.bits[word] &= !bit;
+            }
+            self.highest = number;
+        } else if self.highest - number >= count {
+            return false;
+        }
+        let (word, bit) = place(number);
+        let is_new = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        is_new
+    }
+}
+
+/// The word and the bit of a number.
+fn place(number: u64) -> (usize, u64) {
+    let word = number / 64 % WORDS as u64;
+    (word as usize, 1 << (number % 64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +138,32 @@ mod tests {
                 }
                 prop_assert!(extender.highest().unwrap() >= highest);
                 highest = extender.highest().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_is_new_once_as_long_as_it_may_come() {
+        let mut seen = Seen::default();
+        for number in [70_000, 69_000, 70_001, 70_900] {
+            assert!(seen.insert(number), "{number}");
+            assert!(!seen.insert(number), "{number}");
+        }
+        assert!(!seen.insert(70_000));
+        // Nobody can tell whether this one came, and no extender takes it.
+        assert!(!seen.insert(69_000));
+        assert!(seen.insert(1_000_000) && seen.insert(999_000) && !seen.insert(1_000_000));
+        assert!(seen.insert(u64::MAX) && !seen.insert(u64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_new_is_what_a_set_holds_new(steps in prop::collection::vec((0_u64..3_000, any::<bool>()), 0..200)) {
+            let (mut seen, mut set, mut highest) = (Seen::default(), std::collections::BTreeSet::new(), 100_000_u64);
+            for (step, back) in steps {
+                let number = if back { highest - step % 1_001 } else { highest + step };
+                highest = highest.max(number);
+                prop_assert_eq!(seen.insert(number), set.insert(number), "{}", number);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tfrc::seq::Extender;
+use tfrc::seq::{Extender, Seen};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn};
@@ -43,6 +43,7 @@ pub(super) struct Inbound {
     clock_rate: u32,
     reporter: Reporter,
     extender: Extender,
+    seen: Seen,
     /// Of the transport-wide numbers.
     transport: Extender,
     /// The lowest extended sequence number.
@@ -66,6 +67,7 @@ impl Inbound {
             clock_rate: config.clock_rate,
             reporter: Reporter::new(config),
             extender: Extender::new(),
+            seen: Seen::default(),
             transport: Extender::new(),
             first: u64::MAX,
             received: 0,
@@ -85,6 +87,10 @@ impl Inbound {
             .extend(packet.header.sequence)
             .ok_or(Ignored::SequenceJump)?;
         self.count(packet, sequence)?;
+        // TFRC goes by transport-wide numbers where there are any, and a new one makes no new packet.
+        if !self.seen.insert(sequence) {
+            return Err(Ignored::Duplicate);
+        }
         self.first = self.first.min(sequence);
         self.received += 1;
         self.update_jitter(packet);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::pair::End;
 use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::flexfec::{Encoder, dummy};
+use evenkeel_rtp::rtp::RtpPacket;
 use evenkeel_rtp::session::{
     Config, FeedbackMode, Ignored, Incoming, MediaInfo, RepairConfig, Session,
 };
@@ -255,6 +256,31 @@ fn repair_packets_introduce_nobody() {
         .handle_datagram(world.now, datagram(End::A, world.now, bytes));
     assert_eq!(incoming, Incoming::Ignored(Ignored::Duplicate));
     assert_eq!(world.receiver.statistics().packets_lost, 0);
+}
+
+/// By its transport-wide number it would be new.
+#[test]
+fn a_media_packet_is_no_other_one_by_a_transport_wide_number_of_its_own() {
+    let mut world = World::new(
+        sender(FeedbackMode::Tfrc),
+        receiver(FeedbackMode::Tfrc, Some(REPAIR)),
+    );
+    world.run(1_000);
+    let media = world.forward.iter().map(|(_, bytes)| bytes);
+    let is_media = |bytes: &&Vec<u8>| bytes.len() > 100 && bytes[1] & 0x7f != REPAIR;
+    let mut packet = media.filter(is_media).last().expect("on its way").clone();
+    world.run(100);
+    let place = {
+        let rtp = RtpPacket::parse(&packet).unwrap();
+        let mut elements = rtp.elements().map(Result::unwrap);
+        let number = elements.find(|element| element.data.len() == 2);
+        number.expect("a number").data.as_ptr().addr() - packet.as_ptr().addr()
+    };
+    packet[place] ^= 1;
+    let incoming = world
+        .receiver
+        .handle_datagram(world.now, datagram(End::A, world.now, &packet));
+    assert_eq!(incoming, Incoming::Ignored(Ignored::Duplicate));
 }
 
 #[test]
