@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_rtp::endpoint::Datagram;
+use evenkeel_rtp::flexfec::{Encoder, dummy};
 use evenkeel_rtp::rtcp::Packets;
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
     CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, ReceiveConfig,
-    SendConfig, Session,
+    RepairConfig, SendConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -41,6 +42,7 @@ struct End {
     ecn: bool,
     bandwidth: u32,
     feedback: u8,
+    repair: Option<u8>,
 }
 
 #[derive(Arbitrary, Debug)]
@@ -64,6 +66,8 @@ enum Step<'a> {
         timestamp: u32,
         marker: bool,
     },
+    /// Protects the media that it sent since the last time; a dummy if there is none.
+    Repair(Side),
     /// The datagram that was sent as the `index`th of those in flight; it stays there.
     Deliver {
         to: Side,
@@ -120,8 +124,11 @@ struct Party {
     session: Session,
     /// The one address that it was told to listen to.
     peer: Option<SocketAddr>,
-    /// Media sequence numbers of the present peer.
+    /// Sequence numbers of the present peer's media that arrived, and that repair packets gave back.
     seen: BTreeSet<u64>,
+    recovered: BTreeSet<u64>,
+    /// Media that it sent and no repair packet protects yet.
+    block: Encoder,
 }
 
 fn address(index: u8) -> SocketAddr {
@@ -139,6 +146,8 @@ impl Pair {
                 session: Session::new(now, end.config(peer)),
                 peer,
                 seen: BTreeSet::new(),
+                recovered: BTreeSet::new(),
+                block: Encoder::default(),
             }
         });
         Self {
@@ -172,6 +181,10 @@ impl Pair {
             } => {
                 let info = MediaInfo { timestamp, marker };
                 let sent = self.parties[from as usize].send(self.now, &info, len.into());
+                self.in_flight.extend(sent);
+            }
+            Step::Repair(side) => {
+                let sent = self.parties[side as usize].repair(self.now);
                 self.in_flight.extend(sent);
             }
             Step::Deliver {
@@ -261,10 +274,28 @@ impl Party {
         let packet = RtpPacket::parse(&buf).expect("what we write, we read");
         assert_eq!(packet.payload(), vec![7; len]);
         assert!(packet.elements().all(|element| element.is_ok()));
+        self.block.push(packet.header().sequence, &buf);
         Some(buf)
     }
 
-    /// Who was told its peer hears nobody else; no media packet is given out twice.
+    fn repair(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let mut payload = Vec::new();
+        self.block.plan(1);
+        if !self.block.write(&mut payload) {
+            dummy(self.session.repair_capacity(), &mut payload);
+        }
+        let mut buf = vec![0; usize::from(u16::MAX)];
+        let transmit = self.session.write_repair(now, &payload, &mut buf)?;
+        assert_eq!(Some(transmit.destination), self.session.peer_address());
+        self.block.clear();
+        buf.truncate(transmit.len);
+        let packet = RtpPacket::parse(&buf).expect("what we write, we read");
+        assert_eq!(packet.payload(), payload);
+        Some(buf)
+    }
+
+    /// Who was told its peer hears nobody else; no media packet is given out twice, nor given back that arrived or was
+    /// given back.
     fn take(&mut self, now: Instant, datagram: Datagram<'_>) {
         let (source, payload) = (datagram.source, datagram.payload);
         let incoming = self.session.handle_datagram(now, datagram);
@@ -284,6 +315,13 @@ impl Party {
                 "packet {sequence} was given out twice"
             );
         }
+        while let Some(media) = self.session.poll_recovered() {
+            let sequence = media.sequence;
+            assert!(
+                !self.seen.contains(&sequence) && self.recovered.insert(sequence),
+                "packet {sequence} was given back, and was there"
+            );
+        }
     }
 
     /// What the session tells is finite and in range.
@@ -292,6 +330,7 @@ impl Party {
             assert!(event.at <= now);
             if let EventKind::PeerChanged { .. } = event.kind {
                 self.seen.clear();
+                self.recovered.clear();
             }
         }
         if let Some(path) = self.session.path() {
@@ -319,6 +358,7 @@ impl End {
         let feedback = FeedbackMode::ALL[usize::from(self.feedback % 5)];
         config.receive = self.receive.map(|payload_type| ReceiveConfig {
             feedback,
+            repair: self.repair,
             ..ReceiveConfig::new(payload_type)
         });
         config.send = self.send.as_ref().map(|send| SendConfig {
@@ -330,6 +370,10 @@ impl End {
             give_up: send.give_up.duration(),
             feedback,
             fallback: send.payload_type.is_multiple_of(2),
+            repair: self.repair.map(|payload_type| RepairConfig {
+                payload_type,
+                ssrc: None,
+            }),
             ..SendConfig::new(send.payload_type)
         });
         config
