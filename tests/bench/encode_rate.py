@@ -22,8 +22,8 @@ ROWS = [
     ("h264", "352x288", 150),
     ("h264", "1280x720", 30),
 ]
-#: Long enough that ten milliseconds, a tick of some systems' accounts, are 1 %.
-SECONDS = 1.0
+#: Of pictures. H.264 tries strips of the first ten, which are a third of one second's.
+SECONDS = 3.0
 
 
 def processor(program, codec, size, count):
