@@ -266,9 +266,9 @@ fn a_media_packet_is_no_other_one_by_a_transport_wide_number_of_its_own() {
         receiver(FeedbackMode::Tfrc, Some(REPAIR)),
     );
     world.run(1_000);
-    let media = world.forward.iter().map(|(_, bytes)| bytes);
+    let sent = world.forward.iter().map(|(_, bytes)| bytes);
     let is_media = |bytes: &&Vec<u8>| bytes.len() > 100 && bytes[1] & 0x7f != REPAIR;
-    let mut packet = media.filter(is_media).last().expect("on its way").clone();
+    let mut packet = sent.rev().find(is_media).expect("on its way").clone();
     world.run(100);
     let place = {
         let rtp = RtpPacket::parse(&packet).unwrap();
