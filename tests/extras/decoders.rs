@@ -19,9 +19,9 @@ const SMALL: (usize, usize) = (16, 9);
 /// First to so many, of which every decoder's scaler makes much the same.
 const BETWEEN: (usize, usize) = (160, 120);
 
-/// The mean of what their bytes may differ by from the picture sent, which is 0.5 to 2. Where chroma is taken for that of the
-/// other range they differ by 4 to 6, with the other matrix by 6, where all samples are by 11, with swapped colours or sides
-/// by 40 and more.
+/// The mean of what their bytes may differ by from the picture sent, which is 0.5 to 1.5. Of these bars chroma taken for that
+/// of the other range would make it 4 to 6 (computed); the other matrix made it 6, all samples taken so 11, swapped colours or
+/// sides make it 40 and more.
 const APART: f64 = 3.0;
 
 /// A white square that moves over colour bars begins anew after so many pictures, of 25 a second.

@@ -480,15 +480,7 @@ mod tests {
             let mut ceiling = Ceiling::new(Duration::from_millis(100));
             let mut report = Report {
                 allowed: Rate::from_bytes_per_sec(1e5),
-                received: Rate::from_bytes_per_sec(1e5),
-                carried: Rate::from_bytes_per_sec(1e5),
-                rtt: Duration::from_millis(60),
-                p: LossEventRate::ZERO,
-                queue: Duration::from_millis(queue),
-                span: Duration::from_millis(240),
-                latest: Duration::ZERO,
-                left: FRAME,
-                held_by_deadline: true,
+                ..tried(queue)
             };
             let rates: Vec<f64> = (1..=3)
                 .map(|i| {
