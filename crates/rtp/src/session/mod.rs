@@ -256,6 +256,12 @@ impl Session {
             return;
         }
         let before = (outbound.rate_source(), outbound.breach());
+        if let Err(kind) = self.conclude_arrivals_due() {
+            self.statistics.count_ignored(kind);
+        }
+        let Some(outbound) = &mut self.outbound else {
+            return;
+        };
         outbound.check_fallback(now);
         if outbound.check_give_up(now) {
             self.emit(EventKind::GaveUp);
@@ -278,6 +284,7 @@ impl Session {
             (self.feedback_due(), Reason::Feedback),
             (self.keyframe_due(), Reason::Feedback),
             (self.compound_expiry(), Reason::Rtcp),
+            (outbound.and_then(Outbound::arrivals_due), Reason::Feedback),
             (
                 outbound.and_then(Outbound::nofeedback_expiry),
                 Reason::NoFeedback,

@@ -78,8 +78,9 @@ impl Session {
         self.take_report_in(|outbound| outbound.handle_reception(now, arrived, &block, &told))
     }
 
-    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up. One that is
-    /// refused takes nothing from the others, and is counted beside them; alone it is why the datagram is ignored.
+    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up, and may send them in
+    /// several. One that is refused takes nothing from the others, and is counted beside them; alone it is why the
+    /// datagram is ignored.
     pub(super) fn handle_arrivals(
         &mut self,
         author: u32,
@@ -95,27 +96,41 @@ impl Session {
         if reports.clone().next().is_none() {
             return Ok(());
         }
-        let (ssrc, now, arrived) = (self.ssrc, self.now, self.arrived);
-        let (lie, used_ecn) = (outbound.lie(), outbound.uses_ecn());
+        let (ssrc, arrived) = (self.ssrc, self.arrived);
         let (mut is_noted, mut refused) = (false, Ok(()));
-        let trace = outbound.handle_arrivals(now, arrived, |departures| {
+        outbound.note_arrivals(arrived, |departures| {
             for report in reports {
                 let noted = note_arrivals(&report, (author, ssrc), arrived, departures);
                 is_noted |= noted.is_ok();
                 refused = refused.and(noted);
             }
-            is_noted.then(|| departures.conclude(arrived)).flatten()
-        });
+            is_noted
+        })?;
+        let concluded = self.conclude_arrivals_due();
+        match refused {
+            Err(kind) if is_noted => self.statistics.count_ignored(kind),
+            alone => alone?,
+        }
+        concluded
+    }
+
+    /// Counts what reports of arrivals come to that were noted, if it is time.
+    pub(super) fn conclude_arrivals_due(&mut self) -> Result<(), Ignored> {
+        let now = self.now;
+        let Some(outbound) = &mut self.outbound else {
+            return Ok(());
+        };
+        if outbound.arrivals_due().is_none_or(|due| now < due) {
+            return Ok(());
+        }
+        let (lie, used_ecn) = (outbound.lie(), outbound.uses_ecn());
+        let trace = outbound.conclude_arrivals(now);
         let uses_ecn = outbound.uses_ecn();
         if lie.is_none() {
             self.tell_of_a_lie(false);
         }
         if used_ecn && !uses_ecn {
             self.emit(EventKind::MarksLost);
-        }
-        match refused {
-            Err(kind) if is_noted => self.statistics.count_ignored(kind),
-            alone => alone?,
         }
         self.note_feedback(trace?);
         Ok(())

@@ -30,9 +30,18 @@ enum Sends {
     Nothing,
     /// A receiver report in this time.
     Reports(Duration),
-    /// Transport-wide feedback of each frame; saved up for so long, as GStreamer does before it knows the
-    /// RTCP interval; and receiver reports.
-    TransportWide(Duration),
+    /// Transport-wide feedback of each frame; saved up for so long, as GStreamer does in the first seconds, and then
+    /// all at once; and receiver reports.
+    TransportWide(Duration, Datagrams),
+}
+
+/// How messages leave that were saved up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Datagrams {
+    /// In one.
+    One,
+    /// In one each, as GStreamer does.
+    Each,
 }
 
 /// A sender of ours, a link, and a receiver that is not ours.
@@ -228,19 +237,23 @@ impl Receiver {
         let interval = match sends {
             Sends::Nothing => return datagrams,
             Sends::Reports(interval) => interval,
-            Sends::TransportWide(_) => Duration::from_secs(5),
+            Sends::TransportWide(..) => Duration::from_secs(5),
         };
         let due = *self.next_report.get_or_insert(now + interval / 10);
         if due <= now {
             self.next_report = Some(now + interval);
             datagrams.push(self.receiver_report(now));
         }
-        if let Sends::TransportWide(hold) = sends
+        if let Sends::TransportWide(hold, in_datagrams) = sends
             && !self.complete.is_empty()
             && self.next_feedback.is_none_or(|at| at <= now)
         {
             self.next_feedback = Some(now + hold);
-            datagrams.push(self.feedback());
+            let messages = self.feedback();
+            match in_datagrams {
+                Datagrams::One => datagrams.push(messages.concat()),
+                Datagrams::Each => datagrams.extend(messages),
+            }
         }
         datagrams
     }
@@ -275,9 +288,9 @@ impl Receiver {
         buf[..len].to_vec()
     }
 
-    /// All frames that were saved up, a message each, in one datagram.
-    fn feedback(&mut self) -> Vec<u8> {
-        let mut datagram = Vec::new();
+    /// All frames that were saved up, a message each.
+    fn feedback(&mut self) -> Vec<Vec<u8>> {
+        let mut messages = Vec::new();
         for frame in std::mem::take(&mut self.complete) {
             let (first, last) = (frame[0].0, frame[frame.len() - 1].0);
             let count = usize::from(last.wrapping_sub(first)) + 1;
@@ -289,9 +302,9 @@ impl Receiver {
             let ssrcs = (SSRC, self.media_ssrc);
             let len = twcc::emit(ssrcs, first, told.into_iter(), self.made, &mut buf);
             self.made = self.made.wrapping_add(1);
-            datagram.extend(&buf[..len.expect("a frame fits")]);
+            messages.push(buf[..len.expect("a frame fits")].to_vec());
         }
-        datagram
+        messages
     }
 }
 
@@ -303,28 +316,35 @@ fn kbps(kbps: f64) -> Rate {
 
 #[test]
 fn transport_wide_feedback_of_others_fills_a_link_with_little_loss() {
-    for hold in [0, 150] {
-        let sends = Sends::TransportWide(Duration::from_millis(hold));
+    for (hold, datagrams) in [
+        (0, Datagrams::One),
+        (150, Datagrams::One),
+        (150, Datagrams::Each),
+    ] {
+        let sends = Sends::TransportWide(Duration::from_millis(hold), datagrams);
         let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
         world.run(20);
         let (rate, lost) = world.run(30);
         let utilisation = rate / world.rate;
         assert!(
             (0.85..=1.02).contains(&utilisation),
-            "{hold} ms: {utilisation}"
+            "{hold} ms, {datagrams:?}: {utilisation}"
         );
-        assert!(lost <= 0.02, "{hold} ms: {lost} lost");
+        assert!(lost <= 0.02, "{hold} ms, {datagrams:?}: {lost} lost");
         // The round trip has 40 ms and the queue, and nothing of what reports waited for one another.
         let rtt = world.session.path().unwrap().rtt.unwrap();
         let most = Duration::from_millis(150 + hold / 4);
-        assert!(rtt >= DELAY * 2 && rtt <= most, "{hold} ms: {rtt:?}");
+        assert!(
+            rtt >= DELAY * 2 && rtt <= most,
+            "{hold} ms, {datagrams:?}: {rtt:?}"
+        );
         assert_eq!(world.session.rate_source(), Some(RateSource::Feedback));
     }
 }
 
 #[test]
 fn the_round_trip_of_a_receiver_report_starts_a_sender_whose_feedback_waits_for_a_frame() {
-    let sends = Sends::TransportWide(Duration::ZERO);
+    let sends = Sends::TransportWide(Duration::ZERO, Datagrams::One);
     let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
     world.run(1);
     // At one packet a second a frame of four takes three, and that is when a report would first leave.
@@ -380,7 +400,7 @@ fn reports_that_come_late_end_the_blind_rate_and_feedback_ends_that() {
     world.run(8);
     world.sends = RR;
     world.run(8);
-    world.sends = Sends::TransportWide(Duration::ZERO);
+    world.sends = Sends::TransportWide(Duration::ZERO, Datagrams::One);
     world.receiver.complete.clear();
     let (rate, _) = world.run(10);
     assert_eq!(

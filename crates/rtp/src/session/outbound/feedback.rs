@@ -1,11 +1,12 @@
 //! What feedback makes of the rate: that of a receiver that computes p, and reports of what arrived.
 
 use tfrc::Feedback;
-use tfrc::report::Departures;
+use tfrc::report::{Departures, Refused};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
 use super::super::event::Lie;
+use super::super::feedback_mode::FeedbackMode;
 use super::super::statistics::Ignored;
 use super::{Control, IN_FLIGHT, Outbound};
 use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
@@ -13,6 +14,23 @@ use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
 /// the round-trip time can hold.
 const MAX_ECHO_AGE: Duration = Duration::from_secs(16);
+
+/// Some receivers save up transport-wide reports, which do not tell when they were made, and send a datagram for each:
+/// what comes within this share of a round trip belongs together, as much as makes R wrong by 3 %. Apart, all but the last
+/// would count the time for which they were saved as the path's.
+const FLOCK: u32 = 32;
+/// The same before R is known.
+const FIRST_FLOCK: Duration = Duration::from_millis(1);
+
+/// Reports of arrivals that were noted and are to be concluded together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noted {
+    due: Instant,
+    /// When the last of them came.
+    arrival: Instant,
+    /// What had been refused before the first.
+    refused: Refused,
+}
 
 impl Outbound {
     /// Takes in feedback that arrived at `arrival`, or says why not.
@@ -81,14 +99,14 @@ impl Outbound {
         self.handle_feedback(now, arrival, told.about(timestamp))
     }
 
-    /// Takes in reports of arrivals that came in one datagram at `arrival`, as `read` gives what they tell;
-    /// or says why not.
-    pub(in crate::session) fn handle_arrivals(
+    /// Notes what `read` takes from reports of arrivals in a datagram that came at `arrival`, if it says that there was
+    /// any, or says why not. It is to be concluded, with what else comes by then, when [`Outbound::arrivals_due`] says.
+    pub(in crate::session) fn note_arrivals(
         &mut self,
-        now: Instant,
         arrival: Instant,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> Option<Feedback>,
-    ) -> Result<Option<Trace>, Ignored> {
+        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> bool,
+    ) -> Result<(), Ignored> {
+        let rtt = self.rtt();
         let Some(departures) = &mut self.departures else {
             return Err(Ignored::StaleFeedback);
         };
@@ -96,7 +114,37 @@ impl Outbound {
             return Err(Ignored::Distrusted);
         }
         let refused = departures.refused();
-        let feedback = read(departures);
+        if !read(departures) {
+            return Ok(());
+        }
+        let wait = if self.config.feedback == FeedbackMode::Twcc {
+            rtt.map_or(FIRST_FLOCK, |rtt| rtt / FLOCK)
+        } else {
+            Duration::ZERO
+        };
+        let noted = self.noted.get_or_insert(Noted {
+            due: arrival + wait,
+            arrival,
+            refused,
+        });
+        noted.arrival = arrival;
+        Ok(())
+    }
+
+    /// When reports that were noted are concluded, if any were.
+    pub(in crate::session) fn arrivals_due(&self) -> Option<Instant> {
+        self.noted.map(|noted| noted.due)
+    }
+
+    /// Counts what the reports come to that were noted, if any were, or says why they come to nothing.
+    pub(in crate::session) fn conclude_arrivals(
+        &mut self,
+        now: Instant,
+    ) -> Result<Option<Trace>, Ignored> {
+        let (Some(noted), Some(departures)) = (self.noted.take(), &mut self.departures) else {
+            return Ok(None);
+        };
+        let feedback = departures.conclude(noted.arrival);
         if departures.has_caught_a_lie() {
             self.note_lie(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);
@@ -105,7 +153,7 @@ impl Outbound {
             self.known.loses_marks = true;
         }
         let Some(feedback) = feedback else {
-            let is_stale = departures.refused() != refused;
+            let is_stale = departures.refused() != noted.refused;
             return if is_stale {
                 Err(Ignored::StaleFeedback)
             } else {
@@ -117,7 +165,7 @@ impl Outbound {
             return Ok(None);
         };
         // The time between the kernel's receipt and ours is no part of the round trip.
-        let delay = feedback.delay + now.saturating_since(arrival);
+        let delay = feedback.delay + now.saturating_since(noted.arrival);
         let feedback = Feedback { delay, ..feedback };
         Ok(Some(sender.handle_feedback(now, &feedback)))
     }

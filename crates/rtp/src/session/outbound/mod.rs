@@ -26,6 +26,7 @@ use crate::ext::{RttSendTs, TransportSequence};
 use crate::flexfec;
 use crate::rtcp::TfrcFeedback;
 use crate::rtp::{HEADER_LEN, RtpHeader};
+use feedback::Noted;
 use inheritance::Known;
 
 /// Packets that may be under way before reports tell of them: a tenth of a second of uncompressed HDTV's
@@ -57,6 +58,8 @@ pub(super) struct Outbound {
     control: Control,
     /// What was sent, where p is computed here.
     departures: Option<Box<Departures<IN_FLIGHT>>>,
+    /// What reports told of it and is not counted yet.
+    noted: Option<Noted>,
     /// What the receiver can have received, where it computes p.
     receivable: Receivable,
     /// That of the next media packet, extended: its lower half is RTP's.
@@ -120,6 +123,7 @@ impl Outbound {
         Self {
             control,
             departures: None,
+            noted: None,
             receivable: Receivable::default(),
             sequence,
             transport: sequence,
@@ -401,6 +405,7 @@ impl Outbound {
             self.control = Control::Tfrc(self.new_sender(now));
             (self.has_feedback, self.reception) = (false, Reception::default());
             (self.first, self.reported) = (self.transport, 0);
+            self.noted = None;
             let (first, estimator) = (u64::from(self.first), self.estimator());
             self.departures = self.config.feedback.tells_arrivals().then(|| {
                 let departures = Departures::new(first, estimator).suspecting(suspicions);

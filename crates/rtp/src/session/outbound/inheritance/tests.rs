@@ -60,9 +60,11 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
             Fate::Missing
         }
     });
-    let _refused = outbound.handle_arrivals(now, now, |departures| {
-        departures.handle_report(now, &header, told)
+    let _distrusted = outbound.note_arrivals(now, |departures| {
+        departures.note_report(now, &header, told);
+        true
     });
+    let _stale = outbound.conclude_arrivals(now);
 }
 
 /// The receiver says that it has what is still to be sent.
