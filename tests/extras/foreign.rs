@@ -32,7 +32,7 @@ const SETTLED: usize = 20;
 /// What TFRC takes a packet for, however long it is.
 const PACKET: Bytes = Bytes::new(1_200);
 /// How far the rates of settled seconds may be apart.
-const COV: f64 = 0.3;
+const COV: f64 = 0.15;
 
 /// The name of the transport-wide sequence number.
 const TRANSPORT_WIDE: &str =
@@ -191,14 +191,15 @@ fn gstreamers_transport_wide_feedback_sets_the_rate() {
         allowed / settled,
     );
     assert!(utilisation <= 1.0, "{utilisation} of the link");
-    // A rate that nothing but RTCP's reception reports set, or nothing at all, would be a tenth of the link's.
-    assert!(settled >= 0.25 * RATE_BPS, "settled at {settled} b/s");
+    // A rate that nothing but RTCP's reception reports set, or nothing at all, would be a tenth of the link's; one whose R
+    // had in it what reports were saved up for, in datagrams of their own, was between a third and nine tenths.
+    assert!(settled >= 0.6 * RATE_BPS, "settled at {settled} b/s");
     assert!(cov <= COV, "not settled, CoV {cov}: {each_second:?}");
     // Late reports, on a busy machine above all, change the round trip and with it what the equation allows; sent is what it
     // allows then. X was 1.00 of this by itself, and frames take a little less.
     assert!(events >= 10, "{events} loss events of {packets} packets");
     assert!(
-        (0.7..=1.5).contains(&(allowed / settled)),
+        (0.8..=1.3).contains(&(allowed / settled)),
         "{events} loss events of {packets} packets and {rtt} s allow {allowed} b/s of {settled}"
     );
     assert!(frames > 20.0 * SECONDS as f64, "{frames} frames sent");
