@@ -108,6 +108,22 @@ impl Ceiling {
         now < self.free_until
     }
 
+    /// A queue has gone that had taken all of the deadline: what arrived behind it is what the path carries, and X is up to
+    /// twice that (RFC 5348 §4.3).
+    pub(crate) fn resume(&mut self, now: Instant, allowed: Rate, received: Rate) {
+        if self.yields(now) {
+            return;
+        }
+        let rate = received.max(allowed / 2.0).min(allowed) * DISPROVED;
+        self.step = Some(Step {
+            phase: Phase::Proven,
+            since: now,
+            rate,
+            proven: rate,
+            growth: FIRST,
+        });
+    }
+
     /// A report came.
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let lost = report.p > self.p;
@@ -178,16 +194,19 @@ impl Ceiling {
         }
     }
 
-    /// What frames are made for beyond what was seen to arrive. If that is more than the path carries, the queue of a frame is
-    /// gone before the next one where the deadline holds it to five sixths of an interval, and nearly so up to a whole one
-    /// (decision 6). Else it grows until it is seen, two round trips later, and the deadline has to have room for it.
+    /// What frames are made for beyond what was seen to arrive. If that is more than the path carries, a queue grows until it is
+    /// seen, two round trips later: by no more than the deadline has room for. Where it holds frames to less than an interval the
+    /// path makes up for as much (decision 6), and the rest is to be harmless.
     fn untried(&self, report: &Report) -> f64 {
-        let Some(room) = report.left.checked_sub(self.frame_interval) else {
-            return UNTRIED_MOST;
+        let until_seen = (2.0 * report.rtt.as_secs_f64()).max(1e-3);
+        let untried = match report.left.checked_sub(self.frame_interval) {
+            Some(room) => 1.0 + room.as_secs_f64() / until_seen,
+            None => {
+                let held = report.left.as_secs_f64().max(1e-3) / self.frame_interval.as_secs_f64();
+                (1.0 + self.harmless.as_secs_f64() / until_seen) / held
+            }
         };
-        let until_seen = 2.0 * report.rtt.as_secs_f64();
-        let grown = 1.0 + room.as_secs_f64() / until_seen.max(1e-3);
-        grown.clamp(UNTRIED_LEAST, UNTRIED_MOST)
+        untried.clamp(UNTRIED_LEAST, UNTRIED_MOST)
     }
 
     /// By which share of X a queue drains in four frames, a tenth at least.
@@ -360,10 +379,13 @@ mod tests {
     #[test]
     fn no_more_is_tried_than_leaves_a_queue_that_drains_or_that_the_deadline_has_room_for() {
         let ceiling = Ceiling::new(Duration::from_millis(40));
-        // Frames come every 40 ms. A room of 8 over two round trips of 180 is 2 %, one of 20 over two of 100 is 10.
+        // Frames come every 40 ms. A room of 8 over two round trips of 180 is 2 %, one of 20 over two of 100 is 10. Held to
+        // nine tenths of an interval they may be 10/9 as large, with 8 ms of queue that are harmless.
         for (left, rtt, untried) in [
             (0, 180, UNTRIED_MOST),
-            (39, 180, UNTRIED_MOST),
+            (32, 180, UNTRIED_MOST),
+            (36, 200, 1.02 / 0.9),
+            (39, 180, UNTRIED_LEAST),
             (48, 180, UNTRIED_LEAST),
             (60, 100, 1.1),
             (120, 0, UNTRIED_MOST),
@@ -380,7 +402,7 @@ mod tests {
 
     #[test]
     fn frames_are_made_for_what_may_be_tried_beyond_what_arrived() {
-        for (left, most) in [(36, 1.2), (48, 1.05)] {
+        for (left, most) in [(32, 1.2), (48, 1.05)] {
             let mut ceiling = Ceiling::new(Duration::from_millis(40));
             let report = |queue| Report {
                 allowed: Rate::from_bytes_per_sec(3e5),
@@ -401,6 +423,37 @@ mod tests {
             let proven = ceiling.proven().bytes_per_sec();
             assert!((proven / 2e5 - most).abs() < 0.01, "{left}: {proven}");
         }
+    }
+
+    #[test]
+    fn behind_a_queue_that_has_gone_x_begins_below_what_arrived_and_rises_in_small_steps() {
+        let rate = Rate::from_bytes_per_sec;
+        for (received, from) in [(1e5, 1.5e5), (2e5, 2e5), (4e5, 3e5)] {
+            let mut ceiling = Ceiling::new(Duration::from_millis(40));
+            ceiling.resume(Instant::ZERO, rate(3e5), rate(received));
+            for bound in [ceiling.rate(), ceiling.proven()] {
+                assert_eq!(bound, rate(from) * DISPROVED, "{received}");
+            }
+            let report = Report {
+                allowed: ceiling.rate(),
+                ..tried(0)
+            };
+            ceiling.observe(Instant::from_millis(600), &report);
+            assert_eq!(ceiling.rate(), rate(from) * DISPROVED * (1.0 + FIRST));
+        }
+    }
+
+    #[test]
+    fn a_queue_of_others_that_has_gone_holds_nothing() {
+        let mut bench = Bench::new(9e4);
+        bench.jitter = Duration::from_millis(30);
+        while !bench.ceiling.yields(bench.now) {
+            bench.run(1);
+        }
+        bench
+            .ceiling
+            .resume(bench.now, Rate::from_bytes_per_sec(9e4), Rate::ZERO);
+        assert_eq!(bench.ceiling.rate(), Rate::INFINITY);
     }
 
     #[test]

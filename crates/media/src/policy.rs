@@ -330,7 +330,7 @@ impl Policy {
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
-                late: left < FRAME / GROWING as u32,
+                late: self.is_late_without_queue(path),
             },
         );
         self.ceiling.observe(
@@ -402,15 +402,14 @@ impl Policy {
                 keyframe: false,
             });
         }
-        let proven = self.ceiling.proven();
-        let rate = self.fall.rate(path.allowed_rate).min(proven);
-        let least = self.least(rate);
+        let least = self.least(self.rate(path));
         self.update_deadline(now, path, least);
+        let (proven, rate) = (self.ceiling.proven(), self.rate(path));
         // What will still be to leave when this picture has been coded.
         let waiting = path.instantaneous_rate * before.wait;
         let prepared = rate * self.preparation;
         let ahead = before.queued + waiting - prepared;
-        let carried = self.carried(rate) - ahead;
+        let carried = self.carried(now, path, rate) - ahead;
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;
         let wire = carried.min(in_time);
@@ -434,7 +433,7 @@ impl Policy {
         }
         let wire = wire.max(least);
         let left = self
-            .carried(rate)
+            .carried(now, path, rate)
             .max(self.departed * self.config.frame_interval);
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
@@ -525,22 +524,36 @@ impl Policy {
         };
     }
 
+    /// What frames are made for, whatever the deadline.
+    fn rate(&self, path: &Path) -> Rate {
+        let rate = self.fall.rate(path.allowed_rate);
+        rate.min(self.ceiling.proven())
+    }
+
     /// What the path carries from one frame to the next.
     ///
     /// A deadline that holds frames small lets X rise above the link (RFC 5348 §4.3), because nothing
     /// is lost. When that deadline is stretched, only what has been seen to arrive is a measure.
-    fn carried(&self, rate: Rate) -> Bytes {
+    fn carried(&self, now: Instant, path: &Path, rate: Rate) -> Bytes {
         let interval = rate * self.config.frame_interval;
         if self.is_path_too_slow() && self.received > Rate::ZERO {
-            let growth = if self.has_met_queue {
-                STRETCHED_GROWTH
-            } else {
-                FREE_GROWTH
-            };
-            let seen = self.received * growth * self.config.frame_interval;
+            let seen = self.received * self.growth(now, path) * self.config.frame_interval;
             interval.min(seen.max(self.least(rate)))
         } else {
             interval
+        }
+    }
+
+    /// By how much frames by a stretched deadline may be larger than what arrived.
+    fn growth(&self, now: Instant, path: &Path) -> f64 {
+        let is_met = self.rtt.last_queue() > ceiling::harmless(self.config.frame_interval);
+        let stretches = is_met && !self.is_late_without_queue(path);
+        if !self.has_met_queue {
+            FREE_GROWTH
+        } else if stretches && !self.is_queue_of_others(now) {
+            DRAINING
+        } else {
+            STRETCHED_GROWTH
         }
     }
 
@@ -573,6 +586,16 @@ impl Policy {
     /// The deadline has room for less than three quarters of a frame interval of queue.
     fn is_tight(&self, path: &Path) -> bool {
         self.room_for_queue(path) < self.config.frame_interval * 3 / 4
+    }
+
+    /// The path has no time for a frame worth sending, whatever the queue.
+    fn is_late_without_queue(&self, path: &Path) -> bool {
+        self.left_for_frame(path) < FRAME / GROWING as u32
+    }
+
+    /// The queue stayed when less was sent.
+    fn is_queue_of_others(&self, now: Instant) -> bool {
+        self.drain.yields(now) || self.ceiling.yields(now)
     }
 
     /// Frames met a queue of late that is more than one frame makes.
@@ -616,7 +639,7 @@ impl Policy {
         }
         // Where there is little room a queue of our own would stretch the deadline that lets it grow. It goes when less is
         // sent, and frames are small until then.
-        let is_others = self.drain.yields(now) || self.ceiling.yields(now);
+        let is_others = self.is_queue_of_others(now);
         let queue = self.rtt.frame_queue();
         let is_long = queue > self.config.frame_interval * 3 / 2;
         let queue = if is_others || is_long || !self.is_tight(path) {
@@ -633,6 +656,9 @@ impl Policy {
             let since = *self.feasible_since.get_or_insert(now);
             if self.is_path_too_slow() && now.saturating_since(since) >= RELAX_AFTER {
                 self.stretched = None;
+                if self.has_met_queue {
+                    self.ceiling.resume(now, path.allowed_rate, self.received);
+                }
             }
         } else {
             self.feasible_since = None;
@@ -683,6 +709,9 @@ const RECEIVED_DECAY: f64 = 0.97;
 /// Frames by a stretched deadline may be this much larger than what arrived, once they have met a queue and before.
 const STRETCHED_GROWTH: f64 = 1.1;
 const FREE_GROWTH: f64 = 1.5;
+/// And they are this much smaller while they meet a queue without which the deadline would not be stretched: it would stand
+/// for as long as they grew. (Over 190 ms and 600 kb/s slow start's queue lasted three seconds.)
+const DRAINING: f64 = 0.9;
 
 /// How long γ must have been feasible before the deadline returns to it: longer than the queue of
 /// a drop-tail link takes to drain and fill again around one loss event.

@@ -310,6 +310,43 @@ fn a_path_too_long_stretches_the_deadline_and_returns_with_hysteresis() {
     assert!(stretched(&mut policy, 19_000, &border));
 }
 
+/// The longest of four frames' queues is what stretches the deadline; the last one's says whether it still stands.
+#[test]
+fn a_queue_that_stretches_the_deadline_is_drained_and_x_begins_again_from_what_arrived_behind_it() {
+    let mut policy = policy(INTERVAL);
+    let behind = |rtt| Path {
+        receive_rate: Rate::from_bits_per_sec(800e3),
+        ..path(1_600.0, rtt)
+    };
+    let size = |policy: &mut Policy, ms, path: &Path| {
+        let target = policy.target(at(ms), path, Ahead::default()).unwrap();
+        (target.size, target.stretched)
+    };
+    for (ms, rtt, stretched, arrived) in [
+        (0, 160, false, None),
+        (160, 260, true, Some(DRAINING)),
+        (200, 160, true, Some(STRETCHED_GROWTH)),
+    ] {
+        let path = behind(rtt);
+        policy.observe_feedback(at(ms), sample(rtt), &path);
+        let (size, is_stretched) = size(&mut policy, ms, &path);
+        assert_eq!(is_stretched, stretched, "{ms}");
+        if let Some(growth) = arrived {
+            assert_eq!(size, path.receive_rate * growth * INTERVAL, "{ms}");
+        }
+    }
+    let path = behind(160);
+    let mut now = 200;
+    while policy.is_path_too_slow() {
+        now += 40;
+        policy.observe_feedback(at(now), sample(160), &path);
+        size(&mut policy, now, &path);
+    }
+    // Half of X is what arrived. Above that nothing is asked of the path, from the first frame on.
+    assert!(policy.ceiling() < path.receive_rate);
+    assert!(size(&mut policy, now, &path).0 <= policy.ceiling() * INTERVAL);
+}
+
 fn path_with_room(ms: u64) -> Path {
     path(3_000.0, 2 * (150 - 10 - ms))
 }
