@@ -35,7 +35,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
-    loop {
+    let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
         let state = handle.call(|player: &mut Player, now| {
             let played: Vec<_> = std::iter::from_fn(|| player.poll_output(now)).collect();
@@ -46,8 +46,8 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         match written.and_then(|()| out.flush()) {
             Ok(()) => {}
             // Whoever looks has closed the window.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
-            Err(error) => return Err(Failure::runtime(format!("--out: {error}"))),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break None,
+            Err(error) => break Some(error),
         }
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
@@ -55,11 +55,15 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
             eprintln!("{}", line(&figures));
         }
         if figures.state == PlayerState::Ended || rounds.is_over(now) {
-            break;
+            break None;
         }
-    }
+    };
+    // A server that is not told waits for half a minute.
     handle.call(Player::close).map_err(Failure::runtime)?;
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
+    if let Some(error) = failed {
+        return Err(Failure::runtime(format!("--out: {error}")));
+    }
     if args.run.json {
         setup::say(summary(&figures))
     } else {
