@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Running, Scratch, evenkeel, free_port, number, pause, wait_for_port};
+use crate::support::{
+    Running, Scratch, evenkeel, free_port, number, pause, wait_for_file, wait_for_port,
+};
 
 /// Renditions of ten seconds: a picture that depends on no other every second.
 fn renditions(scratch: &Scratch, rates: &[&str]) -> Vec<PathBuf> {
@@ -84,6 +86,20 @@ fn run(files: &[PathBuf], link: &[&str], out: &Path, serve: &[&str]) -> (Value, 
     let read = |text: &[u8]| serde_json::from_slice(text).expect("JSON");
     let played = std::fs::read(out.with_extension("json")).expect("what the player printed");
     (read(&server.stdout), read(&played))
+}
+
+/// A player that listens already.
+fn player_into(at: &str, out: &Path, stderr: impl Into<Stdio>) -> Running {
+    let play = ["vod", "play", at, "--json", "--seconds", "60", "--out"];
+    let player = Running::start(
+        evenkeel(&play)
+            .arg(out)
+            .stdout(Stdio::null())
+            .stderr(stderr),
+    );
+    let (_, port) = at.rsplit_once(':').expect("a port");
+    wait_for_port(port.parse().expect("a port"));
+    player
 }
 
 #[test]
@@ -230,4 +246,46 @@ fn frames_of_given_sizes_are_sent_as_a_title() {
         len.is_multiple_of(188) && (250_000..300_000).contains(&len),
         "{len}"
     );
+}
+
+#[test]
+fn a_player_that_ctrl_c_ends_leaves_whole_packets() {
+    let scratch = Scratch::new("vod-interrupted");
+    let files = renditions(&scratch, &["500k"]);
+    let out = scratch.file("out.ts");
+    let at = format!("127.0.0.1:{}", free_port());
+    let mut player = player_into(&at, &out, Stdio::null());
+    let serve = ["vod", "serve", "--json", "--to", &at];
+    let _server = Running::start(evenkeel(&serve).args(&files).stdout(Stdio::null()));
+    wait_for_file(&out);
+    player.signal("INT");
+    assert!(player.wait(10).success());
+    let (title, came) = (std::fs::read(&files[0]), std::fs::read(&out));
+    let (title, came) = (title.expect("the title"), came.expect("what came"));
+    println!("{} of {} bytes", came.len(), title.len());
+    // It was not all there yet.
+    assert!(came.len() < title.len());
+    let (packets, rest) = came.as_chunks::<188>();
+    assert!(rest.is_empty(), "{} bytes of a packet", rest.len());
+    assert!(packets.iter().all(|packet| packet[0] == 0x47));
+}
+
+#[test]
+fn a_player_whose_disk_is_full_ends_with_one_line_and_its_server_too() {
+    let scratch = Scratch::new("vod-full");
+    let files = renditions(&scratch, &["500k"]);
+    let at = format!("127.0.0.1:{}", free_port());
+    let said = scratch.file("said");
+    let stderr = std::fs::File::create(&said).expect("a file");
+    let mut player = player_into(&at, Path::new("/dev/full"), stderr);
+    let serve = ["vod", "serve", "--json", "--to", &at];
+    let mut server = Running::start(evenkeel(&serve).args(&files).stdout(Stdio::null()));
+    assert_eq!(player.wait(20).code(), Some(1));
+    let said = std::fs::read_to_string(&said).expect("what it said");
+    assert!(
+        said.starts_with("evenkeel: --out: No space left") && said.lines().count() == 1,
+        "{said}"
+    );
+    // It was told goodbye, and does not wait for 30 s in vain.
+    assert!(server.wait(5).success());
 }
