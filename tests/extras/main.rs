@@ -18,6 +18,7 @@ mod perf_faults;
 mod perf_options;
 mod records;
 mod repair;
+mod sources;
 mod support;
 mod testbed;
 mod unprivileged;
