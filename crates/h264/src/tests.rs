@@ -180,21 +180,51 @@ fn a_keyframe_may_be_coded_again_until_it_pleases() {
     assert!(error(&decoded, &picture(2)) < 15.0);
 }
 
-#[test]
-fn white_noise_is_too_much_for_the_finest_quantiser_but_not_for_a_coarse_one() {
-    let mut state = 1_u32;
-    let noise: Vec<u8> = std::iter::repeat_with(|| {
+fn white_noise(seed: u32) -> Vec<u8> {
+    let mut state = seed;
+    std::iter::repeat_with(|| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     })
     .take(SIZE.0 * SIZE.1 * 3 / 2)
-    .collect();
+    .collect()
+}
+
+#[test]
+fn white_noise_is_too_much_for_the_finest_quantiser_but_not_for_a_coarse_one() {
+    let noise = white_noise(1);
     let code = |quantiser| {
         let mut encoder = Encoder::new(SIZE.0, SIZE.1)?;
         encoder.encode_keyframe(&planes(&noise), quantiser)
     };
     assert_eq!(code(Qp::FINEST), Err(Error::Encoder));
     assert!(code(qp(24.0)).is_ok());
+}
+
+/// Where it fails with the coarsest, a sender gives up.
+#[test]
+fn the_coarsest_quantiser_codes_any_picture() {
+    let black_and_white = |n: u32| white_noise(n).iter().map(|of| of / 128 * 255).collect();
+    let kinds: [&dyn Fn(u32) -> Vec<u8>; 3] = [&white_noise, &black_and_white, &|n| {
+        vec![(n % 2) as u8 * 255; SIZE.0 * SIZE.1 * 3 / 2]
+    }];
+    for (kind, picture) in kinds.iter().enumerate() {
+        let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
+        let mut decoder = Decoder::new().unwrap();
+        for n in 0..12 {
+            let samples = picture(n);
+            let picture = planes(&samples);
+            let units = if n % 6 == 5 {
+                encoder.encode_keyframe(&picture, Qp::COARSEST)
+            } else {
+                let trial = encoder.try_out(&picture, Qp::COARSEST);
+                assert!(trial.is_ok(), "trial of picture {n} of kind {kind}");
+                encoder.encode(&picture, Qp::COARSEST)
+            };
+            let units = units.unwrap_or_else(|e| panic!("picture {n} of kind {kind}: {e}"));
+            assert!(decode(&mut decoder, &units).unwrap().is_some());
+        }
+    }
 }
 
 #[test]
