@@ -315,3 +315,45 @@ impl VideoEncoder for Encoder {
 
 /// Steps by which the quantiser is kept coarser after OpenH264 had no room: half the bytes.
 const COARSER: f64 = 6.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tfrc::units::Rate;
+
+    /// An encoder whose coders fail, whatever the quantiser: they take pictures of another size.
+    fn failing(finest: Option<Qp>) -> Encoder {
+        let mut stream = Stream::new(&Picture::new(32, 32)).unwrap();
+        stream.coders = Coders::new((64, 64)).unwrap();
+        Encoder {
+            stream: Some(stream),
+            finest,
+        }
+    }
+
+    #[test]
+    fn an_encoder_that_fails_goes_on_coarser_and_gives_up_with_the_coarsest() {
+        let target = FrameTarget {
+            size: Bytes::new(1_000),
+            rate: Rate::from_bytes_per_sec(1e4),
+            deadline: Duration::from_millis(150),
+            stretched: false,
+            keyframe: false,
+        };
+        let encode = |encoder: &mut Encoder| {
+            let coded = encoder.encode(&Picture::new(32, 32), &target);
+            coded.map(|coded| coded.is_some())
+        };
+        let mut encoder = failing(None);
+        assert_eq!(encode(&mut encoder), Ok(false));
+        assert_eq!(encoder.finest, Some(step(Qp::FINEST, COARSER)));
+        // The next one begins anew.
+        assert_eq!(encode(&mut encoder), Ok(true));
+        let given_up = encode(&mut failing(Some(Qp::COARSEST)));
+        assert!(
+            matches!(given_up, Err(EncodeError::Size(_))),
+            "{given_up:?}"
+        );
+    }
+}
