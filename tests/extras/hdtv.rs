@@ -4,12 +4,12 @@
 
 use std::process::Stdio;
 
-use crate::support::{Running, Scratch, evenkeel, free_port, number, summary, wait_for_file};
+use crate::support::{Running, Scratch, evenkeel, free_port, number, receive, wait_for_file};
 
 #[test]
 fn uncompressed_hdtv_arrives_whole() {
     let scratch = Scratch::new("hdtv");
-    let [sdp, json] = ["call.sdp", "recv.json"].map(|name| scratch.file(name));
+    let sdp = scratch.file("call.sdp");
     let at = format!("127.0.0.1:{}", free_port());
     let _sender = Running::start(
         evenkeel(&["send", &at, "--headless", "--seconds", "30"])
@@ -19,15 +19,7 @@ fn uncompressed_hdtv_arrives_whole() {
             .stdout(Stdio::null()),
     );
     wait_for_file(&sdp);
-    let status = evenkeel(&["recv", &at, "--headless", "--seconds", "8"])
-        .args(["--warmup", "0", "--sdp"])
-        .arg(&sdp)
-        .arg("--json")
-        .arg(&json)
-        .stdout(Stdio::null())
-        .status();
-    assert!(status.is_ok_and(|status| status.success()));
-    let seen = summary(&json);
+    let seen = receive(&at, &sdp, "8");
     let [shown, damaged] = ["frames_shown", "frames_damaged"].map(|key| number(&seen, key));
     println!("720p60: {shown} pictures shown, {damaged} of them damaged");
     // How many a busy machine has time for is its own matter: one second's of eight seconds.

@@ -4,13 +4,13 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::support::{
-    Running, Scratch, evenkeel, free_port, number, summary, wait_for_file, wait_for_port,
+    Running, Scratch, evenkeel, free_port, number, receive, wait_for_file, wait_for_port,
 };
 
 #[test]
 fn what_a_path_loses_is_recovered() {
     let scratch = Scratch::new("repair");
-    let [sdp, json] = ["s.sdp", "recv.json"].map(|name| scratch.file(name));
+    let sdp = scratch.file("s.sdp");
     let ports = [free_port(), free_port()];
     let [there, between] = ports.map(|port| format!("127.0.0.1:{port}"));
     let relay = ["link", "relay", &between, &there, "--delay", "20ms"];
@@ -28,18 +28,10 @@ fn what_a_path_loses_is_recovered() {
             .stdout(Stdio::null()),
     );
     wait_for_file(&sdp);
-    let receiver = ["recv", &there, "--headless", "--seconds", "6"];
-    let status = evenkeel(&receiver)
-        .args(["--warmup", "0", "--sdp"])
-        .arg(&sdp)
-        .arg("--json")
-        .arg(&json)
-        .stdout(Stdio::null())
-        .status();
-    assert!(status.is_ok_and(|status| status.success()));
+    let received = receive(&there, &sdp, "6");
     let announced = fs::read_to_string(&sdp).expect("a description");
     assert!(announced.contains("a=ssrc-group:FEC-FR "), "{announced}");
-    let recovered = number(&summary(&json), "packets_recovered");
+    let recovered = number(&received, "packets_recovered");
     println!("{recovered} packets recovered");
     assert!(recovered > 0.0);
 }

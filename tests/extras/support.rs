@@ -132,6 +132,20 @@ pub(crate) fn wait_for_file(path: &Path) {
     panic!("{} stays empty", path.display());
 }
 
+/// The summary of a receiver at an address that takes what a description announces, for so many seconds.
+pub(crate) fn receive(at: &str, sdp: &Path, seconds: &str) -> serde_json::Value {
+    let json = sdp.with_extension("json");
+    let status = evenkeel(&["recv", at, "--headless", "--seconds", seconds])
+        .args(["--warmup", "0", "--sdp"])
+        .arg(sdp)
+        .arg("--json")
+        .arg(&json)
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "recv {at}");
+    summary(&json)
+}
+
 /// The summary that `--json` wrote.
 pub(crate) fn summary(path: &Path) -> serde_json::Value {
     let text = fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
