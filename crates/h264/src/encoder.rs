@@ -152,8 +152,17 @@ impl Encoder {
     /// If the picture has another size, or OpenH264 fails.
     pub fn encode_keyframe(&mut self, picture: &Planes<'_>, qp: Qp) -> Result<Vec<Vec<u8>>, Error> {
         if self.next == Next::Keyframe {
-            // The wrapper starts OpenH264 with the first picture, and without layers.
-            self.code(picture, qp)?;
+            // The wrapper starts OpenH264 with the first picture, and without layers. It does so with a quantiser of its
+            // own, for which the first of ours may be too much.
+            let (width, height) = self.size;
+            let grey = vec![128; width * height];
+            let (luma, chroma) = (&grey[..], &grey[..grey.len() / 4]);
+            let grey = Planes {
+                width,
+                height,
+                samples: [luma, chroma, chroma],
+            };
+            self.code(&grey, qp)?;
             options::change(&mut self.inner, |parameters| {
                 parameters.iTemporalLayerNum = 2;
                 // With one, OpenH264 begins anew whenever the layers change.
