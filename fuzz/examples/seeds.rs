@@ -25,6 +25,7 @@ use evenkeel_rtp::rtcp::{
 };
 use evenkeel_rtp::rtp::RtpHeader;
 use evenkeel_rtp::session::FeedbackMode;
+use evenkeel_vod::TS_LEN;
 use tfrc::Ecn;
 use tfrc::report::Vector;
 use tfrc::time::Instant;
@@ -53,7 +54,8 @@ fn main() -> io::Result<()> {
         write("perf", name, &message)?;
     }
     write("files", "picture.jpg", &jfif::write(&image))?;
-    write("files", "pictures.y4m", &pictures()?)
+    write("files", "pictures.y4m", &pictures()?)?;
+    write("files", "title.ts", &title())
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -62,6 +64,37 @@ fn write(target: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
         .join(target);
     fs::create_dir_all(&folder)?;
     fs::write(folder.join(name), bytes)
+}
+
+/// MPEG-TS of a second: a clock reference every tenth, and four tables with pictures that depend on none before.
+fn title() -> Vec<u8> {
+    const PICTURES: u16 = 0x100;
+    let mut packets: Vec<[u8; TS_LEN]> = Vec::new();
+    let mut add = |pid: u16, field: &[u8]| {
+        let counter = packets
+            .iter()
+            .filter(|packet| packet[1..3] == pid.to_be_bytes())
+            .count();
+        let mut packet = [0xff; TS_LEN];
+        packet[0] = 0x47;
+        packet[1..3].copy_from_slice(&pid.to_be_bytes());
+        // With a payload, and with an adaptation field if there is one.
+        packet[3] = 0x10 | (u8::from(!field.is_empty()) << 5) | (counter % 16) as u8;
+        packet[4..4 + field.len()].copy_from_slice(field);
+        packets.push(packet);
+    };
+    for tenth in 0..11_u64 {
+        let is_entry = tenth % 3 == 0;
+        if is_entry {
+            add(0, &[]);
+        }
+        // Its length, the flags, 33 bits of 90 kHz, six that are reserved and nine of 27 MHz.
+        let clock = ((9_000 * (tenth + 7)) << 15).to_be_bytes();
+        let flags = if is_entry { 0x50 } else { 0x10 };
+        add(PICTURES, &[&[7, flags], &clock[2..]].concat());
+        add(PICTURES, &[]);
+    }
+    packets.concat()
 }
 
 /// Steps of `h264_payload`: three pictures, one packet of each of which a repair packet gives back.
