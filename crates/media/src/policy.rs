@@ -192,6 +192,8 @@ pub struct Policy {
     /// The rate at which the last frame left. Where a round trip is much shorter than the pause between
     /// frames, X halves in the pause (RFC 5348 §4.4) and is back before a large frame has left.
     departed: Rate,
+    /// Frames are of the size that they are.
+    own_size: bool,
     /// What the encoder could not go below of late, on the wire.
     floor: Bytes,
     /// The last frame was larger than it was asked to be.
@@ -223,6 +225,7 @@ impl Policy {
             headers: expansion,
             credit: Duration::ZERO,
             departed: Rate::ZERO,
+            own_size: false,
             floor: Bytes::ZERO,
             missed: false,
             stretched: None,
@@ -261,8 +264,9 @@ impl Policy {
         self.feasible_since = None;
     }
 
-    /// Another encoder takes over: what its frames cost is not known yet.
-    pub(crate) fn forget_encoder(&mut self) {
+    /// Another encoder takes over: what its frames cost is not known yet. They may have a size of their own.
+    pub(crate) fn set_encoder(&mut self, own_size: bool) {
+        self.own_size = own_size;
         self.expansion = self.headers;
         self.floor = Bytes::ZERO;
         self.missed = false;
@@ -428,7 +432,7 @@ impl Policy {
         } else {
             self.worth_sending(rate)
         };
-        if ahead > Bytes::ZERO && wire < worth {
+        if !self.own_size && ahead > Bytes::ZERO && wire < worth {
             return None;
         }
         let wire = wire.max(least);
@@ -497,6 +501,11 @@ impl Policy {
     pub(crate) fn observe_frame(&mut self, frame: &CodedFrame) {
         self.preparation = average(self.preparation, frame.preparation);
         let scan = frame.scan.as_f64();
+        if self.own_size {
+            self.floor = frame.wire;
+            self.expansion = frame.wire.as_f64() / scan.max(1.0);
+            return;
+        }
         let target = frame.target.map_or(scan, Bytes::as_f64);
         let missed = scan > MISSED * target;
         // One may be a keyframe, or a first picture: two tell what the encoder cannot go below.

@@ -138,9 +138,8 @@ impl SendingSide {
 
     /// From now on frames are of this codec. Those that wait go as they are.
     pub fn set_codec(&mut self, codec: Codec) {
-        let before = self.codec.replace(codec);
-        if before.is_some_and(|before| before != codec) {
-            self.policy.forget_encoder();
+        if self.codec.replace(codec) != Some(codec) {
+            self.policy.set_encoder(codec.has_own_size());
         }
     }
 

@@ -51,6 +51,11 @@ impl Codec {
         !matches!(self, Self::Dv)
     }
 
+    /// True if its frames are of the size that they are, whatever is asked for.
+    pub const fn has_own_size(self) -> bool {
+        matches!(self, Self::Raw | Self::Dv)
+    }
+
     /// What it can do, in a line.
     pub const fn summary(self) -> &'static str {
         match self {
