@@ -114,7 +114,7 @@ impl Ceiling {
         if self.yields(now) {
             return;
         }
-        let rate = received.max(allowed / 2.0).min(allowed) * DISPROVED;
+        let rate = arrived(allowed, received) * DISPROVED;
         self.step = Some(Step {
             phase: Phase::Proven,
             since: now,
@@ -162,12 +162,7 @@ impl Ceiling {
             phase: Phase::Raised,
             since: now,
             rate: report.allowed,
-            // Where frames were small of late, or in the first report, little arrived. Yet X is no more
-            // than twice what has arrived, or was this half a round trip ago (RFC 5348 §4.3).
-            proven: report
-                .received
-                .max(report.allowed / 2.0)
-                .min(report.allowed),
+            proven: arrived(report.allowed, report.received),
             growth: if self.p.is_zero() { MOST } else { FIRST },
         }
     }
@@ -214,6 +209,12 @@ impl Ceiling {
         let frames = (self.frame_interval * 4).as_secs_f64();
         (queue.as_secs_f64() / frames).clamp(0.1, 1.0 - LOWERED)
     }
+}
+
+/// What X is worth when it begins to be watched. Where frames were small of late, or in the first report, little arrived. Yet
+/// X is no more than twice what has arrived, or was this half a round trip ago (RFC 5348 §4.3).
+fn arrived(allowed: Rate, received: Rate) -> Rate {
+    received.max(allowed / 2.0).min(allowed)
 }
 
 /// The queue that frames of this interval may make: one may leave so much faster than it arrives.

@@ -413,10 +413,10 @@ impl Policy {
         let waiting = path.instantaneous_rate * before.wait;
         let prepared = rate * self.preparation;
         let ahead = before.queued + waiting - prepared;
-        let carried = self.carried(now, path, rate) - ahead;
+        let carried = self.carried(now, path, rate);
         let in_time =
             path.allowed_rate.min(proven) * self.time_for_frame(path, self.deadline()) - ahead;
-        let wire = carried.min(in_time);
+        let wire = (carried - ahead).min(in_time);
         // One that holds frames now does so until there is clearly more room: X may be twice what arrives.
         let spare = if self.ceiling.rate().is_finite() {
             self.config.frame_interval * 3 / 4
@@ -436,9 +436,7 @@ impl Policy {
             return None;
         }
         let wire = wire.max(least);
-        let left = self
-            .carried(now, path, rate)
-            .max(self.departed * self.config.frame_interval);
+        let left = carried.max(self.departed * self.config.frame_interval);
         self.aimed = wire / self.config.frame_interval;
         Some(FrameTarget {
             size: self.coded_size(wire),

@@ -255,6 +255,28 @@ fn frames_of_their_own_size_go_by_what_the_last_one_left_at() {
     assert_eq!(rate(&mut policy), slow.allowed_rate);
 }
 
+/// Their encoder thins them, and is to see each that was captured. The first one tells what all of them weigh, and what
+/// their headers do.
+#[test]
+fn frames_of_their_own_size_are_asked_for_whatever_is_ahead() {
+    let mut policy = policy(INTERVAL);
+    let path = path(3_000.0, 60);
+    let before = ahead(Bytes::new(40_000));
+    policy.set_encoder(true);
+    policy.observe_frame(&CodedFrame {
+        preparation: Duration::ZERO,
+        target: Some(Bytes::new(15_000)),
+        scan: Bytes::new(40_000),
+        wire: Bytes::new(50_000),
+    });
+    let target = policy.target(at(0), &path, before).unwrap();
+    assert_eq!(target.rate, path.allowed_rate * 0.8);
+    // 30 + 10 ms, and 50,000 bytes at 3 Mb/s.
+    assert_eq!(target.deadline.as_millis(), 173);
+    policy.set_encoder(false);
+    assert_eq!(policy.target(at(40), &path, before), None);
+}
+
 #[test]
 fn equation_6_4_tells_what_is_too_late() {
     let policy = policy(INTERVAL);
@@ -310,41 +332,58 @@ fn a_path_too_long_stretches_the_deadline_and_returns_with_hysteresis() {
     assert!(stretched(&mut policy, 19_000, &border));
 }
 
+/// A path of which 800 kb/s were seen to arrive.
+fn behind(rtt_ms: u64) -> Path {
+    Path {
+        receive_rate: Rate::from_bits_per_sec(800e3),
+        ..path(1_600.0, rtt_ms)
+    }
+}
+
+/// The next frame after a report of this round-trip time, as a share of what arrived in an interval.
+fn share_of_arrived(policy: &mut Policy, ms: u64, rtt_ms: u64) -> f64 {
+    let path = behind(rtt_ms);
+    policy.observe_feedback(at(ms), sample(rtt_ms), &path);
+    let target = policy.target(at(ms), &path, Ahead::default()).unwrap();
+    target.size.as_f64() / (path.receive_rate * INTERVAL).as_f64()
+}
+
 /// The longest of four frames' queues is what stretches the deadline; the last one's says whether it still stands.
 #[test]
 fn a_queue_that_stretches_the_deadline_is_drained_and_x_begins_again_from_what_arrived_behind_it() {
     let mut policy = policy(INTERVAL);
-    let behind = |rtt| Path {
-        receive_rate: Rate::from_bits_per_sec(800e3),
-        ..path(1_600.0, rtt)
-    };
-    let size = |policy: &mut Policy, ms, path: &Path| {
-        let target = policy.target(at(ms), path, Ahead::default()).unwrap();
-        (target.size, target.stretched)
-    };
-    for (ms, rtt, stretched, arrived) in [
-        (0, 160, false, None),
-        (160, 260, true, Some(DRAINING)),
-        (200, 160, true, Some(STRETCHED_GROWTH)),
-    ] {
-        let path = behind(rtt);
-        policy.observe_feedback(at(ms), sample(rtt), &path);
-        let (size, is_stretched) = size(&mut policy, ms, &path);
-        assert_eq!(is_stretched, stretched, "{ms}");
-        if let Some(growth) = arrived {
-            assert_eq!(size, path.receive_rate * growth * INTERVAL, "{ms}");
-        }
-    }
-    let path = behind(160);
+    share_of_arrived(&mut policy, 0, 160);
+    assert!(!policy.is_path_too_slow());
+    assert_eq!(share_of_arrived(&mut policy, 160, 260), 0.9);
+    assert_eq!(share_of_arrived(&mut policy, 200, 160), 1.1);
     let mut now = 200;
     while policy.is_path_too_slow() {
         now += 40;
-        policy.observe_feedback(at(now), sample(160), &path);
-        size(&mut policy, now, &path);
+        share_of_arrived(&mut policy, now, 160);
     }
     // Half of X is what arrived. Above that nothing is asked of the path, from the first frame on.
+    let path = behind(160);
     assert!(policy.ceiling() < path.receive_rate);
-    assert!(size(&mut policy, now, &path).0 <= policy.ceiling() * INTERVAL);
+    let target = policy.target(at(now), &path, Ahead::default()).unwrap();
+    assert!(target.size <= policy.ceiling() * INTERVAL);
+}
+
+#[test]
+fn a_queue_is_not_drained_for_nothing() {
+    // Over 300 ms the deadline is stretched without it.
+    let mut long = policy(INTERVAL);
+    share_of_arrived(&mut long, 0, 300);
+    assert_eq!(share_of_arrived(&mut long, 160, 400), 1.1);
+    // And where others keep it, it stays.
+    let mut shared = policy(INTERVAL);
+    share_of_arrived(&mut shared, 0, 160);
+    let mut now = 160;
+    while !shared.is_queue_of_others(at(now)) {
+        share_of_arrived(&mut shared, now, 260);
+        now += 40;
+        assert!(now < 10_000);
+    }
+    assert_eq!(share_of_arrived(&mut shared, now, 260), 1.1);
 }
 
 fn path_with_room(ms: u64) -> Path {
