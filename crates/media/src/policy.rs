@@ -27,102 +27,26 @@
 //! silent (§7.2.2). This one says so and stretches the deadline to what the path needs; it returns
 //! to γ by itself once γ has been feasible, with room to spare, for a second.
 
+mod config;
+mod deadline;
 mod thesis;
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
+use self::deadline::{LONGEST_DEADLINE, Stretched};
 use crate::back_queue::BackQueue;
 use crate::ceiling::{self, Ceiling};
 use crate::drain::{self, Drain};
 use crate::fall::{self, Fall};
-use crate::filler::Filler;
 use crate::rtt_track::RttTrack;
+
+pub use self::config::{PolicyConfig, Rules, UnknownRules};
+pub(crate) use self::deadline::FRAME;
 pub use crate::rtt_track::Sample;
-
-/// What the policy is told when it starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PolicyConfig {
-    /// γ: from capture to display, at the latest.
-    pub deadline: Duration,
-    /// t_pbuf: how long the receiver may hold a frame after its last packet.
-    pub playout: Duration,
-    /// The time from one capture to the next.
-    pub frame_interval: Duration,
-    /// By which rules frames are made and sent.
-    pub rules: Rules,
-    /// What fills X where frames leave some of it.
-    pub filler: Filler,
-}
-
-/// The rules of the sending buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rules {
-    /// Ours.
-    #[default]
-    Evenkeel,
-    /// Equations 6.3 and 6.4 of the thesis and nothing else, to compare with.
-    Thesis,
-}
-
-impl Rules {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Evenkeel, Self::Thesis];
-
-    /// The name that the program knows them by.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Evenkeel => "evenkeel",
-            Self::Thesis => "thesis",
-        }
-    }
-}
-
-impl FromStr for Rules {
-    type Err = UnknownRules;
-
-    fn from_str(name: &str) -> Result<Self, UnknownRules> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|rules| rules.name() == name).ok_or(UnknownRules)
-    }
-}
-
-/// No policy has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnknownRules;
-
-impl fmt::Display for UnknownRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [ours, theirs] = Rules::ALL.map(Rules::name);
-        write!(f, "a policy is `{ours}` or `{theirs}`")
-    }
-}
-
-impl std::error::Error for UnknownRules {}
-
-impl PolicyConfig {
-    /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).
-    pub const DEADLINE: Duration = Duration::from_millis(150);
-    /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
-    /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
-    pub const PLAYOUT: Duration = Duration::from_millis(16);
-
-    /// The thesis's deadline, for frames that come at this interval.
-    pub const fn new(frame_interval: Duration) -> Self {
-        Self {
-            deadline: Self::DEADLINE,
-            playout: Self::PLAYOUT,
-            frame_interval,
-            rules: Rules::Evenkeel,
-            filler: Filler::None,
-        }
-    }
-}
 
 /// What leaves before a picture that was just captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -368,26 +292,6 @@ impl Policy {
         self.config.rules == Rules::Evenkeel
     }
 
-    /// The deadline that frames are coded for: γ, or longer while the path cannot meet that.
-    pub fn deadline(&self) -> Duration {
-        match self.stretched {
-            Some(Stretched::Path(deadline)) => deadline,
-            _ => self.config.deadline,
-        }
-    }
-
-    /// The stretched deadline by which frames go, while they cannot go by the configured one.
-    pub fn stretched(&self) -> Option<Duration> {
-        self.stretched.map(|stretched| match stretched {
-            Stretched::Path(deadline) | Stretched::Frame(deadline) => deadline,
-        })
-    }
-
-    /// True while no frame worth sending can meet the configured deadline on this path.
-    pub fn is_path_too_slow(&self) -> bool {
-        matches!(self.stretched, Some(Stretched::Path(_)))
-    }
-
     /// The target of a picture captured at `now`, or `None` if what is before it keeps the sender busy until there is a
     /// fresher one.
     pub fn target(&mut self, now: Instant, path: &Path, before: Ahead) -> Option<FrameTarget> {
@@ -480,21 +384,6 @@ impl Policy {
             .saturating_sub(self.credit)
     }
 
-    /// Notes that a frame begins that cannot be displayed before `deadline`, because otherwise the
-    /// picture would stand still.
-    pub(crate) fn stretch_for_frame(&mut self, deadline: Duration) {
-        if !self.is_path_too_slow() {
-            self.stretched = Some(Stretched::Frame(deadline));
-        }
-    }
-
-    /// Notes that a frame begins that can be displayed in time.
-    pub(crate) fn relax_after_frame(&mut self) {
-        if !self.is_path_too_slow() {
-            self.stretched = None;
-        }
-    }
-
     /// A frame was coded: how long that took, and what it costs on the wire.
     pub(crate) fn observe_frame(&mut self, frame: &CodedFrame) {
         self.preparation = average(self.preparation, frame.preparation);
@@ -580,26 +469,6 @@ impl Policy {
         Bytes::new((wire.as_f64() / self.expansion) as u64)
     }
 
-    /// How long a frame may take to leave an empty buffer.
-    fn time_for_frame(&self, path: &Path, deadline: Duration) -> Duration {
-        (deadline + self.credit).saturating_sub(self.fixed_delay(path))
-    }
-
-    /// What a frame is delayed by, whatever its size.
-    fn fixed_delay(&self, path: &Path) -> Duration {
-        self.preparation + self.rtt.one_way(path) + self.coming(path) + self.config.playout
-    }
-
-    /// The deadline has room for less than three quarters of a frame interval of queue.
-    fn is_tight(&self, path: &Path) -> bool {
-        self.room_for_queue(path) < self.config.frame_interval * 3 / 4
-    }
-
-    /// The path has no time for a frame worth sending, whatever the queue.
-    fn is_late_without_queue(&self, path: &Path) -> bool {
-        self.left_for_frame(path) < FRAME / GROWING as u32
-    }
-
     /// The queue stayed when less was sent.
     fn is_queue_of_others(&self, now: Instant) -> bool {
         self.drain.yields(now) || self.ceiling.yields(now)
@@ -610,81 +479,10 @@ impl Policy {
         self.rtt.frame_queue() > ceiling::harmless(self.config.frame_interval)
     }
 
-    /// By what the queue is longer by the time that a frame meets it, where one was met: frames in flight that are made
-    /// for more than what arrives add to it for a round trip.
-    fn coming(&self, path: &Path) -> Duration {
-        let is_new = self.meets_queue() && self.rtt.frame_queue() < self.config.frame_interval;
-        if !is_new || !self.is_tight(path) || self.received == Rate::ZERO {
-            return Duration::ZERO;
-        }
-        let excess = (self.aimed / self.received - 1.0).clamp(0.0, 1.0);
-        let coming = path.rtt.unwrap_or_default().mul_f64(excess);
-        coming.min(self.config.frame_interval)
-    }
-
-    /// What the configured deadline leaves for a frame and a queue.
-    fn left_for_frame(&self, path: &Path) -> Duration {
-        let fixed = self.preparation + self.rtt.way(path) + self.config.playout;
-        (self.config.deadline + self.credit).saturating_sub(fixed)
-    }
-
-    /// The same beside a frame that takes an interval to send.
-    fn room_for_queue(&self, path: &Path) -> Duration {
-        let left = self.left_for_frame(path);
-        left.saturating_sub(self.config.frame_interval)
-    }
-
     /// What a full packet takes at X.
     fn wire(&self, path: &Path) -> Duration {
         (self.packet / path.allowed_rate).min(LONGEST_DEADLINE)
     }
-
-    fn update_deadline(&mut self, now: Instant, path: &Path, least: Bytes) {
-        // Before the first round-trip time X is a formality (RFC 5348 §4.2).
-        if path.rtt.is_none() {
-            return;
-        }
-        // Where there is little room a queue of our own would stretch the deadline that lets it grow. It goes when less is
-        // sent, and frames are small until then.
-        let is_others = self.is_queue_of_others(now);
-        let queue = self.rtt.frame_queue();
-        let is_long = queue > self.config.frame_interval * 3 / 2;
-        let queue = if is_others || is_long || !self.is_tight(path) {
-            queue
-        } else {
-            Duration::ZERO
-        };
-        let fixed = self.preparation + self.rtt.way(path) + queue + self.config.playout;
-        let time = (self.config.deadline + self.credit).saturating_sub(fixed);
-        let room = path.allowed_rate * time;
-        let frame = path.allowed_rate * self.config.frame_interval.min(FRAME);
-        let enough = least.max(Bytes::new(frame.get() / GROWING));
-        if room >= enough {
-            let since = *self.feasible_since.get_or_insert(now);
-            if self.is_path_too_slow() && now.saturating_since(since) >= RELAX_AFTER {
-                self.stretched = None;
-                if self.has_met_queue {
-                    self.ceiling.resume(now, path.allowed_rate, self.received);
-                }
-            }
-        } else {
-            self.feasible_since = None;
-        }
-        if self.is_path_too_slow() || room < Bytes::new(enough.get() * 7 / 8) {
-            let needed = fixed + frame.max(least) / path.allowed_rate;
-            let deadline = needed.clamp(self.config.deadline, LONGEST_DEADLINE);
-            self.stretched = Some(Stretched::Path(deadline));
-        }
-    }
-}
-
-/// Why the deadline is stretched, and to what.
-#[derive(Clone, Copy, Debug)]
-enum Stretched {
-    /// No frame worth sending can meet γ on this path.
-    Path(Duration),
-    /// The frame begun last could not, and none other was there to be sent.
-    Frame(Duration),
 }
 
 /// Frame intervals that the present queue is read from, by its maximum: what one frame met, another
@@ -695,16 +493,6 @@ const QUEUE_FRAMES: u32 = 4;
 /// the picture would cost 12 dB or so against what the path could show a little later. (Of an interval of 100 ms 25 are
 /// hardly left over 200 ms: every frame was late there, where all are in time at 25 frames a second.)
 const WORTH_SENDING: u64 = 4;
-
-/// Frames of less than this part of what X carries in an interval, or in [`FRAME`], hold X where it is, as it is no more than twice
-/// what arrives (RFC 5348 §4.3): where the deadline has no room for more, it is stretched, as what a slow start has reached by
-/// then may be little. (Over 250 ms every path was left at 24 dB.)
-const GROWING: u64 = 2;
-
-/// What a frame takes at most where the deadline holds it. One that comes less often is made smaller for a queue, as long
-/// as there is more time than this: the deadline has room for that queue. (Where 10 frames a second over 100 ms were
-/// said to have none, X was 1.3 times the link: `call_over_a_link`.)
-pub(crate) const FRAME: Duration = Duration::from_millis(40);
 
 /// With room for a queue of less than this part of a frame interval no queue stands before frames are late: what one
 /// frame makes is then what tells.
@@ -719,13 +507,6 @@ const FREE_GROWTH: f64 = 1.5;
 /// And they are this much smaller while they meet a queue without which the deadline would not be stretched: it would stand
 /// for as long as they grew. (Over 190 ms and 600 kb/s slow start's queue lasted three seconds.)
 const DRAINING: f64 = 0.9;
-
-/// How long γ must have been feasible before the deadline returns to it: longer than the queue of
-/// a drop-tail link takes to drain and fill again around one loss event.
-const RELAX_AFTER: Duration = Duration::from_secs(1);
-
-/// The deadline is not stretched further than this; a frame that needs longer is late.
-const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Frames that a running mean looks back over: a third of a second at 25 frames a second.
 const AVERAGE_OVER: u32 = 8;
