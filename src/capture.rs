@@ -37,8 +37,8 @@ pub(crate) struct Coded {
 pub(crate) enum CaptureError {
     /// There never was one of this source.
     Empty(String),
-    /// The source broke off.
-    Source(SourceError),
+    /// The source of this name broke off.
+    Source(String, SourceError),
     /// They cannot be coded.
     Encoder(EncodeError),
 }
@@ -50,7 +50,10 @@ impl fmt::Display for CaptureError {
                 f,
                 "--source {name}: it ended before its first picture; is it whole, and is it video?"
             ),
-            Self::Source(error) => write!(f, "what --source names broke off: {error}"),
+            Self::Source(name, SourceError::Io { error, .. }) => {
+                write!(f, "--source {name} broke off: {error}")
+            }
+            Self::Source(name, error) => write!(f, "--source {name} broke off: {error}"),
             Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
         }
     }
@@ -101,7 +104,7 @@ impl Capture {
                 Ok(None) | Err(_) if self.stop.is_asked() => break,
                 Ok(None) if any => break,
                 Ok(None) => return Err(CaptureError::Empty(self.feed.name)),
-                Err(error) => return Err(CaptureError::Source(error)),
+                Err(error) => return Err(CaptureError::Source(self.feed.name, error)),
             };
             any = true;
             let captured = self.clock.now();
