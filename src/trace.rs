@@ -73,6 +73,10 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
             json!({ "payload_type": payload_type }),
         ),
         SessionEvent::GaveUp => ("gave_up", json!({})),
+        SessionEvent::SecondSender { heard, ignored } => (
+            "second_sender",
+            json!({ "heard": heard.to_string(), "ignored": ignored.to_string() }),
+        ),
         SessionEvent::KeyframeRequested => ("keyframe_requested", json!({})),
         SessionEvent::Returned => ("returned", json!({})),
         SessionEvent::RateSource(source) => ("rate_source", json!({ "source": source.name() })),
