@@ -85,7 +85,8 @@ pub(crate) struct PictureArgs {
     /// begins again at its end; y4m and DV end the run
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
-    /// Picture size of the scene or camera; a file keeps its own unless this is given
+    /// Picture size of the scene or camera; a file keeps its own unless this is given. Uncompressed pictures
+    /// (`--codec raw`) are received in one size: the same at both ends of a call, or what --sdp tells recv
     #[arg(long, value_name = "WxH", value_parser = units::size)]
     pub(crate) size: Option<(usize, usize)>,
     /// Frames per second; a file keeps its own unless this is given

@@ -207,6 +207,9 @@ pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
         MediaEvent::Keyframe => ("keyframe", json!({})),
         MediaEvent::Resynchronised => ("resynchronised", json!({})),
     }
+        MediaEvent::OtherSize { sent, received } => {
+            ("other_size", json!({ "sent": sent, "received": received }))
+        }
 }
 
 /// When, the name and the fields of a link's event.
