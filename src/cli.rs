@@ -220,7 +220,7 @@ pub(crate) struct CallArgs {
     /// Local address and port
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004")]
     pub(crate) bind: SocketAddr,
-    /// Stop sending after this long without a report; the call resumes when the peer returns before
+    /// Stop sending after this long without a report, and listen on: it is sent again once the peer is heard
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]
@@ -246,7 +246,8 @@ pub(crate) struct SendArgs {
     /// RTCP gets. Circuit breakers hold if reception reports come
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     pub(crate) fixed_rate: Option<Rate>,
-    /// Give up after this long without a report
+    /// End, with status 1, after this long without a report, or when a circuit breaker stops media for good. With
+    /// --fixed-rate no report is waited for
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]

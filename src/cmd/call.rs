@@ -58,6 +58,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        receiver: None,
     };
     Monitor::new(watch, vec![("call", party)], None).run()
 }

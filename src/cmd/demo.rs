@@ -150,6 +150,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         run: &args.run,
         seed: args.picture.seed(),
     };
+        receiver: None,
     Monitor::new(
         watch,
         vec![("a", a), ("b", b)],

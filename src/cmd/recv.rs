@@ -65,6 +65,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     })?;
     let watch = Watch {
         clock,
+        receiver: None,
         stop,
         page,
         outputs,

@@ -12,6 +12,7 @@ use crate::page::Mode;
 use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
+use crate::warning::Receiver;
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
@@ -69,6 +70,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        receiver: Some(Receiver {
+            address: peer,
+            give_up: args.give_up,
+        }),
     };
     Monitor::new(watch, vec![("send", party)], None).run()
 }
