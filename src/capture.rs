@@ -17,6 +17,7 @@ use tfrc::time::Instant;
 use crate::choices::{Choice, Choices};
 use crate::page::Page;
 use crate::reference::{Original, References};
+use crate::stall::Given;
 use crate::station::Station;
 use crate::stop::Stop;
 
@@ -73,6 +74,7 @@ pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     pub(crate) feed: Feed,
+    pub(crate) given: Given,
     /// Held only while it is used, so that a source that blocks keeps no station alive.
     pub(crate) station: Weak<Handle<Station>>,
     pub(crate) captured: References,
@@ -107,6 +109,7 @@ impl Capture {
                 Err(error) => return Err(CaptureError::Source(self.feed.name, error)),
             };
             any = true;
+            self.given.count();
             let captured = self.clock.now();
             let choice = self.feed.choices.get();
             if choice.codec != codec {

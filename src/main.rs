@@ -23,6 +23,7 @@ mod reference;
 mod setup;
 mod station;
 mod stop;
+mod stall;
 mod tcp;
 mod trace;
 mod units;

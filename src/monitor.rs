@@ -134,6 +134,11 @@ impl Monitor {
     fn gather(&mut self) -> Result<(), Failure> {
         self.gather_events()?;
         let now = self.clock.now();
+        for (_, end) in &mut self.ends {
+            for text in end.stalls.poll(now) {
+                eprintln!("evenkeel: {text}");
+            }
+        }
         let snapshot = Snapshot::take(&self.ends, self.link.as_ref().map(|link| &*link.relay))?;
         self.report.handle_state(now, &snapshot.state);
         if let Some(totals) = snapshot.tcp {
@@ -150,10 +155,11 @@ impl Monitor {
     }
 
     fn gather_events(&mut self) -> Result<(), Failure> {
-        for (name, end) in &self.ends {
+        for (name, end) in &mut self.ends {
             for event in end.events.try_iter() {
                 self.report.handle_event(&event);
                 self.live.handle_event(&event);
+                end.stalls.handle_event(&event);
                 if let CallEvent::Session(event) = &event
                     && let Some(receiver) = &self.receiver
                     && let Some(why) = receiver.lost(&event.kind)
