@@ -18,6 +18,7 @@ mod monitor;
 mod page;
 mod party;
 mod queue;
+mod possible_size;
 mod recording;
 mod reference;
 mod setup;

@@ -34,6 +34,7 @@ use crate::failure::Failure;
 use crate::page::{Knobs, Mode, Page, PageInfo};
 use crate::party::Stream;
 use crate::recording::Recording;
+use crate::possible_size::possible_size;
 use crate::stop::Stop;
 use crate::trace::TraceFile;
 
@@ -141,18 +142,23 @@ pub(crate) fn source(
     };
     let format = source.format();
     let size = (format.width, format.height);
-    let (width, height) = picture.codec().nearest_size(size);
+    let codec = picture.codec();
+    let (width, height) = possible_size(codec, size);
     if (width, height) == size {
         return Ok(source);
     }
-    Err(Failure::usage(format!(
-        "--source {}: pictures of {}x{} cannot be sent by --codec {}: {}; add --size {width}x{height}",
-        quoted(&picture.source),
-        format.width,
-        format.height,
-        picture.codec(),
-        picture.codec().possible_sizes()
-    )))
+    let (own_width, own_height) = size;
+    let possible = codec.possible_sizes();
+    Err(Failure::usage(if picture.size.is_some() {
+        format!(
+            "--size {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; choose --size {width}x{height}"
+        )
+    } else {
+        format!(
+            "--source {}: pictures of {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; add --size {width}x{height}",
+            quoted(&picture.source)
+        )
+    }))
 }
 
 /// What a name after `--source` stands for.
@@ -185,7 +191,13 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     }
     match named(name) {
         Named::Scene => {
-            let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
+            let format = wanted(picture);
+            let scene = Scene::new(format, picture.seed()).map_err(|error| {
+                let Format { width, height, .. } = format;
+                Failure::usage(format!(
+                    "--size {width}x{height}: {error}; pictures of a file or a camera may be larger"
+                ))
+            })?;
             return Ok(Box::new(scene));
         }
         Named::Camera(device) => return camera(device, picture),
@@ -768,18 +780,6 @@ mod tests {
         assert_eq!(quoted("my clip.mp4"), "'my clip.mp4'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
-    }
-
-    /// As a refusal tells one to do.
-    #[test]
-    fn the_nearest_size_that_a_codec_can_send_can_be_asked_for() {
-        for codec in Codec::ALL {
-            for side in [1, 9_999] {
-                let nearest = codec.nearest_size((side, side));
-                let asked = crate::units::size(&format!("{}x{}", nearest.0, nearest.1));
-                assert_eq!(asked, Ok(nearest), "{codec}");
-            }
-        }
     }
 
     /// A sender's session that works with this format, and what a receiver makes of its description.

@@ -303,7 +303,8 @@ fn a_file_that_is_no_video_is_refused() {
 }
 
 #[test]
-fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can() {
+fn a_picture_size_that_rtp_cannot_carry_is_refused_with_one_that_it_can_and_that_does_not_distort()
+{
     let headless = ["--headless", "--seconds", "1"];
     refuses(
         &[&["demo", "--size", "850x479"], &headless[..]].concat(),
@@ -311,14 +312,14 @@ fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can(
     );
     refuses(
         &[&["demo", "--size", "2041x480"], &headless[..]].concat(),
-        &["2041", "2040"],
+        &["--size 2041x480", "width is 2041", "2040"],
     );
     let path = std::env::temp_dir().join(format!("evenkeel-size-{}.y4m", std::process::id()));
     let name = path.to_str().expect("a plain path");
     let cases = [
-        ("mjpeg", "W2050 H9", ["2050x9", "--size 2040x16"]),
-        ("raw", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
-        ("h264", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
+        ("mjpeg", "W2560 H1440", ["2560x1440", "--size 1920x1080"]),
+        ("raw", "W4000 H3000", ["4000x3000", "--size 2880x2160"]),
+        ("h264", "W4000 H3000", ["4000x3000", "--size 2880x2160"]),
     ];
     for (codec, sides, words) in cases {
         std::fs::write(&path, format!("YUV4MPEG2 {sides} F25:1\n")).expect("write a file");
