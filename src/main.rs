@@ -15,6 +15,7 @@ mod display;
 mod failure;
 mod live;
 mod monitor;
+mod output_file;
 mod page;
 mod party;
 mod queue;

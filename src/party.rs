@@ -171,7 +171,7 @@ impl Party {
         stopped.map_err(Failure::runtime)?;
         displayed
             .map_err(|_| Failure::runtime("the displaying thread panicked"))?
-            .map_err(|error| Failure::runtime(format!("cannot show or record: {error}")))
+            .map_err(Failure::runtime)
     }
 
     /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process, and the

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -31,6 +31,7 @@ use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
+use crate::output_file::OutputFile;
 use crate::page::{Knobs, Mode, Page, PageInfo};
 use crate::party::Stream;
 use crate::recording::Recording;
@@ -62,7 +63,7 @@ pub(crate) enum Role {
 /// Files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
     /// `--json`; `None` in the inner place is standard output.
-    pub(crate) json: Option<Option<File>>,
+    pub(crate) json: Option<Option<OutputFile>>,
     /// `--trace`.
     pub(crate) trace: Option<TraceFile>,
 }
@@ -80,7 +81,7 @@ pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
         None => None,
         Some(path) if is_standard_output(path) => Some(None),
         Some(path) => Some(Some(
-            File::create(path).map_err(|error| cannot("write", path, &error))?,
+            OutputFile::create("--json", path).map_err(|error| cannot("write", path, &error))?,
         )),
     };
     let trace = run
@@ -375,7 +376,7 @@ pub(crate) fn sink(
             "--record {}: pictures of {codec} are recorded as y4m; name it so",
             path.display()
         ))),
-        Some(path) if is_dv(path) => match File::create(path) {
+        Some(path) if is_dv(path) => match OutputFile::create("--record", path) {
             Ok(file) => Ok(Box::new(sink::DvFile::new(file))),
             Err(error) => Err(cannot("write", path, &error)),
         },

@@ -531,6 +531,15 @@ fn a_disk_that_is_full_ends_the_run() {
         assert_eq!(said.trim_end().lines().count(), 1, "{said}");
     }
 }
+        assert!(said.contains("cannot write --record /dev/full"), "{said}");
+    }
+    for option in ["--json", "--trace"] {
+        let full = ["demo", "--headless", "--seconds", "1", "--warmup", "0"];
+        let output = run(&[&full[..], &[option, "/dev/full"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let named = format!("cannot write {option} /dev/full");
+        assert!(said.contains(&named), "{said}");
 
 #[test]
 fn a_capture_that_cannot_be_written_does_not_cost_the_results() {
