@@ -156,7 +156,7 @@ pub(crate) struct RunArgs {
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,
-    /// Seconds at the start that the summary leaves out
+    /// Seconds at the start that the summary leaves out: fewer than --seconds
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = units::run_time_or_zero)]
     pub(crate) warmup: Duration,
     /// Write the summary here as one JSON object (`-` for standard output, which then has nothing else)
@@ -166,7 +166,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Address of the page; port 0 takes any free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = units::address)]
     pub(crate) page: SocketAddr,
     /// No page
     #[arg(long)]
@@ -218,7 +218,7 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "PEER")]
     pub(crate) peer: String,
     /// Local address and port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
     /// Stop sending after this long without a report, and listen on: it is sent again once the peer is heard
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
@@ -237,7 +237,7 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "DEST")]
     pub(crate) dest: String,
     /// Local address and port; any free port unless given
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
     /// Write the session description here before sending
     #[arg(long, value_name = "FILE")]
@@ -261,7 +261,7 @@ pub(crate) struct SendArgs {
 #[command(after_help = "Example: evenkeel recv 0.0.0.0:5004 --record received.y4m")]
 pub(crate) struct RecvArgs {
     /// Local address and port
-    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004")]
+    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
     /// The description that the sender wrote, for its payload type and extension numbers
     #[arg(long, value_name = "FILE")]

@@ -23,7 +23,7 @@ use evenkeel_media::source::Camera;
 use evenkeel_media::source::{
     DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
-use evenkeel_net::Clock;
+use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
@@ -34,10 +34,11 @@ use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::page::{Knobs, Mode, Page, PageInfo};
 use crate::party::Stream;
-use crate::recording::Recording;
 use crate::possible_size::possible_size;
+use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::trace::TraceFile;
+use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
 const DEFAULT_PORT: u16 = 5_004;
@@ -73,6 +74,49 @@ impl Outputs {
     pub(crate) fn json_is_said(&self) -> bool {
         matches!(self.json, Some(None))
     }
+}
+
+/// Refuses a run whose summary would be of nothing.
+pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
+    match run.seconds.filter(|_| run.json.is_some()) {
+        Some(seconds) if seconds <= run.warmup => Err(Failure::usage(format!(
+            "--seconds {}: the summary (--json) leaves out the first {} s (--warmup) and so all of it; \
+             give more --seconds, or --warmup 0",
+            seconds.as_secs_f64(),
+            run.warmup.as_secs_f64()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Binds a port; `option` is what says which.
+pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
+    Socket::bind(address).map_err(|error| {
+        let remedy = match error {
+            BindError::PortInUse(_) => "end the program that has it, or name another port",
+            BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+            BindError::NotPermitted(_) => "name a port from 1024 on",
+            BindError::Other(..) => "name another",
+        };
+        Failure::usage(format!("{option} {error}; {remedy}"))
+    })
+}
+
+/// Reads `--sdp`.
+pub(crate) fn description(path: &Path) -> Result<Description, Failure> {
+    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
+    let read = match String::from_utf8(bytes) {
+        Err(_) => Err("it is no text".to_owned()),
+        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
+        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
+            .map_err(|error| error.to_string()),
+    };
+    read.map_err(|why| {
+        Failure::usage(format!(
+            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
+            path.display()
+        ))
+    })
 }
 
 /// Opens the files of a run.
@@ -636,6 +680,11 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
+    if let Some(port) = units::port_out_of_range(text) {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer: port {port} is out of range; write one from 1 to 65535"
+        )));
+    }
     // An IPv6 address may end like one with a port.
     let has_port = text.parse::<std::net::IpAddr>().is_err()
         && text
