@@ -17,6 +17,7 @@ use tfrc::time::Instant;
 use crate::choices::{Choice, Choices};
 use crate::page::Page;
 use crate::reference::{Original, References};
+use crate::stall::Given;
 use crate::station::Station;
 use crate::stop::Stop;
 
@@ -37,8 +38,8 @@ pub(crate) struct Coded {
 pub(crate) enum CaptureError {
     /// There never was one of this source.
     Empty(String),
-    /// The source broke off.
-    Source(SourceError),
+    /// The source of this name broke off.
+    Source(String, SourceError),
     /// They cannot be coded.
     Encoder(EncodeError),
 }
@@ -50,7 +51,10 @@ impl fmt::Display for CaptureError {
                 f,
                 "--source {name}: it ended before its first picture; is it whole, and is it video?"
             ),
-            Self::Source(error) => write!(f, "what --source names broke off: {error}"),
+            Self::Source(name, SourceError::Io { error, .. }) => {
+                write!(f, "--source {name} broke off: {error}")
+            }
+            Self::Source(name, error) => write!(f, "--source {name} broke off: {error}"),
             Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
         }
     }
@@ -70,6 +74,7 @@ pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     pub(crate) feed: Feed,
+    pub(crate) given: Given,
     /// Held only while it is used, so that a source that blocks keeps no station alive.
     pub(crate) station: Weak<Handle<Station>>,
     pub(crate) captured: References,
@@ -101,9 +106,10 @@ impl Capture {
                 Ok(None) | Err(_) if self.stop.is_asked() => break,
                 Ok(None) if any => break,
                 Ok(None) => return Err(CaptureError::Empty(self.feed.name)),
-                Err(error) => return Err(CaptureError::Source(error)),
+                Err(error) => return Err(CaptureError::Source(self.feed.name, error)),
             };
             any = true;
+            self.given.count();
             let captured = self.clock.now();
             let choice = self.feed.choices.get();
             if choice.codec != codec {

@@ -85,7 +85,8 @@ pub(crate) struct PictureArgs {
     /// begins again at its end; y4m and DV end the run
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
-    /// Picture size of the scene or camera; a file keeps its own unless this is given
+    /// Picture size of the scene or camera; a file keeps its own unless this is given. Uncompressed pictures
+    /// (`--codec raw`) are received in one size: the same at both ends of a call, or what --sdp tells recv
     #[arg(long, value_name = "WxH", value_parser = units::size)]
     pub(crate) size: Option<(usize, usize)>,
     /// Frames per second; a file keeps its own unless this is given
@@ -155,7 +156,7 @@ pub(crate) struct RunArgs {
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,
-    /// Seconds at the start that the summary leaves out
+    /// Seconds at the start that the summary leaves out: fewer than --seconds
     #[arg(long, value_name = "TIME", default_value = "10", value_parser = units::run_time_or_zero)]
     pub(crate) warmup: Duration,
     /// Write the summary here as one JSON object (`-` for standard output, which then has nothing else)
@@ -165,7 +166,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Address of the page; port 0 takes any free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080", value_parser = units::address)]
     pub(crate) page: SocketAddr,
     /// No page
     #[arg(long)]
@@ -217,9 +218,9 @@ pub(crate) struct CallArgs {
     #[arg(value_name = "PEER")]
     pub(crate) peer: String,
     /// Local address and port
-    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004")]
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
-    /// Stop sending after this long without a report; the call resumes when the peer returns before
+    /// Stop sending after this long without a report, and listen on: it is sent again once the peer is heard
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]
@@ -236,7 +237,7 @@ pub(crate) struct SendArgs {
     #[arg(value_name = "DEST")]
     pub(crate) dest: String,
     /// Local address and port; any free port unless given
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
     /// Write the session description here before sending
     #[arg(long, value_name = "FILE")]
@@ -245,7 +246,8 @@ pub(crate) struct SendArgs {
     /// RTCP gets. Circuit breakers hold if reception reports come
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     pub(crate) fixed_rate: Option<Rate>,
-    /// Give up after this long without a report
+    /// End, with status 1, after this long without a report, or when a circuit breaker stops media for good. With
+    /// --fixed-rate no report is waited for
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]
@@ -259,7 +261,7 @@ pub(crate) struct SendArgs {
 #[command(after_help = "Example: evenkeel recv 0.0.0.0:5004 --record received.y4m")]
 pub(crate) struct RecvArgs {
     /// Local address and port
-    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004")]
+    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
     /// The description that the sender wrote, for its payload type and extension numbers
     #[arg(long, value_name = "FILE")]

@@ -53,6 +53,9 @@ pub(crate) struct Monitor {
     report: CallReport,
     tcp: Measured,
     live: Live,
+    receiver: Option<warning::Receiver>,
+    /// Why it is over, once nothing is sent any more.
+    lost: Option<Failure>,
     /// What was warned of, once each.
     warnings: Vec<Cow<'static, str>>,
 }
@@ -65,6 +68,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) outputs: Outputs,
     pub(crate) run: &'a RunArgs,
     pub(crate) seed: u64,
+    /// Whom the run ends without.
+    pub(crate) receiver: Option<warning::Receiver>,
 }
 
 impl Monitor {
@@ -87,6 +92,8 @@ impl Monitor {
             report: CallReport::new(now + watch.run.warmup),
             tcp: Measured::new(now + watch.run.warmup),
             live: Live::new(now),
+            receiver: watch.receiver,
+            lost: None,
             warnings: Vec::new(),
         }
     }
@@ -111,18 +118,27 @@ impl Monitor {
                 setup::tell(self.outputs.json_is_said(), self.live.line())?;
             }
         }
-        Ok(())
+        self.lost.take().map_or(Ok(()), Err)
     }
 
     fn is_over(&self) -> bool {
         let out_of_time = self.until.is_some_and(|until| self.clock.now() >= until);
-        out_of_time || self.stop.is_asked() || self.ends.iter().any(|(_, end)| end.has_ended())
+        let is_lost = self.lost.is_some();
+        out_of_time
+            || is_lost
+            || self.stop.is_asked()
+            || self.ends.iter().any(|(_, end)| end.has_ended())
     }
 
     /// Takes in all that happened since the last tick, and samples the state.
     fn gather(&mut self) -> Result<(), Failure> {
         self.gather_events()?;
         let now = self.clock.now();
+        for (_, end) in &mut self.ends {
+            for text in end.stalls.poll(now) {
+                eprintln!("evenkeel: {text}");
+            }
+        }
         let snapshot = Snapshot::take(&self.ends, self.link.as_ref().map(|link| &*link.relay))?;
         self.report.handle_state(now, &snapshot.state);
         if let Some(totals) = snapshot.tcp {
@@ -139,12 +155,17 @@ impl Monitor {
     }
 
     fn gather_events(&mut self) -> Result<(), Failure> {
-        for (name, end) in &self.ends {
+        for (name, end) in &mut self.ends {
             for event in end.events.try_iter() {
                 self.report.handle_event(&event);
                 self.live.handle_event(&event);
+                end.stalls.handle_event(&event);
                 if let CallEvent::Session(event) = &event
-                    && let Some(text) = warning::of(&event.kind)
+                    && let Some(receiver) = &self.receiver
+                    && let Some(why) = receiver.lost(&event.kind)
+                {
+                    self.lost = Some(Failure::runtime(why));
+                } else if let Some(text) = warning::of(&event)
                     && !self.warnings.contains(&text)
                 {
                     eprintln!("evenkeel: warning: {text}");

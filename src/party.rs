@@ -22,6 +22,7 @@ use crate::display::Display;
 use crate::failure::Failure;
 use crate::page::Page;
 use crate::reference::References;
+use crate::stall::{Given, Stalls};
 use crate::station::Station;
 use crate::stop::Stop;
 
@@ -68,6 +69,7 @@ pub(crate) struct Party {
     pub(crate) events: Receiver<CallEvent>,
     pub(crate) coded: Receiver<Coded>,
     pub(crate) shown: Receiver<ShownFrame>,
+    pub(crate) stalls: Stalls,
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
@@ -112,6 +114,9 @@ impl Party {
             .source
             .as_ref()
             .and_then(|feed| feed.source.program());
+        let given = Given::default();
+        let name = config.source.as_ref().map(|feed| feed.name.clone());
+        let stalls = Stalls::new(clock.now(), name.map(|name| (name, given.clone())));
         let capture = match config.source {
             None => None,
             Some(feed) => Some(
@@ -119,6 +124,7 @@ impl Party {
                     clock,
                     stop: config.stop.clone(),
                     feed,
+                    given,
                     station: Arc::downgrade(&station),
                     captured: config.captured,
                     coded: coded_in,
@@ -133,6 +139,7 @@ impl Party {
             events: outlets.events,
             coded,
             shown,
+            stalls,
             clock,
             stop: config.stop,
             capture,
@@ -164,7 +171,7 @@ impl Party {
         stopped.map_err(Failure::runtime)?;
         displayed
             .map_err(|_| Failure::runtime("the displaying thread panicked"))?
-            .map_err(|error| Failure::runtime(format!("cannot show or record: {error}")))
+            .map_err(Failure::runtime)
     }
 
     /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process, and the

@@ -1,6 +1,5 @@
 //! `--record`: received pictures as a y4m file, whose header waits for the first picture's size.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -9,14 +8,16 @@ use evenkeel_media::resize::fitted;
 use evenkeel_media::sink::{Sink, Y4mFile};
 use evenkeel_media::source::{Format, FrameRate};
 
+use crate::output_file::OutputFile;
+
 /// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
 /// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
 /// left out: the file could not hold them. What a recording so loses of pictures is told once.
 pub(crate) enum Recording {
     /// Created, and empty.
-    Waiting(File, FrameRate),
+    Waiting(OutputFile, FrameRate),
     /// With its header, and pictures of this format; what was told.
-    Running(Y4mFile, Format, Vec<Loss>),
+    Running(Y4mFile<OutputFile>, Format, Vec<Loss>),
     /// It failed; the error was given.
     Broken,
 }
@@ -43,12 +44,12 @@ impl Loss {
     fn warning(self, picture: &Picture, format: &Format) -> String {
         let what = match self {
             Self::Samples => {
-                "are made smaller: it began while the sender halved the sides of its pictures"
+                "are made smaller: it began while the sender halved the sides of its pictures, or with another sender"
             }
             Self::Picture => "are left out: a y4m file has one size",
         };
         format!(
-            "--record has pictures of {}x{}, that of the first; those of {}x{} {what}; start recv again to record all of them",
+            "--record has pictures of {}x{}, that of the first; those of {}x{} {what}; start again to record all of them",
             format.width,
             format.height,
             picture.width(),
@@ -60,7 +61,7 @@ impl Loss {
 impl Recording {
     /// Creates the file, or empties it, so that a wrong path is known at once.
     pub(crate) fn create(path: &Path, frame_rate: FrameRate) -> io::Result<Self> {
-        File::create(path).map(|file| Self::Waiting(file, frame_rate))
+        OutputFile::create("--record", path).map(|file| Self::Waiting(file, frame_rate))
     }
 }
 

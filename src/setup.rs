@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
@@ -23,7 +23,7 @@ use evenkeel_media::source::Camera;
 use evenkeel_media::source::{
     DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
-use evenkeel_net::Clock;
+use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
@@ -31,11 +31,14 @@ use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
+use crate::output_file::OutputFile;
 use crate::page::{Knobs, Mode, Page, PageInfo};
 use crate::party::Stream;
+use crate::possible_size::possible_size;
 use crate::recording::Recording;
 use crate::stop::Stop;
 use crate::trace::TraceFile;
+use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
 const DEFAULT_PORT: u16 = 5_004;
@@ -61,7 +64,7 @@ pub(crate) enum Role {
 /// Files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
     /// `--json`; `None` in the inner place is standard output.
-    pub(crate) json: Option<Option<File>>,
+    pub(crate) json: Option<Option<OutputFile>>,
     /// `--trace`.
     pub(crate) trace: Option<TraceFile>,
 }
@@ -73,13 +76,56 @@ impl Outputs {
     }
 }
 
+/// Refuses a run whose summary would be of nothing.
+pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
+    match run.seconds.filter(|_| run.json.is_some()) {
+        Some(seconds) if seconds <= run.warmup => Err(Failure::usage(format!(
+            "--seconds {}: the summary (--json) leaves out the first {} s (--warmup) and so all of it; \
+             give more --seconds, or --warmup 0",
+            seconds.as_secs_f64(),
+            run.warmup.as_secs_f64()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Binds a port; `option` is what says which.
+pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
+    Socket::bind(address).map_err(|error| {
+        let remedy = match error {
+            BindError::PortInUse(_) => "end the program that has it, or name another port",
+            BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+            BindError::NotPermitted(_) => "name a port from 1024 on",
+            BindError::Other(..) => "name another",
+        };
+        Failure::usage(format!("{option} {error}; {remedy}"))
+    })
+}
+
+/// Reads `--sdp`.
+pub(crate) fn description(path: &Path) -> Result<Description, Failure> {
+    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
+    let read = match String::from_utf8(bytes) {
+        Err(_) => Err("it is no text".to_owned()),
+        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
+        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
+            .map_err(|error| error.to_string()),
+    };
+    read.map_err(|why| {
+        Failure::usage(format!(
+            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
+            path.display()
+        ))
+    })
+}
+
 /// Opens the files of a run.
 pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
     let json = match run.json.as_deref() {
         None => None,
         Some(path) if is_standard_output(path) => Some(None),
         Some(path) => Some(Some(
-            File::create(path).map_err(|error| cannot("write", path, &error))?,
+            OutputFile::create("--json", path).map_err(|error| cannot("write", path, &error))?,
         )),
     };
     let trace = run
@@ -141,18 +187,23 @@ pub(crate) fn source(
     };
     let format = source.format();
     let size = (format.width, format.height);
-    let (width, height) = picture.codec().nearest_size(size);
+    let codec = picture.codec();
+    let (width, height) = possible_size(codec, size);
     if (width, height) == size {
         return Ok(source);
     }
-    Err(Failure::usage(format!(
-        "--source {}: pictures of {}x{} cannot be sent by --codec {}: {}; add --size {width}x{height}",
-        quoted(&picture.source),
-        format.width,
-        format.height,
-        picture.codec(),
-        picture.codec().possible_sizes()
-    )))
+    let (own_width, own_height) = size;
+    let possible = codec.possible_sizes();
+    Err(Failure::usage(if picture.size.is_some() {
+        format!(
+            "--size {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; choose --size {width}x{height}"
+        )
+    } else {
+        format!(
+            "--source {}: pictures of {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; add --size {width}x{height}",
+            quoted(&picture.source)
+        )
+    }))
 }
 
 /// What a name after `--source` stands for.
@@ -185,7 +236,13 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     }
     match named(name) {
         Named::Scene => {
-            let scene = Scene::new(wanted(picture), picture.seed()).map_err(wrong)?;
+            let format = wanted(picture);
+            let scene = Scene::new(format, picture.seed()).map_err(|error| {
+                let Format { width, height, .. } = format;
+                Failure::usage(format!(
+                    "--size {width}x{height}: {error}; pictures of a file or a camera may be larger"
+                ))
+            })?;
             return Ok(Box::new(scene));
         }
         Named::Camera(device) => return camera(device, picture),
@@ -363,7 +420,7 @@ pub(crate) fn sink(
             "--record {}: pictures of {codec} are recorded as y4m; name it so",
             path.display()
         ))),
-        Some(path) if is_dv(path) => match File::create(path) {
+        Some(path) if is_dv(path) => match OutputFile::create("--record", path) {
             Ok(file) => Ok(Box::new(sink::DvFile::new(file))),
             Err(error) => Err(cannot("write", path, &error)),
         },
@@ -623,6 +680,11 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
+    if let Some(port) = units::port_out_of_range(text) {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer: port {port} is out of range; write one from 1 to 65535"
+        )));
+    }
     // An IPv6 address may end like one with a port.
     let has_port = text.parse::<std::net::IpAddr>().is_err()
         && text
@@ -768,18 +830,6 @@ mod tests {
         assert_eq!(quoted("my clip.mp4"), "'my clip.mp4'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
-    }
-
-    /// As a refusal tells one to do.
-    #[test]
-    fn the_nearest_size_that_a_codec_can_send_can_be_asked_for() {
-        for codec in Codec::ALL {
-            for side in [1, 9_999] {
-                let nearest = codec.nearest_size((side, side));
-                let asked = crate::units::size(&format!("{}x{}", nearest.0, nearest.1));
-                assert_eq!(asked, Ok(nearest), "{codec}");
-            }
-        }
     }
 
     /// A sender's session that works with this format, and what a receiver makes of its description.

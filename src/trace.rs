@@ -1,6 +1,5 @@
 //! The trace as a file: one JSON object a line, from the typed events of every part.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,13 +11,15 @@ use serde_json::{Map, Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 
+use crate::output_file::OutputFile;
+
 /// A trace file, line by whole line.
-pub(crate) struct TraceFile(Records<File>);
+pub(crate) struct TraceFile(Records<OutputFile>);
 
 impl TraceFile {
     /// Creates the file, or empties it.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self(Records::new(File::create(path)?)))
+        Ok(Self(Records::new(OutputFile::create("--trace", path)?)))
     }
 
     /// Writes one event: when, whose (`a`, `b`, or `link`), which, and what goes with it.
@@ -71,6 +72,10 @@ pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
         SessionEvent::UnknownPayloadType { payload_type } => (
             "unknown_payload_type",
             json!({ "payload_type": payload_type }),
+        ),
+        SessionEvent::SecondSender { heard, ignored } => (
+            "second_sender",
+            json!({ "heard": heard.to_string(), "ignored": ignored.to_string() }),
         ),
         SessionEvent::GaveUp => ("gave_up", json!({})),
         SessionEvent::KeyframeRequested => ("keyframe_requested", json!({})),
@@ -202,6 +207,9 @@ pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
         ),
         MediaEvent::Keyframe => ("keyframe", json!({})),
         MediaEvent::Resynchronised => ("resynchronised", json!({})),
+        MediaEvent::OtherSize { sent, received } => {
+            ("other_size", json!({ "sent": sent, "received": received }))
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Every parser names what it wanted and shows an example, because clap prints the text as it is.
 
+use std::net::{IpAddr, SocketAddr};
+
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
@@ -119,6 +121,23 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
     Ok(share)
 }
 
+/// A local address with its port: `0.0.0.0:5004`.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| match port_out_of_range(text) {
+        Some(port) => {
+            format!("port {port} is out of range: write one from 0, any free one, to 65535")
+        }
+        None => "not an address and a port: write 0.0.0.0:5004 or [::]:5004".into(),
+    })
+}
+
+/// The port of `ADDR:PORT`, if it is a number and none of a port.
+pub(crate) fn port_out_of_range(text: &str) -> Option<&str> {
+    let is_address = text.parse::<IpAddr>().is_ok();
+    let (_, port) = text.rsplit_once(':').filter(|_| !is_address)?;
+    (port.parse::<i128>().is_ok() && port.parse::<u16>().is_err()).then_some(port)
+}
+
 /// A picture size: `640x480`.
 pub(crate) fn size(text: &str) -> Result<(usize, usize), String> {
     let parse = || {
@@ -220,6 +239,19 @@ mod tests {
         for wrong in ["0p", "1499B", "0ms", "lots", "99999999p", "-5ms"] {
             assert!(queue(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_port_that_no_port_has_is_named() {
+        assert_eq!(address("[::]:0").unwrap(), ([0; 8], 0).into());
+        for (text, port) in [("127.0.0.1:99999", "99999"), ("[::1]:-1", "-1")] {
+            assert_eq!(port_out_of_range(text), Some(port));
+            assert!(address(text).unwrap_err().contains(port));
+        }
+        for text in ["::1", "host:5004", "host", "host:name"] {
+            assert_eq!(port_out_of_range(text), None, "{text}");
+        }
+        assert!(address("localhost").unwrap_err().contains("0.0.0.0:5004"));
     }
 
     #[test]

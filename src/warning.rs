@@ -1,8 +1,12 @@
 //! What the one who runs an end must know of the other, in a sentence each.
 
 use std::borrow::Cow;
+use std::net::SocketAddr;
 
+use evenkeel_media::call::CallEvent;
+use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
+use tfrc::time::Duration;
 
 /// What becomes of a receiver that was caught at reporting this.
 macro_rules! caught {
@@ -17,7 +21,48 @@ macro_rules! caught {
 }
 
 /// The warning that goes with an event, if one does.
-pub(crate) fn of(event: &EventKind) -> Option<Cow<'static, str>> {
+pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
+    match event {
+        CallEvent::Session(event) => of_session(&event.kind),
+        CallEvent::Media(event) => match event.kind {
+            MediaEvent::OtherSize { sent, received } => Some(
+                format!(
+                    "uncompressed pictures of {}x{} come, and this end takes {}x{}: they are not shown, or with parts missing; \
+                     give both ends the same --size, or recv the sender's description (send --sdp FILE, recv --sdp FILE)",
+                    sent.0, sent.1, received.0, received.1
+                )
+                .into(),
+            ),
+            _ => None,
+        },
+    }
+}
+
+/// The receiver of an end that does nothing but send, and is over when it sends no more.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    pub(crate) give_up: Duration,
+}
+
+impl Receiver {
+    /// Why no more is sent to it, once that is so.
+    pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
+        let Self { address, give_up } = self;
+        match event {
+            EventKind::GaveUp => Some(format!(
+                "no report from {address} for {give_up:?} (--give-up): nobody receives there, or what it reports does not come back; \
+                 start evenkeel recv there, let UDP through both ways, or add --fixed-rate for a receiver that reports nothing"
+            )),
+            EventKind::CircuitBreaker { ceased: true, .. } => {
+                of_session(event).map(|text| format!("sending to {address} is over: {text}"))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
     let text = match event {
         EventKind::UnknownPayloadType { payload_type } => {
             return Some(
@@ -25,6 +70,15 @@ pub(crate) fn of(event: &EventKind) -> Option<Cow<'static, str>> {
                     "RTP of payload type {payload_type} comes, which this end does not take: nothing is shown of it; \
                      give recv the sender's description (send --sdp FILE, recv --sdp FILE), \
                      or both ends the same --codec"
+                )
+                .into(),
+            );
+        }
+        EventKind::SecondSender { heard, ignored } => {
+            return Some(
+                format!(
+                    "media from {ignored} is ignored: this end hears {heard}; stop one of the two, \
+                     or receive the other at a port of its own"
                 )
                 .into(),
             );
@@ -75,7 +129,9 @@ pub(crate) fn of(event: &EventKind) -> Option<Cow<'static, str>> {
         } => {
             caught!("a receive rate of many times what was sent")
         }
-        EventKind::GaveUp => "no report for as long as --give-up allows: media has stopped",
+        EventKind::GaveUp => {
+            "no report for as long as --give-up allows: media has stopped, until the peer is heard again"
+        }
         _ => return None,
     };
     Some(text.into())
@@ -88,8 +144,52 @@ mod tests {
     #[test]
     fn a_payload_type_that_is_not_taken_is_told_with_its_number_and_what_helps() {
         let event = EventKind::UnknownPayloadType { payload_type: 97 };
-        let text = of(&event).expect("a warning");
+        let text = of_session(&event).expect("a warning");
         assert!(text.contains("type 97") && text.contains("--sdp"), "{text}");
+    }
+
+    #[test]
+    fn a_receiver_that_is_lost_is_named_with_the_time_that_was_waited_and_what_helps() {
+        let receiver = Receiver {
+            address: ([192, 0, 2, 7], 5_004).into(),
+            give_up: Duration::from_secs(3),
+        };
+        let text = receiver.lost(&EventKind::GaveUp).expect("a reason");
+        for words in ["192.0.2.7:5004", "3s", "--give-up", "evenkeel recv"] {
+            assert!(text.contains(words), "{text}");
+        }
+        let trips = |ceased| EventKind::CircuitBreaker {
+            breach: Breach::Congestion,
+            ceased,
+        };
+        assert!(receiver.lost(&trips(true)).is_some());
+        assert_eq!(receiver.lost(&trips(false)), None);
+    }
+
+    #[test]
+    fn a_second_sender_is_told_with_who_is_heard() {
+        let address = |host| ([192, 0, 2, host], 5_004).into();
+        let event = EventKind::SecondSender {
+            heard: address(7),
+            ignored: address(8),
+        };
+        let text = of_session(&event).expect("a warning");
+        assert!(text.contains("from 192.0.2.8:5004 is ignored"), "{text}");
+        assert!(text.contains("hears 192.0.2.7:5004"), "{text}");
+    }
+
+    #[test]
+    fn uncompressed_pictures_of_another_size_are_told_with_both_and_what_helps() {
+        let kind = MediaEvent::OtherSize {
+            sent: (320, 240),
+            received: (640, 480),
+        };
+        let at = tfrc::time::Instant::ZERO;
+        let event = evenkeel_media::event::Event { at, kind };
+        let text = of(&CallEvent::Media(event)).expect("a warning");
+        for words in ["of 320x240 come", "takes 640x480", "--size", "--sdp"] {
+            assert!(text.contains(words), "{text}");
+        }
     }
 
     #[test]
@@ -102,7 +202,7 @@ mod tests {
                 lie,
                 again,
             };
-            of(&caught).expect("a warning")
+            of_session(&caught).expect("a warning")
         };
         let texts = [
             (told(Lie::NeverSent, false), "never sent"),

@@ -187,7 +187,7 @@ fn results_come_as_json_and_a_check_that_fails_is_status_1() {
 
 #[test]
 fn what_is_missing_is_named() {
-    let headless = ["--headless", "--seconds", "1"];
+    let headless = ["--headless", "--seconds", "1", "--warmup", "0"];
     refuses(
         &[&["demo", "--source", "no-such.y4m"], &headless[..]].concat(),
         &["no-such.y4m"],
@@ -239,6 +239,8 @@ fn a_summary_on_standard_output_has_it_for_itself() {
         "127.0.0.1:0",
         "--seconds",
         "1500ms",
+        "--warmup",
+        "0",
         "--json",
         "-",
     ]);
@@ -303,7 +305,8 @@ fn a_file_that_is_no_video_is_refused() {
 }
 
 #[test]
-fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can() {
+fn a_picture_size_that_rtp_cannot_carry_is_refused_with_one_that_it_can_and_that_does_not_distort()
+{
     let headless = ["--headless", "--seconds", "1"];
     refuses(
         &[&["demo", "--size", "850x479"], &headless[..]].concat(),
@@ -311,14 +314,14 @@ fn a_picture_size_that_rtp_cannot_carry_is_refused_with_the_nearest_that_it_can(
     );
     refuses(
         &[&["demo", "--size", "2041x480"], &headless[..]].concat(),
-        &["2041", "2040"],
+        &["--size 2041x480", "width is 2041", "2040"],
     );
     let path = std::env::temp_dir().join(format!("evenkeel-size-{}.y4m", std::process::id()));
     let name = path.to_str().expect("a plain path");
     let cases = [
-        ("mjpeg", "W2050 H9", ["2050x9", "--size 2040x16"]),
-        ("raw", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
-        ("h264", "W4000 H3000", ["4000x3000", "--size 3840x2160"]),
+        ("mjpeg", "W2560 H1440", ["2560x1440", "--size 1920x1080"]),
+        ("raw", "W4000 H3000", ["4000x3000", "--size 2880x2160"]),
+        ("h264", "W4000 H3000", ["4000x3000", "--size 2880x2160"]),
     ];
     for (codec, sides, words) in cases {
         std::fs::write(&path, format!("YUV4MPEG2 {sides} F25:1\n")).expect("write a file");
@@ -368,7 +371,7 @@ fn what_is_written_does_not_empty_what_is_read() {
     let demo = ["demo", "--headless", "--schedule", name, "--json", name];
     refuses(&demo, &["--json", "--schedule", name]);
     for option in ["--record", "--json", "--trace"] {
-        let recv = ["recv", "127.0.0.1:0", "--headless", "--seconds", "1"];
+        let recv = ["recv", "127.0.0.1:0", "--headless"];
         let own = ["--sdp", name, option, name];
         refuses(&[&recv[..], &own].concat(), &[option, "--sdp", name]);
     }
@@ -528,6 +531,15 @@ fn a_disk_that_is_full_ends_the_run() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert!(said.contains("cannot write --record /dev/full"), "{said}");
+    }
+    for option in ["--json", "--trace"] {
+        let full = ["demo", "--headless", "--seconds", "1", "--warmup", "0"];
+        let output = run(&[&full[..], &[option, "/dev/full"]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let named = format!("cannot write {option} /dev/full");
+        assert!(said.contains(&named), "{said}");
     }
 }
 
@@ -592,13 +604,77 @@ fn a_router_without_its_interfaces_leaves_the_files_of_the_last_run() {
 }
 
 #[test]
+fn a_summary_that_would_be_of_nothing_is_refused_with_both_times() {
+    for command in [
+        &["demo"][..],
+        &["recv", "127.0.0.1:0"],
+        &["send", "127.0.0.1:9"],
+        &["call", "127.0.0.1:9", "--bind", "127.0.0.1:0"],
+    ] {
+        let run = ["--headless", "--seconds", "2", "--json", "-"];
+        let own = [command, &run, &["--warmup", "2"]].concat();
+        refuses(&own, &["--seconds 2", "2 s (--warmup)"]);
+        let usual = [command, &run].concat();
+        refuses(&usual, &["--seconds 2", "10 s (--warmup)"]);
+    }
+}
+
+#[test]
+fn a_port_out_of_range_is_named() {
+    for arguments in [
+        &["send", "127.0.0.1:99999"][..],
+        &["call", "[::1]:65536"],
+        &["recv", "127.0.0.1:99999"],
+        &["demo", "--page", "127.0.0.1:99999"],
+    ] {
+        refuses(arguments, &["port ", "is out of range", "65535"]);
+    }
+}
+
+#[test]
+fn a_description_that_is_none_is_named_with_what_is_missing() {
+    let path = std::env::temp_dir().join(format!("evenkeel-none-{}.sdp", std::process::id()));
+    let name = path.to_str().expect("a plain path");
+    for (bytes, why) in [
+        (&b""[..], "it is empty"),
+        (b"\xff\xfe", "it is no text"),
+        (b"hello", "line 1"),
+        (b"v=0\r\n", "no origin"),
+    ] {
+        std::fs::write(&path, bytes).expect("write a file");
+        let recv = ["recv", "127.0.0.1:0", "--headless", "--sdp", name];
+        refuses(&recv, &["--sdp", name, why, "evenkeel send --sdp"]);
+    }
+    let _ = std::fs::remove_file(&path);
+}
+
+#[test]
+fn a_sender_that_nobody_answers_ends_and_names_whom_it_waited_for() {
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let peer = silent.local_addr().expect("its address").to_string();
+    let send = ["send", &peer, "--headless", "--size", "160x120"];
+    let output = run(&[&send[..], &["--give-up", "1s", "--seconds", "60"]].concat());
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    for words in [&peer[..], "1s (--give-up)", "evenkeel recv"] {
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
 fn a_busy_port_is_named_with_its_remedy() {
     let taken = UdpSocket::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();
     refuses(
         &["recv", &address, "--headless", "--seconds", "1"],
-        &[&address, "in use"],
+        &[&address, "in use", "another port"],
     );
+    for command in [&["send", "127.0.0.1:9"][..], &["call", "127.0.0.1:9"]] {
+        let bound = ["--headless", "--seconds", "1", "--bind", &address];
+        let words = ["--bind", &address, "in use", "another port"];
+        refuses(&[command, &bound].concat(), &words);
+    }
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();

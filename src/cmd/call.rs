@@ -1,7 +1,6 @@
 //! `evenkeel call`: two people, each end sends and receives.
 
 use evenkeel_net::Clock;
-use evenkeel_net::Socket;
 
 use crate::cli::CallArgs;
 use crate::failure::Failure;
@@ -14,6 +13,7 @@ use crate::stop::Stop;
 
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    setup::summarised(&args.run)?;
     let clock = Clock::start();
     let peer = setup::peer(&args.peer)?;
     let source = setup::source(&args.picture, &args.run, &stop)?;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
-    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let socket = setup::bind(args.bind, "--bind")?;
     // Both ends may be bound to 0.0.0.0:5004 and be given one seed: whom they call tells them apart,
     // or they would draw one SSRC and take each other for an echo (RFC 3550 §8.2).
     let name = format!("{}-{peer}", socket.local_address());
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        receiver: None,
     };
     Monitor::new(watch, vec![("call", party)], None).run()
 }

@@ -27,6 +27,7 @@ use crate::tcp::TcpFlows;
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    setup::summarised(&args.run)?;
     let clock = Clock::start();
     let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
     if args.both {
@@ -149,6 +150,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        receiver: None,
     };
     Monitor::new(
         watch,

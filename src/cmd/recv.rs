@@ -1,14 +1,10 @@
 //! `evenkeel recv`: what `evenkeel send` sends.
 
-use std::fs;
-
 use evenkeel_media::codec::Codec;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::source::FrameRate;
 use evenkeel_net::Clock;
-use evenkeel_net::Socket;
-use evenkeel_rtp::sdp::Description;
 
 use crate::cli::RecvArgs;
 use crate::failure::Failure;
@@ -21,6 +17,7 @@ use crate::stop::Stop;
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    setup::summarised(&args.run)?;
     setup::spare(
         &[("--sdp", args.sdp.as_deref())],
         setup::run_files(&args.run)
@@ -36,9 +33,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         payloads: Payload::Jpeg.into(),
     };
     if let Some(path) = &args.sdp {
-        let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
-        let description = Description::read(&text, |name| setup::codec_of(name).is_some())
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let description = setup::description(path)?;
         stream = setup::follow(&description, &mut session)?;
         frame_rate = description.frame_rate.and_then(setup::frame_rate);
     }
@@ -46,7 +41,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
     let sink = setup::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
-    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let socket = setup::bind(args.bind, "BIND")?;
     let info = setup::page_info(Mode::Recv, None, None);
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
@@ -70,6 +65,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed,
+        receiver: None,
     };
     Monitor::new(watch, vec![("recv", party)], None).run()
 }

@@ -3,7 +3,6 @@
 use std::fs;
 
 use evenkeel_net::Clock;
-use evenkeel_net::Socket;
 
 use crate::cli::SendArgs;
 use crate::failure::Failure;
@@ -13,9 +12,11 @@ use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
+use crate::warning::Receiver;
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    setup::summarised(&args.run)?;
     let clock = Clock::start();
     let peer = setup::peer(&args.dest)?;
     let source = setup::source(&args.picture, &args.run, &stop)?;
@@ -28,8 +29,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let format = source.format();
     let stream = setup::stream(args.picture.codec(), &[], &format)?;
     let outputs = setup::outputs(&args.run)?;
-    let socket = Socket::bind(args.bind.unwrap_or_else(|| setup::any_port_towards(peer)))
-        .map_err(Failure::usage)?;
+    let bind = args.bind.unwrap_or_else(|| setup::any_port_towards(peer));
+    let socket = setup::bind(bind, "--bind")?;
 
     let seed = setup::network_seed(args.picture.seed);
     let mut session = setup::session("send", Role::Sends, stream.codec, Some(peer), seed, &clock);
@@ -69,6 +70,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        receiver: Some(Receiver {
+            address: peer,
+            give_up: args.give_up,
+        }),
     };
     Monitor::new(watch, vec![("send", party)], None).run()
 }

@@ -167,7 +167,7 @@ fn a_sender_whose_receiver_is_killed_backs_off_gives_up_and_resumes() {
     let receiver = receive();
     pause(Duration::from_secs(16));
     drop(receiver);
-    assert!(sender.wait(60).success());
+    assert_eq!(sender.wait(60).code(), Some(1), "nobody answers any more");
 
     let feedback = events(&trace, "feedback");
     let times: Vec<f64> = feedback.iter().map(|(at, _)| *at).collect();
@@ -194,6 +194,55 @@ fn a_sender_whose_receiver_is_killed_backs_off_gives_up_and_resumes() {
     );
     assert!(slow <= 8.0, "{slow} s");
     assert!((19.0..=22.0).contains(&(gave_up - last_feedback)));
+}
+
+/// As a camera that hangs; then the sender is killed.
+#[test]
+fn pictures_that_stop_coming_are_told_at_both_ends_once_for_each_stall() {
+    let scratch = Scratch::new("stalled");
+    let clip = scratch.file("clip.y4m");
+    let pipe = scratch.file("pipe.y4m");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    let pictures = "testsrc2=size=320x240:rate=25:duration=20";
+    let status = Command::new("ffmpeg")
+        .args(["-nostdin", "-v", "error", "-f", "lavfi", "-i", pictures])
+        .arg(&clip)
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "ffmpeg");
+    let port = free_port();
+    let dest = format!("127.0.0.1:{port}");
+    let said = ["recv", "send"].map(|end| scratch.file(end));
+    let to = |path: &PathBuf| fs::File::create(path).expect("a file");
+    let mut receiver = Running::start(
+        evenkeel(&["recv", &dest, "--headless", "--seconds", "16"])
+            .stdout(Stdio::null())
+            .stderr(to(&said[0])),
+    );
+    wait_for_port(port);
+    let sender = Running::start(
+        evenkeel(&["send", &dest, "--headless", "--source"])
+            .arg(&pipe)
+            .stdout(Stdio::null())
+            .stderr(to(&said[1])),
+    );
+    let mut writer = Command::new("cp");
+    let writer = Running::start(writer.arg(&clip).arg(&pipe));
+    pause(Duration::from_secs(3));
+    writer.signal("STOP");
+    pause(Duration::from_secs(4));
+    writer.signal("CONT");
+    pause(Duration::from_secs(3));
+    drop(sender);
+    assert!(receiver.wait(20).success());
+    let [receiver, sender] = said.map(|path| fs::read_to_string(path).expect("what was said"));
+    println!("{receiver}{sender}");
+    let count = |said: &str, words: &str| said.matches(words).count();
+    assert_eq!(count(&sender, "no pictures from --source"), 1, "{sender}");
+    assert_eq!(count(&sender, "come again"), 1, "{sender}");
+    let silent = "no pictures from 127.0.0.1:";
+    assert_eq!(count(&receiver, silent), 2, "{receiver}");
+    assert_eq!(count(&receiver, "come again"), 1, "{receiver}");
 }
 
 #[test]

@@ -93,6 +93,13 @@ pub enum EventKind {
     Keyframe,
     /// The media clock of the peer jumped, and playout began anew.
     Resynchronised,
+    /// Uncompressed pictures end elsewhere than those that are received: they have another size. Told once.
+    OtherSize {
+        /// Columns and rows of those that come.
+        sent: (u16, u16),
+        /// Of those that are received.
+        received: (u16, u16),
+    },
 }
 
 /// Why the sender gave a frame up.

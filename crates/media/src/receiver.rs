@@ -18,6 +18,8 @@ pub struct ReceivingSide {
     playout: Playout,
     chain: Chain,
     refused: [u64; Refused::ALL.len()],
+    /// It was told that pictures do not fit.
+    told_other_size: bool,
     events: EventQueue,
 }
 
@@ -30,6 +32,7 @@ impl ReceivingSide {
             playout: Playout::new(clock_rate, deadline),
             chain: Chain::default(),
             refused: [0; Refused::ALL.len()],
+            told_other_size: false,
             events: EventQueue::default(),
         }
     }
@@ -44,6 +47,9 @@ impl ReceivingSide {
         self.playout
             .packet_arrived(timestamp, packet.arrival, packet.rtt);
         let (pushed, evicted) = self.reassembler.push(packet);
+        if !matches!(pushed, Pushed::Complete { .. }) {
+            self.tell_other_size(now, packet);
+        }
         match pushed {
             Pushed::Complete { timestamp } => {
                 let late = self.playout.frame_arrived(timestamp, packet.arrival);
@@ -170,6 +176,17 @@ impl ReceivingSide {
         due.map_or(patience, |due| due.max(patience))
     }
 
+    /// A picture that is whole fits, in whatever order its lines came.
+    fn tell_other_size(&mut self, now: Instant, packet: &MediaPacket<'_>) {
+        if !self.told_other_size
+            && let Some([sent, received]) = self.reassembler.other_size(packet)
+        {
+            self.told_other_size = true;
+            self.events
+                .push(now, EventKind::OtherSize { sent, received });
+        }
+    }
+
     fn not_shown(&mut self, now: Instant, timestamp: i64, reason: NotShown) {
         let timestamp = timestamp as u32;
         self.events
@@ -184,7 +201,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
+    use crate::frame::{CodedPicture, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
     use crate::packetize::Packetizer;
     use crate::reassemble::Payload;
     use proptest::prelude::*;
@@ -368,6 +385,59 @@ mod tests {
             bench.deliver(n, &[], 0);
             assert_eq!(bench.poll(n, 71), None);
             assert_eq!(bench.poll(n, 72), Some((n, 0)));
+        }
+    }
+
+    #[test]
+    fn uncompressed_pictures_of_another_size_are_told_once_with_both() {
+        let payload = |width, height| Payload::raw(width, height).expect("possible");
+        for (sent, received, told) in [
+            ((32, 16), (64, 48), 1),
+            ((64, 48), (32, 16), 1),
+            ((64, 16), (64, 48), 1),
+            ((64, 48), (64, 48), 0),
+        ] {
+            let mut receiver =
+                ReceivingSide::new(payload(received.0, received.1), 90_000, DEADLINE);
+            let mut packetizer = Packetizer::new(200);
+            let mut sequence = 0;
+            for n in 0..3 {
+                let frame = EncodedFrame {
+                    captured: Instant::ZERO,
+                    timestamp: n * TICKS,
+                    picture: CodedPicture::Raw(RawPicture {
+                        width: sent.0 as u16,
+                        height: sent.1 as u16,
+                        data: vec![1; 2 * sent.0 * sent.1],
+                        missing: Vec::new(),
+                    }),
+                };
+                let frame = packetizer.packetize(frame).expect("possible");
+                for index in 0..frame.packets() {
+                    let mut payload = Vec::new();
+                    frame.write(index, sequence as u32, &mut payload);
+                    let packet = MediaPacket {
+                        sequence,
+                        payload_type: 0,
+                        timestamp: n * TICKS,
+                        marker: index + 1 == frame.packets(),
+                        payload: &payload,
+                        arrival: at(n, 70),
+                        send_time: 0,
+                        rtt: None,
+                    };
+                    sequence += 1;
+                    receiver.push_packet(at(n, 70), &packet);
+                }
+            }
+            let events: Vec<_> = std::iter::from_fn(|| receiver.poll_event())
+                .filter_map(|event| match event.kind {
+                    EventKind::OtherSize { sent, received } => Some((sent, received)),
+                    _ => None,
+                })
+                .collect();
+            let size = |(width, height): (usize, usize)| (width as u16, height as u16);
+            assert_eq!(events, vec![(size(sent), size(received)); told]);
         }
     }
 

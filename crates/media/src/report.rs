@@ -66,7 +66,8 @@ pub struct CallReport {
     psnr_db: Histogram,
     size_error_pct: Histogram,
     psnr_sum: f64,
-    previous_shown: Option<Instant>,
+    /// Since when a new picture is waited for; `None` once the peer has left.
+    awaited_since: Option<Instant>,
     longest_gap: Duration,
     frames_sent: u64,
     frames_shown: u64,
@@ -124,7 +125,7 @@ pub struct Summary {
     pub frame_delay_p50_ms: Option<f64>,
     /// 95th percentile of the same.
     pub frame_delay_p95_ms: Option<f64>,
-    /// The longest time without a new picture.
+    /// The longest time without a new picture, while the peer was there.
     pub longest_gap_ms: Option<f64>,
     /// Mean luma PSNR.
     pub psnr_mean_db: Option<f64>,
@@ -151,7 +152,7 @@ impl CallReport {
             psnr_db: Histogram::new(0.01),
             size_error_pct: Histogram::new(0.02),
             psnr_sum: 0.0,
-            previous_shown: None,
+            awaited_since: Some(start),
             longest_gap: Duration::ZERO,
             frames_sent: 0,
             frames_shown: 0,
@@ -165,6 +166,19 @@ impl CallReport {
 
     /// Takes in an event of either end.
     pub fn handle_event(&mut self, event: &CallEvent) {
+        // Who is there counts from before the warm-up's end.
+        if let CallEvent::Session(event) = event {
+            match event.kind {
+                SessionEvent::PeerLeft => {
+                    self.longest_gap = self.longest_gap(event.at);
+                    self.awaited_since = None;
+                }
+                SessionEvent::PeerChanged { .. } => {
+                    self.awaited_since = Some(event.at.max(self.start));
+                }
+                _ => {}
+            }
+        }
         if event.at() < self.start {
             return;
         }
@@ -208,9 +222,9 @@ impl CallReport {
             self.psnr_db.add(psnr);
             self.psnr_sum += psnr;
         }
-        let since = self.previous_shown.unwrap_or(self.start);
-        self.longest_gap = self.longest_gap.max(frame.at.saturating_since(since));
-        self.previous_shown = Some(frame.at);
+        self.longest_gap = self.longest_gap(frame.at);
+        // Those that were under way when the peer left are followed by none.
+        self.awaited_since = self.awaited_since.map(|_| frame.at);
     }
 
     /// Takes in the state of the whole, some ten times a second.
@@ -226,10 +240,11 @@ impl CallReport {
         self.last = Some((at, *state));
     }
 
-    /// The longest time up to `until` without a new picture.
+    /// The longest time up to `until` without a new picture; nobody waits for one of a peer that has left.
     pub fn longest_gap(&self, until: Instant) -> Duration {
-        let since = self.previous_shown.unwrap_or(self.start);
-        self.longest_gap.max(until.saturating_since(since))
+        let gap = |since| until.saturating_since(since);
+        self.longest_gap
+            .max(self.awaited_since.map_or(Duration::ZERO, gap))
     }
 
     /// The figures up to now.
@@ -241,10 +256,8 @@ impl CallReport {
         };
         let sent = self.rate_of(|state| state.sent);
         let received = self.rate_of(|state| state.received);
-        let gap = match (self.previous_shown, self.last) {
-            (Some(_), Some((end, _))) => Some(self.longest_gap(end)),
-            _ => None,
-        };
+        let end = self.last.filter(|_| self.frames_shown > 0);
+        let gap = end.map(|(end, _)| self.longest_gap(end));
         Summary {
             x_mean: x_mean.map(Rate::from_bits_per_sec),
             link_mean: link_mean.map(Rate::from_bits_per_sec),
@@ -458,6 +471,27 @@ mod tests {
         assert_eq!(report.summary().longest_gap_ms, Some(220.0));
         report.handle_state(at(900), &State::default());
         assert_eq!(report.summary().longest_gap_ms, Some(560.0));
+    }
+
+    #[test]
+    fn a_peer_that_has_left_leaves_no_gap() {
+        let session = |ms, kind| {
+            let at = at(ms);
+            CallEvent::Session(evenkeel_rtp::session::Event { at, kind })
+        };
+        let mut report = CallReport::new(at(0));
+        report.handle_shown(&shown(100, 50, 30.0));
+        report.handle_event(&session(300, SessionEvent::PeerLeft));
+        // One was under way still.
+        report.handle_shown(&shown(340, 50, 30.0));
+        report.handle_state(at(9_000), &State::default());
+        assert_eq!(report.summary().longest_gap_ms, Some(200.0));
+        let address = ([192, 0, 2, 7], 5_004).into();
+        let next = SessionEvent::PeerChanged { address, ssrc: 1 };
+        report.handle_event(&session(9_000, next));
+        report.handle_shown(&shown(9_240, 50, 30.0));
+        report.handle_state(at(9_300), &State::default());
+        assert_eq!(report.summary().longest_gap_ms, Some(240.0));
     }
 
     #[test]

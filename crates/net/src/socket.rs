@@ -42,12 +42,18 @@ pub enum BindError {
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::PortInUse(address) => write!(f, "UDP port of {address} is in use"),
-            Self::NoSuchAddress(address) => {
-                write!(f, "no interface has the address {}", address.ip())
+            Self::PortInUse(address) => {
+                write!(f, "{address}: UDP port {} is in use", address.port())
             }
-            Self::NotPermitted(address) => write!(f, "not permitted to bind {address}"),
-            Self::Other(address, error) => write!(f, "cannot bind {address}: {error}"),
+            Self::NoSuchAddress(address) => {
+                write!(
+                    f,
+                    "{address}: no interface has the address {}",
+                    address.ip()
+                )
+            }
+            Self::NotPermitted(address) => write!(f, "{address}: not permitted"),
+            Self::Other(address, error) => write!(f, "{address}: {error}"),
         }
     }
 }

@@ -159,6 +159,18 @@ impl Reassembler {
         (pushed, self.make_room())
     }
 
+    /// The size of the uncompressed picture whose last packet this is and that of those that are received, if they
+    /// differ.
+    pub fn other_size(&self, packet: &MediaPacket<'_>) -> Option<[(u16, u16); 2]> {
+        let Part::Raw { payload, size } =
+            Part::parse(self.payloads.of(packet.payload_type), packet.payload)?
+        else {
+            return None;
+        };
+        let sent = raw::size_by_end(&payload).filter(|_| packet.marker)?;
+        (sent != size).then_some([sent, size])
+    }
+
     /// A repair packet came.
     pub fn note_repair(&mut self, now: Instant) {
         self.repaired = Some(now);

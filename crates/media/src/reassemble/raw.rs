@@ -11,6 +11,15 @@ use crate::frame::RawPicture;
 /// lines it has.
 const MAX_RANGES: usize = MAX_FRAME_PACKETS;
 
+/// Columns and rows of a picture whose last packet this is: its last line ends in the lower right corner. `None` if the
+/// picture is interlaced, whose fields have half the lines.
+pub(super) fn size_by_end(payload: &RawPayload<'_>) -> Option<(u16, u16)> {
+    let (segment, pixels) = payload.segments().last()?;
+    let columns = u16::try_from(pixels.len() / 2).ok()?;
+    let width = segment.offset.checked_add(columns)?;
+    (!segment.second_field).then_some((width, segment.line + 1))
+}
+
 /// One picture being put together.
 #[derive(Debug)]
 pub(super) struct RawAssembly {

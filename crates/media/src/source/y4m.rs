@@ -10,6 +10,9 @@ use crate::frame::{BLACK, CHROMA, GREY, Picture, WHITE};
 /// Longest header line taken; real ones have some 60 bytes.
 const LONGEST_LINE: u64 = 1024;
 
+/// With which every stream begins.
+const SIGNATURE: &[u8] = b"YUV4MPEG2";
+
 /// Largest side taken: 8K. A picture is then at most 200 MB, and read before it is believed.
 pub const MAX_SIDE: usize = 8192;
 
@@ -52,7 +55,13 @@ impl<R: BufRead> Y4m<R> {
     /// # Errors
     /// If it cannot be read, or is no such stream.
     pub fn new(mut input: R, name: String) -> Result<Self, SourceError> {
-        let line = match read_line(&mut input) {
+        let line = match input.fill_buf().map(has_signature) {
+            Ok(true) => read_line(&mut input),
+            // What is no such stream need not have lines.
+            Ok(false) => return Err(no_signature(input.fill_buf().unwrap_or_default())),
+            Err(error) => Err(error),
+        };
+        let line = match line {
             Ok(line) => line,
             Err(error) => return Err(SourceError::Io { input: name, error }),
         };
@@ -72,7 +81,8 @@ impl<R: BufRead> Y4m<R> {
             return Ok(None);
         }
         if line != b"FRAME" && !line.starts_with(b"FRAME ") {
-            return Err(invalid("frame header", &line));
+            let remedy = "each picture begins with FRAME; where files were joined or damaged, let ffmpeg make one of them";
+            return Err(invalid_and("frame header", &line, remedy));
         }
         let size = self.chroma.samples(self.format);
         let mut data = Vec::new();
@@ -126,12 +136,9 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
 /// Format, chroma, and whether the samples are of 0 to 255.
 fn parse_header(line: &[u8]) -> Result<(Format, Chroma, bool), SourceError> {
     let missing = |field| invalid(field, b"missing");
-    if line.is_empty() {
-        return Err(missing("signature"));
-    }
     let mut words = line.split(|&byte| byte == b' ');
-    if words.next() != Some(b"YUV4MPEG2") {
-        return Err(invalid("signature", line));
+    if words.next() != Some(SIGNATURE) {
+        return Err(no_signature(line));
     }
     let (mut width, mut height, mut frame_rate) = (None, None, None);
     let (mut chroma, mut is_full_range) = (Chroma::Yuv420, false);
@@ -174,12 +181,39 @@ fn rate(value: &[u8]) -> Result<FrameRate, SourceError> {
     parse().ok_or_else(|| invalid("frame rate", value))
 }
 
+/// Whether a stream that begins so may be one: a pipe may have given less than all of the signature.
+fn has_signature(start: &[u8]) -> bool {
+    let len = start.len().min(SIGNATURE.len());
+    !start.is_empty() && start[..len] == SIGNATURE[..len]
+}
+
+fn no_signature(start: &[u8]) -> SourceError {
+    let line = start.split(|&byte| byte == b'\n').next();
+    let shown: &[u8] = match line {
+        _ if start.is_empty() => b"missing",
+        Some(line) if line.iter().all(|byte| (b' '..=b'~').contains(byte)) => line,
+        _ => b"no text",
+    };
+    let remedy = "y4m begins with YUV4MPEG2; give a file of another kind its own ending, and ffmpeg reads it";
+    invalid_and("signature", shown, remedy)
+}
+
 fn invalid(field: &'static str, value: &[u8]) -> SourceError {
-    // Enough to recognise it; a stream that is no text is not poured into an error.
-    let value = String::from_utf8_lossy(&value[..value.len().min(64)])
-        .escape_debug()
-        .collect();
+    let value = shown(value);
     SourceError::Invalid { field, value }
+}
+
+/// The same, with what helps.
+fn invalid_and(field: &'static str, value: &[u8], remedy: &str) -> SourceError {
+    let value = format!("{}: {remedy}", shown(value));
+    SourceError::Invalid { field, value }
+}
+
+/// Enough to recognise it; a stream that is no text is not poured into an error.
+fn shown(value: &[u8]) -> String {
+    String::from_utf8_lossy(&value[..value.len().min(64)])
+        .escape_debug()
+        .collect()
 }
 
 impl Chroma {
@@ -329,15 +363,22 @@ mod tests {
 
     #[test]
     fn errors_name_the_field_and_its_value() {
+        let begins = "y4m begins with YUV4MPEG2; give a file of another kind its own ending, and ffmpeg reads it";
+        let frames = "each picture begins with FRAME; where files were joined or damaged, let ffmpeg make one of them";
         for (stream, expected) in [
-            ("", "signature is missing"),
-            ("RIFF\n", "signature is RIFF"),
+            ("", &format!("signature is missing: {begins}")[..]),
+            ("RIFF\n", &format!("signature is RIFF: {begins}")),
+            ("\0\0\0 ftyp", &format!("signature is no text: {begins}")),
+            ("YUV4MPEG\n", &format!("signature is YUV4MPEG: {begins}")),
             ("YUV4MPEG2 W0 H2 F1:1\n", "width is 0"),
             ("YUV4MPEG2 W2 H99999 F1:1\n", "height is 99999"),
             ("YUV4MPEG2 W2 H2 F25:0\n", "frame rate is 25:0"),
             ("YUV4MPEG2 W2 H2\n", "frame rate is missing"),
             ("YUV4MPEG2 W2 H2 F1:1 C420p10\n", "colour space is 420p10"),
-            ("YUV4MPEG2 W2 H2 F1:1\nFRAMES\n", "frame header is FRAMES"),
+            (
+                "YUV4MPEG2 W2 H2 F1:1\nFRAMES\n",
+                &format!("frame header is FRAMES: {frames}"),
+            ),
         ] {
             assert_eq!(
                 message(stream.as_bytes()),

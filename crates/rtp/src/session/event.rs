@@ -62,6 +62,14 @@ pub enum EventKind {
         /// The one that came.
         payload_type: u8,
     },
+    /// Media came from an address that is not the peer's, while that is there: its packets are ignored. Told once, as
+    /// [`EventKind::UnknownPayloadType`] is.
+    SecondSender {
+        /// The peer's, which is heard.
+        heard: SocketAddr,
+        /// The other.
+        ignored: SocketAddr,
+    },
     /// No feedback for the configured time: media stops.
     GaveUp,
     /// The peer was heard again after we had given up: media may flow.

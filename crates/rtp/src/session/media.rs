@@ -170,7 +170,15 @@ impl Session {
         match self.peer.origin(self.now, datagram.source, header.ssrc) {
             Origin::Known => {}
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
-            Origin::Stranger(kind) => return Err(kind),
+            Origin::Stranger(kind) => {
+                if let Some(heard) = self.peer.address().filter(|_| kind == Ignored::WrongSource)
+                    && self.strangers.tells(datagram.source, &header)
+                {
+                    let ignored = datagram.source;
+                    self.emit(EventKind::SecondSender { heard, ignored });
+                }
+                return Err(kind);
+            }
         }
         let sequence = self.take_in(&packet)?;
         if let Some(decoder) = &mut self.decoder {

@@ -166,6 +166,7 @@ pub struct Session {
     closing: Closing,
     statistics: Statistics,
     untaken: Untaken,
+    strangers: Untaken,
     events: EventQueue,
 }
 
@@ -214,6 +215,7 @@ impl Session {
             closing: Closing::Open,
             statistics: Statistics::default(),
             untaken: Untaken::default(),
+            strangers: Untaken::default(),
             events: EventQueue::new(),
             config,
         }

@@ -1,10 +1,11 @@
-//! Media of a payload type that is not taken: a stream of it is told, once, and a packet that strayed is not.
+//! Media that is not taken, of a payload type or from an address: a stream of it is told, once, and a packet that strayed
+//! is not.
 
 use std::net::SocketAddr;
 
 use crate::rtp::RtpHeader;
 
-/// What came of payload types that are not taken.
+/// What came and was not taken.
 #[derive(Debug, Default)]
 pub(super) enum Untaken {
     /// Nothing.

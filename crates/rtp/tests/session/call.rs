@@ -351,6 +351,29 @@ fn strangers_and_garbage_leave_the_call_running_and_are_counted() {
 }
 
 #[test]
+fn a_second_sender_is_told_once_with_who_is_heard_and_a_packet_that_strayed_is_not() {
+    let mut pair = Pair::new(End::A.sender(1), End::B.receiver(2));
+    pair.run(secs(2));
+    let ignored = "203.0.113.9:9".parse().unwrap();
+    let heard = End::A.address();
+    let told = |pair: &Pair| {
+        let of = |kind| matches!(kind, EventKind::SecondSender { .. }).then_some(kind);
+        pair.kinds(End::B).filter_map(of).collect::<Vec<_>>()
+    };
+    let mut media = delivered(&pair, End::A, true);
+    for _ in 0..3 {
+        assert_eq!(pair.inject(End::B, ignored, &media), "wrong_source");
+    }
+    assert_eq!(told(&pair), []);
+    for _ in 0..3 {
+        let sequence = u16::from_be_bytes([media[2], media[3]]).wrapping_add(1);
+        media[2..4].copy_from_slice(&sequence.to_be_bytes());
+        pair.inject(End::B, ignored, &media);
+    }
+    assert_eq!(told(&pair), [EventKind::SecondSender { heard, ignored }]);
+}
+
+#[test]
 fn a_payload_type_that_is_not_taken_is_told_once_and_not_beside_one_that_is() {
     let mut receiver = End::B.receiver(2);
     receiver.peer = Some(End::A.address());

@@ -1,0 +1,40 @@
+//! A file that a run writes, named where it cannot be written: a disk fills long after the file was opened.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A file, and what asked for it.
+pub(crate) struct OutputFile {
+    file: File,
+    name: String,
+}
+
+impl OutputFile {
+    /// Creates the file that this option names, or empties it.
+    pub(crate) fn create(option: &str, path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: File::create(path)?,
+            name: format!("{option} {}", path.display()),
+        })
+    }
+
+    fn told<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let line = format!("cannot write {}: {error}", self.name);
+            io::Error::new(error.kind(), line)
+        })
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.told(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.told(flushed)
+    }
+}
