@@ -157,7 +157,8 @@ impl Capture {
             return Ok(true);
         };
         let Some(coded) = encoder.encode(&picture, &target)? else {
-            return Ok(true);
+            let told = self.call(|station, now| station.call.leave_out(now));
+            return Ok(told.is_some());
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
         self.captured.keep(Original {

@@ -112,6 +112,13 @@ impl Snapshot {
     }
 }
 
+/// Which side of the first stream is in this process; both, where the link is too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AtHand {
+    pub(crate) sends: bool,
+    pub(crate) receives: bool,
+}
+
 /// What the last second looked like, and the counts since the start.
 pub(crate) struct Live {
     start: Instant,
@@ -233,6 +240,15 @@ impl Live {
         self.choice = Some(choice);
     }
 
+    /// What there can be figures of.
+    pub(crate) fn at_hand(&self) -> AtHand {
+        let state = self.snapshot.as_ref().map(|snapshot| snapshot.state);
+        state.map_or_else(AtHand::default, |state| AtHand {
+            sends: state.sent.is_some(),
+            receives: state.received.is_some(),
+        })
+    }
+
     /// What sets the rate of the first end, if it sends.
     pub(crate) fn rate_source(&self) -> Option<RateSource> {
         self.snapshot.as_ref()?.rate_source
@@ -266,15 +282,15 @@ impl Live {
         if let Some(psnr) = sample.psnr_db {
             line += &format!("  PSNR {psnr:4.1} dB");
         }
-        let (sent, late, dropped) = (
-            sample.frames_sent,
-            sample.frames_late,
-            sample.frames_discarded,
-        );
-        line += &format!(
-            "  frames {sent} sent {} shown {late} late {dropped} dropped",
-            sample.frames_shown
-        );
+        let counts = [
+            (sample.frames_sent, "sent"),
+            (sample.frames_discarded, "discarded"),
+            (sample.frames_shown, "shown"),
+            (sample.frames_late, "late"),
+        ];
+        let counts = counts.map(|(frames, what)| Some(format!("{} {what}", frames?)));
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        line += &format!("  frames: {}", counts.join(", "));
         if self
             .snapshot
             .as_ref()
@@ -302,6 +318,9 @@ impl Live {
         let snapshot = self.snapshot.as_ref();
         let link = snapshot.and_then(|snapshot| snapshot.link);
         let path = self.path();
+        let AtHand { sends, receives } = self.at_hand();
+        let sent = |frames: u64| sends.then_some(frames);
+        let received = |frames: u64| receives.then_some(frames);
         Sample {
             t_s: self.now.saturating_since(self.start).as_secs_f64(),
             x_bps: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
@@ -317,14 +336,14 @@ impl Live {
             frame_delay_p95_ms: percentile(&delays, 95.0).unwrap_or(f64::NAN),
             psnr_db: percentile(&psnrs, 50.0),
             target_bytes: self.target.get(),
-            frames_sent: self.sent,
-            frames_shown: self.displayed,
+            frames_sent: sent(self.sent),
+            frames_shown: received(self.displayed),
             shown: self.shown_by.clone(),
-            frames_late: self.late,
-            frames_damaged: self.damaged,
-            frames_concealed: self.concealed,
-            frames_frozen: self.frozen,
-            frames_discarded: self.discarded.values().sum(),
+            frames_late: received(self.late),
+            frames_damaged: received(self.damaged),
+            frames_concealed: received(self.concealed),
+            frames_frozen: received(self.frozen),
+            frames_discarded: sent(self.discarded.values().sum()),
             discarded: self.discarded.clone(),
             state: self.phase,
             deadline_ms: snapshot.map_or(0.0, |snapshot| millis(snapshot.deadline)),

@@ -17,7 +17,7 @@ use tfrc::units::Rate;
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
-use crate::live::{Live, Snapshot};
+use crate::live::{AtHand, Live, Snapshot};
 use crate::page::Page;
 use crate::party::Party;
 use crate::setup::{self, Outputs};
@@ -203,7 +203,7 @@ impl Monitor {
     fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let mut ended = self.gather_events();
-        let mut summary = as_json(&self.report.summary(), self.seed);
+        let mut summary = as_json(&self.report.summary(), self.live.at_hand(), self.seed);
         summary["ignored"] = json!(self.live.sample().ignored);
         summary["rate_from"] = json!(self.live.rate_source().map(RateSource::name));
         summary["warnings"] = json!(self.warnings);
@@ -225,7 +225,9 @@ impl Monitor {
 }
 
 /// The summary under its documented keys; what was not at hand is null.
-fn as_json(summary: &Summary, seed: u64) -> Value {
+fn as_json(summary: &Summary, at_hand: AtHand, seed: u64) -> Value {
+    let [sent, received] =
+        [at_hand.sends, at_hand.receives].map(|is| move |frames: u64| is.then_some(frames));
     json!({
         "x_mean_bps": summary.x_mean.map(Rate::bits_per_sec),
         "link_mean_bps": summary.link_mean.map(Rate::bits_per_sec),
@@ -237,16 +239,17 @@ fn as_json(summary: &Summary, seed: u64) -> Value {
         "packet_loss_pct": summary.packet_loss_pct,
         "filler_bps": summary.filler.map(Rate::bits_per_sec),
         "packets_recovered": summary.packets_recovered,
-        "frames_sent": summary.frames_sent,
-        "frames_shown": summary.frames_shown,
-        "frames_discarded": summary.frames_discarded,
-        "frames_in_time": summary.frames_in_time,
-        "frames_late": summary.frames_late,
-        "frames_damaged": summary.frames_damaged,
-        "frames_concealed": summary.frames_concealed,
+        "frames_captured": sent(summary.frames_captured),
+        "frames_sent": sent(summary.frames_sent),
+        "frames_discarded": sent(summary.frames_discarded),
+        "frames_shown": received(summary.frames_shown),
+        "frames_in_time": summary.frame_delay_p50_ms.map(|_| summary.frames_in_time),
+        "frames_late": received(summary.frames_late),
+        "frames_damaged": received(summary.frames_damaged),
+        "frames_concealed": received(summary.frames_concealed),
         // As it was called before what the network lost was told apart.
-        "frames_corrupt": summary.frames_concealed,
-        "frames_frozen": summary.frames_frozen,
+        "frames_corrupt": received(summary.frames_concealed),
+        "frames_frozen": received(summary.frames_frozen),
         "frame_delay_p50_ms": summary.frame_delay_p50_ms,
         "frame_delay_p95_ms": summary.frame_delay_p95_ms,
         "longest_gap_ms": summary.longest_gap_ms,
@@ -271,7 +274,11 @@ mod tests {
             frames_frozen: 3,
             ..Summary::default()
         };
-        let json = as_json(&summary, 1);
+        let both = AtHand {
+            sends: true,
+            receives: true,
+        };
+        let json = as_json(&summary, both, 1);
         let keys = [
             "frames_damaged",
             "frames_concealed",
@@ -279,5 +286,24 @@ mod tests {
             "frames_frozen",
         ];
         assert_eq!(keys.map(|key| json[key].as_u64()), [1, 2, 2, 3].map(Some));
+    }
+
+    /// 0 says that it was looked for.
+    #[test]
+    fn frames_that_this_end_does_not_have_are_not_counted() {
+        let zeros = Summary::default();
+        let of = |sends, receives| as_json(&zeros, AtHand { sends, receives }, 1);
+        let sender = of(true, false);
+        assert_eq!(
+            (&sender["frames_sent"], &sender["frames_shown"]),
+            (&json!(0), &Value::Null)
+        );
+        let receiver = of(false, true);
+        assert_eq!(
+            (&receiver["frames_sent"], &receiver["frames_shown"]),
+            (&Value::Null, &json!(0))
+        );
+        // Neither knows when the other captured a picture, or showed it.
+        assert!(sender["frames_in_time"].is_null() && receiver["frames_in_time"].is_null());
     }
 }

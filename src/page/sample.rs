@@ -119,22 +119,22 @@ pub(crate) struct Sample {
     pub(crate) psnr_db: Option<f64>,
     /// The size that the encoder now aims at, bytes a frame.
     pub(crate) target_bytes: u64,
-    /// Frames that went out.
-    pub(crate) frames_sent: u64,
+    /// Frames that went out. These counts are `None` where the end that counts them is not here.
+    pub(crate) frames_sent: Option<u64>,
     /// Frames displayed, the late and the damaged included.
-    pub(crate) frames_shown: u64,
+    pub(crate) frames_shown: Option<u64>,
     /// Those, by the codec that made them.
     pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
-    pub(crate) frames_late: u64,
+    pub(crate) frames_late: Option<u64>,
     /// Frames displayed of which the network lost a part.
-    pub(crate) frames_damaged: u64,
+    pub(crate) frames_damaged: Option<u64>,
     /// Frames displayed with a part concealed.
-    pub(crate) frames_concealed: u64,
+    pub(crate) frames_concealed: Option<u64>,
     /// Frames that came and were not displayed, so that the picture before stayed.
-    pub(crate) frames_frozen: u64,
-    /// Frames that the sending buffer gave up before they began.
-    pub(crate) frames_discarded: u64,
+    pub(crate) frames_frozen: Option<u64>,
+    /// Frames that the sender gave up.
+    pub(crate) frames_discarded: Option<u64>,
     /// Those, by reason.
     pub(crate) discarded: BTreeMap<&'static str, u64>,
     /// What limits the sender.

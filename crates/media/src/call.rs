@@ -37,7 +37,7 @@ impl CallEvent {
 /// One end of a call, driven as an [`Endpoint`].
 ///
 /// A sending end asks [`frame_target`](Self::frame_target) for each captured picture, encodes it and
-/// gives it to [`push_frame`](Self::push_frame). A receiving end takes what is due with
+/// gives it to [`push_frame`](Self::push_frame), or says that the encoder [left it out](Self::leave_out). A receiving end takes what is due with
 /// [`poll_frame`](Self::poll_frame) after each call of the driver's, until it gives `None`.
 /// [`poll_event`](Self::poll_event) tells what happened.
 #[derive(Debug)]
@@ -116,6 +116,15 @@ impl Call {
         let pushed = sender.push_frame(self.now, frame);
         self.collect_events();
         pushed
+    }
+
+    /// The encoder made nothing of the picture that was captured last.
+    pub fn leave_out(&mut self, now: Instant) {
+        self.advance(now);
+        if let Some(sender) = &mut self.sender {
+            sender.leave_out(self.now);
+        }
+        self.collect_events();
     }
 
     /// The frame that is due for display, if one is.

@@ -107,6 +107,8 @@ pub enum EventKind {
 pub enum Discard {
     /// It was not encoded: what is queued, or the last packet, keeps the sender busy until there is a fresher one.
     Busy,
+    /// Its encoder left it out, for the sake of those that are sent.
+    LeftOut,
     /// When its turn came it could no longer be displayed in time (equation 6.4).
     TooLate,
     /// The deadline is stretched, and a fresher frame was sent in its place.
@@ -121,8 +123,9 @@ pub enum Discard {
 
 impl Discard {
     /// Every reason, in the order of the counters.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Busy,
+        Self::LeftOut,
         Self::TooLate,
         Self::Superseded,
         Self::Limit,
@@ -134,6 +137,7 @@ impl Discard {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Busy => "busy",
+            Self::LeftOut => "left_out",
             Self::TooLate => "too_late",
             Self::Superseded => "superseded",
             Self::Limit => "limit",

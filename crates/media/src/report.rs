@@ -9,7 +9,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
 use crate::codec::Codec;
-use crate::event::EventKind as MediaEvent;
+use crate::event::{Discard, EventKind as MediaEvent};
 use crate::policy::PolicyConfig;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
@@ -69,6 +69,7 @@ pub struct CallReport {
     /// Since when a new picture is waited for; `None` once the peer has left.
     awaited_since: Option<Instant>,
     longest_gap: Duration,
+    frames_captured: u64,
     frames_sent: u64,
     frames_shown: u64,
     frames_discarded: u64,
@@ -104,6 +105,8 @@ pub struct Summary {
     pub filler: Option<Rate>,
     /// Packets missed that repair packets gave back.
     pub packets_recovered: Option<u64>,
+    /// Pictures that the source gave: each is sent, discarded or waits.
+    pub frames_captured: u64,
     /// Frames that left whole.
     pub frames_sent: u64,
     /// Frames that were displayed.
@@ -127,7 +130,7 @@ pub struct Summary {
     pub frame_delay_p95_ms: Option<f64>,
     /// The longest time without a new picture, while the peer was there.
     pub longest_gap_ms: Option<f64>,
-    /// Mean luma PSNR.
+    /// Mean luma PSNR; infinite where pictures are shown as they were captured.
     pub psnr_mean_db: Option<f64>,
     /// Its 5th percentile.
     pub psnr_p5_db: Option<f64>,
@@ -154,6 +157,7 @@ impl CallReport {
             psnr_sum: 0.0,
             awaited_since: Some(start),
             longest_gap: Duration::ZERO,
+            frames_captured: 0,
             frames_sent: 0,
             frames_shown: 0,
             frames_discarded: 0,
@@ -190,7 +194,12 @@ impl CallReport {
             }
             CallEvent::Media(event) => match event.kind {
                 MediaEvent::Sent { .. } => self.frames_sent += 1,
-                MediaEvent::Discarded { .. } => self.frames_discarded += 1,
+                MediaEvent::Target { .. } => self.frames_captured += 1,
+                MediaEvent::Discarded { reason, .. } => {
+                    self.frames_discarded += 1;
+                    // It had no target.
+                    self.frames_captured += u64::from(reason == Discard::Busy);
+                }
                 MediaEvent::Completed { late: true, .. } => self.frames_late += 1,
                 MediaEvent::Dropped { reason, .. } => {
                     self.frames_frozen += u64::from(reason.freezes());
@@ -269,6 +278,7 @@ impl CallReport {
             packet_loss_pct: self.packet_loss(),
             filler: self.rate_of(|state| state.filler_sent),
             packets_recovered: self.packets_recovered(),
+            frames_captured: self.frames_captured,
             frames_sent: self.frames_sent,
             frames_shown: self.frames_shown,
             frames_discarded: self.frames_discarded,
@@ -282,7 +292,10 @@ impl CallReport {
             longest_gap_ms: gap.map(|gap| gap.as_secs_f64() * 1e3),
             psnr_mean_db: (self.psnr_db.count > 0)
                 .then(|| self.psnr_sum / self.psnr_db.count as f64),
-            psnr_p5_db: self.psnr_db.percentile(5.0),
+            psnr_p5_db: self
+                .psnr_db
+                .percentile(5.0)
+                .map(|db| if db < MOST_DB { db } else { f64::INFINITY }),
             size_error_p50_pct: self.size_error_pct.percentile(50.0),
             size_error_p95_pct: self.size_error_pct.percentile(95.0),
         }
@@ -348,6 +361,9 @@ struct Histogram {
     bins: Vec<u32>,
     count: u64,
 }
+
+/// Pictures that differ have less: one sample of 4096x4096 that is off by one is 120 dB.
+const MOST_DB: f64 = 500.0;
 
 /// What lies beyond the last bin is counted in it: ten seconds of delay, 1000 dB, 2000 %.
 const BINS: usize = 100_000;
@@ -514,6 +530,15 @@ mod tests {
             timestamp: None,
             reason: event::Discard::Busy,
         }));
+        report.handle_event(&media(MediaEvent::Target {
+            size: Bytes::new(1_000),
+            queued: Bytes::ZERO,
+            deadline: IN_TIME,
+        }));
+        report.handle_event(&media(MediaEvent::Discarded {
+            timestamp: None,
+            reason: event::Discard::LeftOut,
+        }));
         for reason in NotShown::ALL {
             report.handle_event(&media(MediaEvent::Dropped {
                 timestamp: 3,
@@ -523,13 +548,14 @@ mod tests {
         let summary = report.summary();
         assert_eq!(
             (
+                summary.frames_captured,
                 summary.frames_sent,
                 summary.frames_late,
                 summary.frames_discarded,
                 summary.frames_frozen
             ),
             // In the place of the superseded one another was shown.
-            (1, 1, 1, NotShown::ALL.len() as u64 - 1)
+            (2, 1, 1, 2, NotShown::ALL.len() as u64 - 1)
         );
     }
 
@@ -547,6 +573,18 @@ mod tests {
         let counts = (summary.frames_damaged, summary.frames_concealed);
         assert_eq!(counts, (1, 2));
         assert_eq!((summary.frames_shown, summary.frames_frozen), (3, 0));
+    }
+
+    #[test]
+    fn pictures_that_are_what_was_captured_have_no_finite_psnr() {
+        let mut report = CallReport::new(at(0));
+        for ms in [40, 80, 120] {
+            report.handle_shown(&shown(ms, 50, f64::INFINITY));
+        }
+        assert_eq!(report.summary().psnr_p5_db, Some(f64::INFINITY));
+        report.handle_shown(&shown(160, 50, 30.0));
+        let worst = report.summary().psnr_p5_db.unwrap();
+        assert!((worst - 30.005).abs() < 1e-9, "{worst}");
     }
 
     #[test]

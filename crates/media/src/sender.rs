@@ -43,7 +43,8 @@ pub struct Outgoing<'a> {
 
 /// Frames in, packets out.
 ///
-/// For each captured picture: ask [`target`](Self::target), encode, [`push_frame`](Self::push_frame).
+/// For each captured picture: ask [`target`](Self::target), encode, [`push_frame`](Self::push_frame) or
+/// [`leave_out`](Self::leave_out).
 /// Whenever the pacer lets a packet go: [`next_packet`](Self::next_packet), and if it was sent,
 /// [`packet_sent`](Self::packet_sent).
 #[derive(Debug)]
@@ -233,6 +234,12 @@ impl SendingSide {
         Ok(())
     }
 
+    /// The encoder made nothing of the picture whose target was asked for last.
+    pub fn leave_out(&mut self, now: Instant) {
+        self.target = None;
+        self.discard(now, None, Discard::LeftOut);
+    }
+
     /// True if a departure would find something. It may turn out too late to be sent then.
     pub fn has_data(&self) -> bool {
         !self.buffer.is_empty()
@@ -379,6 +386,28 @@ mod tests {
         assert_eq!(size(None), whole);
         assert_eq!(size(Some(at(20))), whole);
         assert!(size(Some(at(60))) + Bytes::new(7_000) < whole);
+    }
+
+    #[test]
+    fn every_picture_has_a_target_or_a_reason() {
+        let mut sender = sender();
+        assert!(sender.target(at(0), &PATH, None).is_some());
+        sender.leave_out(at(0));
+        let events = std::iter::from_fn(|| sender.poll_event());
+        let kinds: Vec<_> = events.map(|event| event.kind).collect();
+        assert!(
+            matches!(
+                kinds[..],
+                [
+                    EventKind::Target { .. },
+                    EventKind::Discarded {
+                        timestamp: None,
+                        reason: Discard::LeftOut
+                    }
+                ]
+            ),
+            "{kinds:?}"
+        );
     }
 
     #[test]

@@ -59,6 +59,8 @@ fn shown(share: f64) -> Vec<u64> {
                     picture: coded.picture,
                 };
                 call.push_frame(now, frame).expect("well formed");
+            } else {
+                call.leave_out(now);
             }
         }
         ends.step(

@@ -14,6 +14,8 @@ const RATE_UNITS = [[1e6, 1e6, "Mb/s"], [0, 1e3, "kb/s"]];
 const MS_UNITS = [[0, 1, "ms"]];
 
 const lastMinute = (value) => (value === undefined ? ["–", ""] : [count(value), "in 60 s"]);
+/** What a counter has grown by, where it is one of this end. */
+const growth = (now, before) => (now === null ? undefined : now - before);
 
 const CHARTS = [
   {
@@ -139,10 +141,10 @@ function add(sample) {
   while (samples[0].t_s < sample.t_s - SPAN_S) samples.shift();
   const since = samples[0];
   sample.minute = {
-    discarded: sample.frames_discarded - since.frames_discarded,
-    late: sample.frames_late - since.frames_late,
-    concealed: sample.frames_concealed - since.frames_concealed,
-    frozen: sample.frames_frozen - since.frames_frozen,
+    discarded: growth(sample.frames_discarded, since.frames_discarded),
+    late: growth(sample.frames_late, since.frames_late),
+    concealed: growth(sample.frames_concealed, since.frames_concealed),
+    frozen: growth(sample.frames_frozen, since.frames_frozen),
   };
 }
 
@@ -217,7 +219,7 @@ function badges(sample) {
 
 function accounts(sample) {
   const offered = sample.frames_sent + sample.frames_discarded;
-  const row = (name, frames, sub = false) => [name, count(frames), offered ? text(percent((100 * frames) / offered)) : "–", sub];
+  const row = (name, frames, sub = false) => [name, frames === null ? null : count(frames), offered ? text(percent((100 * frames) / offered)) : "–", sub];
   const reasons = Object.entries(sample.discarded).sort(([a], [b]) => a.localeCompare(b));
   fill($("frames"), [
     row("Sent", sample.frames_sent),
@@ -228,7 +230,7 @@ function accounts(sample) {
     row("Came and not shown", sample.frames_frozen),
     row("Discarded before sending", sample.frames_discarded),
     ...reasons.map(([reason, frames]) => row(words(reason), frames, true)),
-  ]);
+  ].filter(([, frames]) => frames !== null));
   const kinds = Object.entries(sample.ignored).filter(([, datagrams]) => datagrams > 0).sort(([, a], [, b]) => b - a);
   $("ignored-none").hidden = kinds.length > 0;
   $("ignored-table").hidden = kinds.length === 0;
