@@ -680,9 +680,9 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
             "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
         ))
     };
-    if let Some(port) = units::port_out_of_range(text) {
+    if let Some(port) = units::no_port(text) {
         return Err(Failure::usage(format!(
-            "'{text}' is no peer: port {port} is out of range; write one from 1 to 65535"
+            "'{text}' is no peer: port {port} is no number from 1 to 65535"
         )));
     }
     // An IPv6 address may end like one with a port.

@@ -2,7 +2,7 @@
 //!
 //! Every parser names what it wanted and shows an example, because clap prints the text as it is.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
@@ -123,19 +123,17 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
 
 /// A local address with its port: `0.0.0.0:5004`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| match port_out_of_range(text) {
-        Some(port) => {
-            format!("port {port} is out of range: write one from 0, any free one, to 65535")
-        }
+    text.parse().map_err(|_| match no_port(text) {
+        Some(port) => format!("port {port} is no number from 0, any free one, to 65535"),
         None => "not an address and a port: write 0.0.0.0:5004 or [::]:5004".into(),
     })
 }
 
-/// The port of `ADDR:PORT`, if it is a number and none of a port.
-pub(crate) fn port_out_of_range(text: &str) -> Option<&str> {
-    let is_address = text.parse::<IpAddr>().is_ok();
-    let (_, port) = text.rsplit_once(':').filter(|_| !is_address)?;
-    (port.parse::<i128>().is_ok() && port.parse::<u16>().is_err()).then_some(port)
+/// What stands for the port in `HOST:PORT`, if it is none. An IPv6 address with a port has brackets.
+pub(crate) fn no_port(text: &str) -> Option<&str> {
+    let (host, port) = text.rsplit_once(':')?;
+    let is_host = host.ends_with(']') || !host.contains(':');
+    (is_host && port.parse::<u16>().is_err()).then_some(port)
 }
 
 /// A picture size: `640x480`.
@@ -242,14 +240,18 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_no_port_has_is_named() {
+    fn what_is_no_port_is_named() {
         assert_eq!(address("[::]:0").unwrap(), ([0; 8], 0).into());
-        for (text, port) in [("127.0.0.1:99999", "99999"), ("[::1]:-1", "-1")] {
-            assert_eq!(port_out_of_range(text), Some(port));
+        for (text, port) in [
+            ("127.0.0.1:99999", "99999"),
+            ("[::1]:-1", "-1"),
+            ("localhost:http", "http"),
+        ] {
+            assert_eq!(no_port(text), Some(port));
             assert!(address(text).unwrap_err().contains(port));
         }
-        for text in ["::1", "host:5004", "host", "host:name"] {
-            assert_eq!(port_out_of_range(text), None, "{text}");
+        for text in ["fe80::99999", "::1", "[::1]", "host:5004", "host"] {
+            assert_eq!(no_port(text), None, "{text}");
         }
         assert!(address("localhost").unwrap_err().contains("0.0.0.0:5004"));
     }

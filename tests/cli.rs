@@ -620,14 +620,15 @@ fn a_summary_that_would_be_of_nothing_is_refused_with_both_times() {
 }
 
 #[test]
-fn a_port_out_of_range_is_named() {
+fn what_is_no_port_is_named() {
     for arguments in [
         &["send", "127.0.0.1:99999"][..],
+        &["send", "localhost:http"],
         &["call", "[::1]:65536"],
         &["recv", "127.0.0.1:99999"],
         &["demo", "--page", "127.0.0.1:99999"],
     ] {
-        refuses(arguments, &["port ", "is out of range", "65535"]);
+        refuses(arguments, &["port ", "is no number", "65535"]);
     }
 }
 

@@ -112,9 +112,10 @@ fn a_busy_port_is_named() {
     let first = bind("127.0.0.1:0");
     let error = Socket::bind(first.local_address()).expect_err("the port is taken");
     assert!(matches!(error, BindError::PortInUse(address) if address == first.local_address()));
+    let address = first.local_address();
     assert_eq!(
         error.to_string(),
-        format!("UDP port of {} is in use", first.local_address())
+        format!("{address}: UDP port {} is in use", address.port())
     );
 }
 

@@ -19,7 +19,11 @@ struct Packet {
 
 impl Packet {
     fn push(&self, reassembler: &mut Reassembler) -> Pushed {
-        let packet = MediaPacket {
+        reassembler.push(&self.media()).0
+    }
+
+    fn media(&self) -> MediaPacket<'_> {
+        MediaPacket {
             sequence: self.sequence,
             payload_type: self.payload_type,
             timestamp: self.timestamp,
@@ -28,8 +32,7 @@ impl Packet {
             arrival: Instant::from_millis(self.sequence),
             send_time: 0,
             rtt: None,
-        };
-        reassembler.push(&packet).0
+        }
     }
 }
 
@@ -303,6 +306,30 @@ fn the_timestamp_wraps_without_notice() {
 }
 
 proptest! {
+    /// The end of a picture is wherever a header says that the last line is.
+    #[test]
+    fn any_uncompressed_packet_tells_the_size_of_its_picture_or_none(
+        pixels in 0..200_u16,
+        line in any::<u16>(),
+        offset in 0..0x8000_u16,
+        marker in any::<bool>(),
+    ) {
+        let fields = [0, 2 * pixels, line, offset];
+        let mut payload: Vec<u8> = fields.into_iter().flat_map(u16::to_be_bytes).collect();
+        payload.resize(payload.len() + 2 * usize::from(pixels), 0);
+        let packet = Packet {
+            payload_type: 0,
+            sequence: 1,
+            timestamp: 0,
+            marker,
+            payload,
+        };
+        let size = Reassembler::new(RAW).other_size(&packet.media());
+        let ends = (offset + pixels, (line & 0x7fff) + 1);
+        let told = marker && line < 0x8000 && ends != (20, 6);
+        prop_assert_eq!(size, told.then_some([ends, (20, 6)]));
+    }
+
     #[test]
     fn any_order_and_any_duplicates_make_the_same_frame(
         sizes in proptest::collection::vec(1..700usize, 1..=32),

@@ -364,12 +364,14 @@ fn a_second_sender_is_told_once_with_who_is_heard_and_a_packet_that_strayed_is_n
     for _ in 0..3 {
         assert_eq!(pair.inject(End::B, ignored, &media), "wrong_source");
     }
+    pair.run(secs(1));
     assert_eq!(told(&pair), []);
     for _ in 0..3 {
         let sequence = u16::from_be_bytes([media[2], media[3]]).wrapping_add(1);
         media[2..4].copy_from_slice(&sequence.to_be_bytes());
         pair.inject(End::B, ignored, &media);
     }
+    pair.run(secs(1));
     assert_eq!(told(&pair), [EventKind::SecondSender { heard, ignored }]);
 }
 
