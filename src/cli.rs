@@ -156,9 +156,10 @@ pub(crate) struct RunArgs {
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,
-    /// Seconds at the start that the summary leaves out: fewer than --seconds
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = units::run_time_or_zero)]
-    pub(crate) warmup: Duration,
+    /// The time at the start that the summary leaves out, less than --seconds
+    /// [default: 10 s, or half of --seconds if that is less]
+    #[arg(long, value_name = "TIME", value_parser = units::run_time_or_zero)]
+    pub(crate) warmup: Option<Duration>,
     /// Write the summary here as one JSON object (`-` for standard output, which then has nothing else)
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -172,6 +173,19 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) headless: bool,
 }
+
+impl RunArgs {
+    /// What the summary leaves out of the start.
+    pub(crate) fn warmup(&self) -> Duration {
+        self.warmup.unwrap_or_else(|| {
+            let half = self.seconds.map_or(WARMUP, |seconds| seconds / 2);
+            WARMUP.min(half)
+        })
+    }
+}
+
+/// A slow start over the longest path of a conversation, and a few seconds of what it has led to.
+const WARMUP: Duration = Duration::from_secs(10);
 
 /// `evenkeel demo`.
 #[derive(Clone, Debug, Args)]

@@ -78,12 +78,11 @@ impl Outputs {
 
 /// Refuses a run whose summary would be of nothing.
 pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
-    match run.seconds.filter(|_| run.json.is_some()) {
-        Some(seconds) if seconds <= run.warmup => Err(Failure::usage(format!(
-            "--seconds {}: the summary (--json) leaves out the first {} s (--warmup) and so all of it; \
-             give more --seconds, or --warmup 0",
-            seconds.as_secs_f64(),
-            run.warmup.as_secs_f64()
+    match run.seconds {
+        Some(seconds) if seconds <= run.warmup() => Err(Failure::usage(format!(
+            "--warmup {} leaves nothing of --seconds {} to sum up; give more --seconds, or a shorter --warmup",
+            run.warmup().as_secs_f64(),
+            seconds.as_secs_f64()
         ))),
         _ => Ok(()),
     }
