@@ -673,6 +673,18 @@ fn a_busy_port_is_named_with_its_remedy() {
         let words = ["--bind", &address, "in use", "another port"];
         refuses(&[command, &bound].concat(), &words);
     }
+    let words = ["--bind", &address, "in use", "another port"];
+    refuses(
+        &["conform", "--only", "B.2.1-1", "--bind", &address],
+        &words,
+    );
+
+    let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
+    let port = taken.local_addr().expect("its address").port().to_string();
+    refuses(
+        &["perf", "server", "--port", &port],
+        &["--port", &port, "in use", "another port"],
+    );
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("its address").to_string();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use evenkeel_conform::{Implementation, Rfc, Run};
-use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_net::{Clock, Driver};
 
 use crate::cli::{ConformArgs, ConformRole};
 use crate::failure::Failure;
@@ -18,7 +18,7 @@ pub(crate) fn serve(
     args: &ConformArgs,
     run: Option<&Run>,
 ) -> Result<(), Failure> {
-    let socket = Socket::bind(args.bind.unwrap_or(ANY_PORT)).map_err(Failure::usage)?;
+    let socket = setup::bind(args.bind.unwrap_or(ANY_PORT), "--bind")?;
     let clock = Clock::start();
     let (now, seed) = (clock.now(), setup::network_seed(None));
     let rfc = args.rfc();

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use evenkeel_conform::{Interposer, Log, Rfc, Run};
-use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_net::{Clock, Driver};
 use tfrc::time::Duration;
 
 use super::child::Process;
 use crate::failure::Failure;
+use crate::setup;
 use crate::stop::Stop;
 
 /// Who is tested.
@@ -82,7 +83,7 @@ fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>,
     };
     let address = receiver.as_ref().map(Process::address).or(parties.receiver);
     let address = address.ok_or_else(|| Failure::usage("there is no receiver"))?;
-    let socket = Socket::bind(parties.bind).map_err(Failure::usage)?;
+    let socket = setup::bind(parties.bind, "--bind")?;
     let mut interposer = Interposer::new(address, (run.script)());
     if let Some(sender) = parties.sender {
         interposer = interposer.expecting(sender);

@@ -3,13 +3,14 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use evenkeel_net::{Capture, Clock, Driver, Handle, Socket, Tapped};
+use evenkeel_net::{Capture, Clock, Driver, Handle, Tapped};
 use evenkeel_perf::control;
 use evenkeel_rtp::endpoint::Endpoint;
 
 use super::output::{Kept, Started};
 use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
+use crate::setup;
 
 /// Starts the thread of an end that is bound to `address`. Its capture takes the place of the last one when something has
 /// `begun`.
@@ -20,7 +21,7 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
     args: &PerfOutputArgs,
     begun: Started,
 ) -> Result<Handle<Tapped<E>>, Failure> {
-    let socket = Socket::bind(address).map_err(Failure::usage)?;
+    let socket = setup::bind(address, "--port")?;
     let capture = match &args.pcap {
         Some(path) => {
             let file = Kept::open(path, begun)?;
