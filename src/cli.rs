@@ -365,6 +365,7 @@ enum ConformRfc {
 
 /// `evenkeel doctor`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel doctor --json")]
 pub(crate) struct DoctorArgs {
     /// Print JSON
     #[arg(long)]
@@ -393,6 +394,7 @@ pub(crate) enum LabCommand {
 
 /// `evenkeel lab report`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel lab report --out out        then open out/report.html")]
 pub(crate) struct LabReportArgs {
     /// Folder of results: one a folder ID or ID-real
     #[arg(long, value_name = "DIR", default_value = "out")]
@@ -404,6 +406,7 @@ pub(crate) struct LabReportArgs {
 
 /// `evenkeel lab list`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel lab list        then evenkeel lab run ID")]
 pub(crate) struct LabListArgs {
     /// Folder of the experiments
     #[arg(long, value_name = "DIR", default_value = "experiments")]
@@ -470,6 +473,7 @@ pub(crate) enum TestbedCommand {
 
 /// `evenkeel testbed run`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: sudo evenkeel testbed run thesis-fig5-3 --seeds 3 --out out/real")]
 pub(crate) struct TestbedRunArgs {
     /// The experiments, by name
     #[arg(value_name = "ID", conflicts_with = "all")]
@@ -494,6 +498,9 @@ pub(crate) struct TestbedRunArgs {
     /// Folder of the experiments
     #[arg(long, value_name = "DIR", default_value = "experiments")]
     pub(crate) experiments: PathBuf,
+    /// Print the results as JSON, when all are there
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `evenkeel testbed launch`.
@@ -528,6 +535,9 @@ pub(crate) enum LinkCommand {
 
 /// `evenkeel link router`.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: sudo evenkeel link router veth0 veth1 --rate 10M --delay 20ms --queue 30p --pcap link.pcapng"
+)]
 pub(crate) struct LinkRouterArgs {
     /// The interface that faces the senders
     #[arg(value_name = "A")]
@@ -541,6 +551,10 @@ pub(crate) struct LinkRouterArgs {
 
 /// `evenkeel link relay`.
 #[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: evenkeel link relay 127.0.0.1:5004 127.0.0.1:5006 --rate 2M --delay 40ms\n\
+        with: evenkeel recv 127.0.0.1:5006        and: evenkeel send 127.0.0.1:5004"
+)]
 pub(crate) struct LinkRelayArgs {
     /// Where the sender sends to
     #[arg(value_name = "LISTEN")]
@@ -609,6 +623,21 @@ mod tests {
     fn the_command_line_is_well_formed() {
         use clap::CommandFactory as _;
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_that_is_shown_has_an_example() {
+        use clap::CommandFactory as _;
+        fn look(command: &clap::Command, path: &str) {
+            for inner in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+                let path = format!("{path} {}", inner.get_name());
+                let after = inner.get_after_help().map(ToString::to_string);
+                let shown = after.is_some_and(|text| text.contains(&path));
+                assert!(shown, "{path} --help shows no example of it");
+                look(inner, &path);
+            }
+        }
+        look(&Cli::command(), "evenkeel");
     }
 
     #[test]

@@ -132,6 +132,10 @@ fn a_wrong_experiment_is_named_with_its_remedy() {
     refuses(&["lab", "run"], &["--all"]);
     refuses(&["lab", "run", "no-such"], &["no-such", "lab list"]);
     refuses(
+        &["lab", "report", "--out", "src"],
+        &["src", "lab run", "--out"],
+    );
+    refuses(
         &["lab", "run", "sigcom-fig9"],
         &["there is sigcomm-fig09", "lab list"],
     );
@@ -755,18 +759,5 @@ fn output_that_nobody_reads_is_one_line_of_error() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         assert!(said.contains("standard output"), "{said}");
-    }
-}
-
-#[test]
-fn help_shows_an_example() {
-    for command in ["demo", "call", "send", "recv"] {
-        let output = run(&[command, "--help"]);
-        assert_eq!(output.status.code(), Some(0));
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            said.contains(&format!("Example: evenkeel {command}")),
-            "{said}"
-        );
     }
 }

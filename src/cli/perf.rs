@@ -56,6 +56,7 @@ pub(crate) struct PerfOutputArgs {
 
 /// `evenkeel perf server`.
 #[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel perf server --max-rate 100M --max-flows 8")]
 pub(crate) struct PerfServerArgs {
     #[command(flatten)]
     pub(crate) output: PerfOutputArgs,

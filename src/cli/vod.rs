@@ -62,7 +62,8 @@ pub(crate) struct VodServeArgs {
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example: evenkeel vod play --buffer 4s --out title.ts\n\n\
-        It ends with the title: at the server's goodbye, or once the server was silent for 25 s"
+        It waits for a server until Ctrl-C or --seconds. It ends with the title: at the server's goodbye,\n\
+        or once a server that was there has been silent for 25 s"
 )]
 pub(crate) struct VodPlayArgs {
     /// Local address and port

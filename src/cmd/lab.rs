@@ -25,20 +25,37 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::Run(run_args) => run_experiments(run_args),
         LabCommand::Report(report_args) => {
             let experiments = all(&report_args.experiments)?;
-            write_report(&report_args.out, &experiments)
+            setup::say(write_report(&report_args.out, &experiments)?.display())
         }
     }
 }
 
-/// Writes the report and tells where.
-pub(crate) fn write_report(out: &Path, experiments: &[Experiment]) -> Result<(), Failure> {
-    let file = report::write(out, experiments)
-        .map_err(|error| Failure::runtime(format!("{}: {error}", out.display())))?;
-    setup::say(file.display())
+/// Writes the report.
+fn write_report(out: &Path, experiments: &[Experiment]) -> Result<PathBuf, Failure> {
+    let file = report::write(out, experiments);
+    let file = file.map_err(|error| Failure::runtime(format!("{}: {error}", out.display())))?;
+    file.ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: no results of these experiments; run some with `evenkeel lab run --out`, or name their folder with --out",
+            out.display()
+        ))
+    })
 }
 
-/// Says where the results are.
-pub(crate) fn say_folders(out: &Path, results: &[RunResult]) -> Result<(), Failure> {
+/// Says where the results are, or what they are as JSON; of `all`, once the report is there.
+pub(crate) fn say_results(
+    out: &Path,
+    results: &[RunResult],
+    all: Option<&[Experiment]>,
+    json: bool,
+) -> Result<(), Failure> {
+    let report = all.map(|all| write_report(out, all)).transpose()?;
+    if json {
+        return setup::say(format_args!("{:#}", json!(results)));
+    }
+    if let Some(report) = report {
+        return setup::say(report.display());
+    }
     let mut folders = results.iter().map(|it| result::folder(out, &it.id));
     folders.try_for_each(|folder| setup::say(folder.display()))
 }
@@ -117,18 +134,8 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
         bed: None,
     };
     let results = execute(&plan, args.json)?;
-    if args.all {
-        let file = report::write(&args.out, &plan.experiments)
-            .map_err(|error| Failure::runtime(format!("{}: {error}", args.out.display())))?;
-        if !args.json {
-            setup::say(file.display())?;
-        }
-    } else if !args.json {
-        say_folders(&args.out, &results)?;
-    }
-    if args.json {
-        setup::say(format_args!("{:#}", json!(results)))?;
-    }
+    let every = args.all.then_some(&plan.experiments[..]);
+    say_results(&args.out, &results, every, args.json)?;
     if let Some(folder) = &args.golden {
         hold_to(folder, args.bless, &results)?;
     }

@@ -45,12 +45,9 @@ fn run_experiments(args: &TestbedRunArgs) -> Result<(), Failure> {
         resume: args.all,
         bed: Some(&bed),
     };
-    let results = lab::execute(&plan, false)?;
-    if args.all {
-        lab::write_report(&args.out, &virtual_halves)?;
-    } else {
-        lab::say_folders(&args.out, &results)?;
-    }
+    let results = lab::execute(&plan, args.json)?;
+    let every = args.all.then_some(&virtual_halves[..]);
+    lab::say_results(&args.out, &results, every, args.json)?;
     lab::verdict(&results)
 }
 

@@ -283,7 +283,8 @@ fn a_player_whose_disk_is_full_ends_with_one_line_and_its_server_too() {
     assert_eq!(player.wait(20).code(), Some(1));
     let said = std::fs::read_to_string(&said).expect("what it said");
     assert!(
-        said.starts_with("evenkeel: --out: No space left") && said.lines().count() == 1,
+        said.starts_with("evenkeel: cannot write --out /dev/full: No space left")
+            && said.lines().count() == 1,
         "{said}"
     );
     // It was told goodbye, and does not wait for 30 s in vain.

@@ -9,8 +9,8 @@ use crate::figure::{self, escape, readable};
 use crate::result::{self, RunResult, Verdict};
 
 /// Writes `report.html` into the folder of results, of every experiment that has one and of its real half, if
-/// that has one. A single file: it can be sent to someone.
-pub fn write(out: &Path, experiments: &[Experiment]) -> io::Result<PathBuf> {
+/// that has one. A single file: it can be sent to someone. `None`, and no file, if there are no results.
+pub fn write(out: &Path, experiments: &[Experiment]) -> io::Result<Option<PathBuf>> {
     let mut entries = Vec::new();
     for experiment in experiments {
         let simulated = Entry::load(out, experiment.clone())?;
@@ -21,9 +21,12 @@ pub fn write(out: &Path, experiments: &[Experiment]) -> io::Result<PathBuf> {
         }
         entries.extend(simulated.into_iter().chain(real));
     }
+    if entries.is_empty() {
+        return Ok(None);
+    }
     let file = out.join("report.html");
     fs::write(&file, page(&entries))?;
-    Ok(file)
+    Ok(Some(file))
 }
 
 struct Entry {
@@ -77,7 +80,7 @@ fn contents(page: &mut String, entries: &[Entry]) {
     commits.dedup();
     let _ = write!(
         page,
-        "<p>{} experiments, {} checks: {} pass, {} are documented deviations, {} fail. \
+        "<p>Experiments: {}. Checks: {}, of which pass: {}, documented deviations: {}, fail: {}. \
          Built from {}.</p>\n<table class=\"contents\">\n\
          <thead><tr><th>Experiment</th><th>From</th><th>Pass</th><th>Documented</th><th>Fail</th>\
          <th>Core time</th><th>Sender-based: rate, CoV</th></tr></thead>\n<tbody>\n",

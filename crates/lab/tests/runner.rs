@@ -84,6 +84,12 @@ fn go(plan: &Plan<'_>) -> (Vec<RunResult>, usize) {
     (results, finished)
 }
 
+/// The report of these experiments.
+fn written(out: &Path, experiments: &[Experiment]) -> String {
+    let file = report::write(out, experiments).expect("the report");
+    fs::read_to_string(file.expect("there are results")).expect("it can be read")
+}
+
 fn bytes(out: &Path, id: &str, file: &str) -> Vec<u8> {
     fs::read(out.join(id).join(file)).expect("a result")
 }
@@ -252,12 +258,22 @@ fn the_report_has_every_result_and_tells_a_failure() {
     let reason = results[2].checks[0].documented.as_deref().unwrap();
     let value = reason.strip_prefix("the reason of ").unwrap();
     assert!(value.parse::<f64>().unwrap() > 0.001);
-    let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
-    assert!(page.contains("3 experiments, 3 checks: 1 pass, 1 are documented deviations, 1 fail"));
+    let page = written(&out, &plan.experiments);
+    assert!(page.contains(
+        "Experiments: 3. Checks: 3, of which pass: 1, documented deviations: 1, fail: 1."
+    ));
     assert!(page.contains(reason) && page.contains(&format!("<p>of {value}, {{so}}</p>")));
     assert!(page.contains(&format!("<h3>How far?</h3>\n<p>By {value}.</p>")));
     assert!(page.contains("&lt;angle brackets&gt;") && !page.contains("<angle brackets>"));
     assert_eq!(page.matches("<svg").count(), 3);
+}
+
+#[test]
+fn a_folder_without_results_has_no_report() {
+    let scratch = Scratch::new("nothing");
+    let experiment = scratch.experiment("e", RANDOM);
+    assert_eq!(report::write(&scratch.0, &[experiment]).unwrap(), None);
+    assert!(!scratch.0.join("report.html").exists());
 }
 
 #[test]
@@ -269,7 +285,7 @@ fn a_real_half_stands_behind_the_virtual_one_with_the_simulators_values_beside_i
     // The simulator stands in for the test bed.
     let halves = vec![experiment.real().unwrap().unwrap(), experiment.clone()];
     go(&plan(halves, &out, 1));
-    let page = fs::read_to_string(report::write(&out, &[experiment]).unwrap()).unwrap();
+    let page = written(&out, &[experiment]);
     let sections = ["id=\"e\"", "id=\"e-real\""].map(|id| page.find(id).unwrap());
     assert!(sections[0] < sections[1]);
     assert!(page[sections[1]..].contains("<th>Test bed</th><th>Simulator</th>"));
@@ -324,7 +340,7 @@ fn an_experiment_that_breaks_off_fails_and_the_others_go_on() {
     assert_eq!(verdicts, [Verdict::Fail, Verdict::Pass]);
     assert!(results[0].metrics.is_empty());
     let how = results[0].failed.as_deref().unwrap();
-    let page = fs::read_to_string(report::write(&out, &plan.experiments).unwrap()).unwrap();
+    let page = written(&out, &plan.experiments);
     assert!(page.contains(&format!("A run failed: {how}")), "{how}");
     // It is run again, the other is complete.
     assert_eq!(go(&plan).1, 1);

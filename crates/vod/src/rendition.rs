@@ -90,7 +90,8 @@ pub struct Rendition<R> {
     input: R,
     /// Bytes of whole packets.
     len: u64,
-    mean_rate: Rate,
+    /// From the first clock reference to the last.
+    lasts: Duration,
     origin: SystemClock,
     /// Which packets state the clock.
     clock_pid: u16,
@@ -118,7 +119,7 @@ impl<R: Read + Seek> Rendition<R> {
         let mut rendition = Self {
             input,
             len,
-            mean_rate: Rate::ZERO,
+            lasts: Duration::ZERO,
             origin: last.1,
             clock_pid: last.0,
             ready: VecDeque::new(),
@@ -132,11 +133,10 @@ impl<R: Read + Seek> Rendition<R> {
         let first = rendition.stretch()?;
         let first = first.ok_or(RenditionError::NoClock { at: 0 })?;
         (rendition.origin, rendition.clock) = (first, first);
-        let lasts = last.1.since(first).unwrap_or_default();
-        if lasts.is_zero() {
+        rendition.lasts = last.1.since(first).unwrap_or_default();
+        if rendition.lasts.is_zero() {
             return Err(RenditionError::NoClock { at: 0 });
         }
-        rendition.mean_rate = Bytes::new(len) / lasts;
         Ok(rendition)
     }
 }
@@ -144,7 +144,12 @@ impl<R: Read + Seek> Rendition<R> {
 impl<R: Read> Rendition<R> {
     /// The mean rate of the whole stream, TS headers included.
     pub fn mean_rate(&self) -> Rate {
-        self.mean_rate
+        Bytes::new(self.len) / self.lasts
+    }
+
+    /// How long it is.
+    pub(crate) fn lasts(&self) -> Duration {
+        self.lasts
     }
 
     /// How much later this stream's first clock reference is than another's.

@@ -52,6 +52,8 @@ pub struct ServerFigures {
     pub rendition: usize,
     /// How often it changed.
     pub changes: u64,
+    /// How often it could not, as the wanted rendition has no entry where the one that was sent has one.
+    pub unmatched: u64,
     /// The title has been sent.
     pub is_done: bool,
     /// The player is gone: nothing more is sent.
@@ -161,6 +163,7 @@ impl Server {
         let rendition = self.content.current();
         self.figures.changes += u64::from(rendition != self.figures.rendition);
         self.figures.rendition = rendition;
+        self.figures.unmatched = self.content.unmatched();
         self.figures.is_done = self.next.is_none();
     }
 

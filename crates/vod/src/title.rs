@@ -12,8 +12,10 @@ use crate::rendition::{Rendition, RenditionError, Timed};
 use crate::ts::{TS_LEN, counter, set_counter};
 use crate::{PAYLOAD_LEN, TS_PER_DATAGRAM};
 
-/// Renditions whose clocks begin farther apart than this were not made from one title.
+/// Renditions whose clocks begin farther apart than this, or that are longer or shorter by more, were not made from one
+/// title.
 const MAX_APART: Duration = Duration::from_secs(1);
+
 /// What a server sends next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
@@ -37,6 +39,12 @@ pub trait Content: Send {
 
     /// The rendition that the last datagram was of.
     fn current(&self) -> usize;
+
+    /// How often a change could not be made where the rendition that was sent has an entry, as the wanted one has none
+    /// there.
+    fn unmatched(&self) -> u64 {
+        0
+    }
 }
 
 /// What keeps renditions from being sent as one title, or at all.
@@ -48,6 +56,13 @@ pub enum TitleError {
     Apart {
         /// Its name.
         name: String,
+    },
+    /// This one is more than a second longer or shorter than the first.
+    Lengths {
+        /// Its name, and how long it is.
+        other: (String, Duration),
+        /// The same of the first.
+        first: (String, Duration),
     },
     /// One cannot be read.
     Rendition {
@@ -65,6 +80,15 @@ impl fmt::Display for TitleError {
             Self::Apart { name } => write!(
                 f,
                 "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
+            ),
+            Self::Lengths {
+                other: (other, lasts),
+                first: (first, first_lasts),
+            } => write!(
+                f,
+                "{other} lasts {:.1} s and {first} {:.1} s, so they are not of one title; make all of them from one file",
+                lasts.as_secs_f64(),
+                first_lasts.as_secs_f64()
             ),
             Self::Rendition { name, error } => write!(f, "{name}: {error}"),
         }
@@ -92,6 +116,7 @@ pub struct Title<R> {
     counters: Counters,
     /// The tables before the entry that was changed to, from the end.
     ahead: Vec<Timed>,
+    unmatched: u64,
 }
 
 impl<R: Read> Title<R> {
@@ -100,7 +125,7 @@ impl<R: Read> Title<R> {
     /// # Errors
     /// If there is none, or they do not belong together.
     pub fn new(renditions: Vec<(String, Rendition<R>)>) -> Result<Self, TitleError> {
-        let (_, first) = renditions.first().ok_or(TitleError::Nothing)?;
+        let (first_name, first) = renditions.first().ok_or(TitleError::Nothing)?;
         let mut later = Vec::new();
         for (name, rendition) in &renditions {
             let after = rendition.begins_after(first).map(|after| (after, false));
@@ -110,6 +135,12 @@ impl<R: Read> Title<R> {
                 .filter(|(apart, _)| *apart <= MAX_APART);
             let (apart, is_before) =
                 apart.ok_or_else(|| TitleError::Apart { name: name.clone() })?;
+            if rendition.lasts().abs_diff(first.lasts()) > MAX_APART {
+                return Err(TitleError::Lengths {
+                    other: (name.clone(), rendition.lasts()),
+                    first: (first_name.clone(), first.lasts()),
+                });
+            }
             // One second before the first is the earliest.
             later.push(if is_before {
                 MAX_APART - apart
@@ -137,6 +168,7 @@ impl<R: Read> Title<R> {
             current: 0,
             counters: Counters::default(),
             ahead: Vec::new(),
+            unmatched: 0,
         })
     }
 
@@ -146,6 +178,7 @@ impl<R: Read> Title<R> {
         let part = &mut self.parts[wanted];
         let reached = part.broken.take().map_or_else(|| part.reach(at), Err);
         if !reached.map_err(|error| unreadable(&part.name, error))? {
+            self.unmatched += 1;
             return Ok(());
         }
         self.ahead = part.take_tables();
@@ -211,6 +244,10 @@ impl<R: Read + Send> Content for Title<R> {
 
     fn current(&self) -> usize {
         self.current
+    }
+
+    fn unmatched(&self) -> u64 {
+        self.unmatched
     }
 }
 
@@ -360,8 +397,18 @@ mod tests {
     }
 
     #[test]
+    fn files_of_other_lengths_are_refused_with_both() {
+        let error = title(vec![stream(700, 3, 11), stream(700, 5, 3)]).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.starts_with("1.ts lasts 5.0 s and 0.ts 3.0 s"),
+            "{told}"
+        );
+    }
+
+    #[test]
     fn a_rendition_that_is_shorter_is_not_changed_to() {
-        let mut title = title(vec![stream(700, 3, 11), stream(700, 1, 3)]).unwrap();
+        let mut title = title(vec![stream(700, 3, 11), stream(700, 2, 3)]).unwrap();
         let packets = packets(&mut title, &[1, 1, 0, 0]);
         assert_counted(&packets);
         assert_eq!(clocks(&packets), 31);
@@ -370,8 +417,11 @@ mod tests {
     #[test]
     fn where_another_rendition_has_its_entries_at_other_times_nothing_of_the_title_is_left_out() {
         let (low, high) = (stream(700, 6, 3), with_entries(15, 700, 6, 11));
-        let packets = packets(&mut title(vec![low, high]).unwrap(), &[0, 1]);
+        let mut title = title(vec![low, high]).unwrap();
+        let packets = packets(&mut title, &[0, 1]);
         assert_counted(&packets);
+        // At two seconds.
+        assert_eq!(title.unmatched(), 1);
         assert_eq!(clocks(&packets), 61);
         // Both have one at three seconds, neither at the other's second or at one and a half.
         assert_eq!(tenths_of_eleven(&packets), (30..60).collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_net::{Clock, Driver};
 use evenkeel_rtp::session::Config;
 use evenkeel_vod::{Player, PlayerConfig, PlayerFigures, PlayerState};
 use serde_json::json;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         session,
         buffer: args.buffer,
     };
-    let socket = Socket::bind(args.bind).map_err(Failure::usage)?;
+    let socket = setup::bind(args.bind, "BIND")?;
     // What stands there is lost: not for a player that does not begin.
     let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
@@ -61,8 +61,11 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
     // A server that is not told waits for half a minute.
     handle.call(Player::close).map_err(Failure::runtime)?;
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
-    if let Some(error) = failed {
-        return Err(Failure::runtime(format!("--out: {error}")));
+    if let (Some(error), Some(path)) = (failed, &args.out) {
+        let path = path.display();
+        return Err(Failure::runtime(format!(
+            "cannot write --out {path}: {error}"
+        )));
     }
     if args.run.json {
         setup::say(summary(&figures))

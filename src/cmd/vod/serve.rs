@@ -5,7 +5,7 @@ use std::io::BufReader;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use evenkeel_net::{Clock, Driver, Socket};
+use evenkeel_net::{Clock, Driver};
 use evenkeel_rtp::sdp::{Description, Profile};
 use evenkeel_rtp::session::Config;
 use evenkeel_sim::FrameTrace;
@@ -47,12 +47,13 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         session,
         is_uncontrolled: args.udp,
     };
-    let socket = Socket::bind(args.bind.unwrap_or_else(|| setup::any_port_towards(peer)))
-        .map_err(Failure::usage)?;
+    let bind = args.bind.unwrap_or_else(|| setup::any_port_towards(peer));
+    let socket = setup::bind(bind, "--bind")?;
     let server = Server::new(clock.now(), config, content);
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
+    let mut unmatched = 0;
     let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
         let state = handle
@@ -61,6 +62,10 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         if error.is_some() {
             break error;
         }
+        if figures.unmatched > 0 && unmatched == 0 {
+            eprintln!("evenkeel: warning: {UNMATCHED}");
+        }
+        unmatched = figures.unmatched;
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
             let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
@@ -93,6 +98,10 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         )
     })
 }
+
+/// What keeps a stream from stepping down before it stalls.
+const UNMATCHED: &str = "a change of rendition waits, as the other has no key frame where this one has one; \
+    make all of them with ffmpeg's -g N -keyint_min N -sc_threshold 0";
 
 fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     if let Some(path) = &args.trace {
@@ -160,6 +169,7 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
         // Beyond that wait: from when a packet was to leave until the system was handed it.
         "late_max_us": ms(late_max) * 1e3,
         "rendition_changes": figures.changes,
+        "rendition_changes_unmatched": figures.unmatched,
         "rendition_rates_bps": rates,
     })
 }

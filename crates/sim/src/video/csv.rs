@@ -27,7 +27,12 @@ pub enum FrameTraceFileError {
         wanted: &'static str,
     },
     /// The lines make no trace.
-    Trace(FrameTraceError),
+    Trace {
+        /// Which line, if it is one.
+        line: Option<usize>,
+        /// Why.
+        error: FrameTraceError,
+    },
 }
 
 impl fmt::Display for FrameTraceFileError {
@@ -41,7 +46,12 @@ impl fmt::Display for FrameTraceFileError {
                 field,
                 wanted,
             } => write!(f, "line {line}: {field} must be {wanted}"),
-            Self::Trace(error) => error.fmt(f),
+            Self::Trace { line, error } => {
+                if let Some(line) = line {
+                    write!(f, "line {line}: ")?;
+                }
+                error.write_what(f)
+            }
         }
     }
 }
@@ -56,7 +66,7 @@ impl FrameTrace {
     /// # Errors
     /// Names the first line that is wrong and what would be right.
     pub fn parse(text: &str) -> Result<Self, FrameTraceFileError> {
-        let mut frames = Vec::new();
+        let (mut frames, mut lines) = (Vec::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let content = line.split('#').next().unwrap_or_default().trim();
             let names = frames.is_empty() && content == COLUMNS;
@@ -64,11 +74,16 @@ impl FrameTrace {
                 continue;
             }
             if frames.len() == Self::MAX_FRAMES {
-                return Err(FrameTraceFileError::Trace(FrameTraceError::TooMany));
+                let (line, error) = (Some(index + 1), FrameTraceError::TooMany);
+                return Err(FrameTraceFileError::Trace { line, error });
             }
             frames.push(parse_frame(index + 1, content)?);
+            lines.push(index + 1);
         }
-        Self::new(frames).map_err(FrameTraceFileError::Trace)
+        Self::new(frames).map_err(|error| {
+            let line = error.frame().map(|frame| lines[frame]);
+            FrameTraceFileError::Trace { line, error }
+        })
     }
 
     /// As [`FrameTrace::parse`] reads it.
@@ -183,7 +198,18 @@ mod tests {
         assert_eq!(told("0.04,I,18446744073709551616"), expected);
         assert_eq!(
             told("0,I,1"),
-            "frame 1: its time must be after that of the frame before it, within a day"
+            "line 3: time must be after that of the frame before it, within a day"
+        );
+        let beyond = FrameTrace::MAX_SIZE.get() + 1;
+        let told_size = told(&format!("# none\n0.04,I,{beyond}"));
+        assert!(
+            told_size.starts_with("line 4: size must be at most"),
+            "{told_size}"
+        );
+        let late = FrameTrace::parse("0.04,I,1\n0.08,I,1").unwrap_err();
+        assert_eq!(
+            late.to_string(),
+            "line 1: time must be 0, as of the first frame"
         );
         assert_eq!(
             told("time,type,size"),

@@ -71,25 +71,37 @@ pub enum FrameTraceError {
     Nothing,
 }
 
-impl fmt::Display for FrameTraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl FrameTraceError {
+    /// The frame that is wrong, from 0, if one is.
+    fn frame(self) -> Option<usize> {
+        match self {
+            Self::Time { frame } | Self::Size { frame } => Some(frame),
+            Self::LateStart => Some(0),
+            Self::TooFew { .. } | Self::TooMany | Self::Nothing => None,
+        }
+    }
+
+    /// What is wrong, wherever it is.
+    fn write_what(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { wanted } => write!(f, "fewer than {wanted} frames"),
             Self::TooMany => write!(f, "more than {} frames", FrameTrace::MAX_FRAMES),
-            Self::LateStart => f.write_str("the first frame's time is not 0"),
-            Self::Time { frame } => write!(
-                f,
-                "frame {frame}: its time must be after that of the frame before it, within a day"
-            ),
-            Self::Size { frame } => {
-                write!(
-                    f,
-                    "frame {frame}: its size must be at most {}",
-                    FrameTrace::MAX_SIZE
-                )
+            Self::LateStart => f.write_str("time must be 0, as of the first frame"),
+            Self::Time { .. } => {
+                f.write_str("time must be after that of the frame before it, within a day")
             }
+            Self::Size { .. } => write!(f, "size must be at most {}", FrameTrace::MAX_SIZE),
             Self::Nothing => f.write_str("all frames are empty"),
         }
+    }
+}
+
+impl fmt::Display for FrameTraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(frame) = self.frame() {
+            write!(f, "frame {frame}: ")?;
+        }
+        self.write_what(f)
     }
 }
 
