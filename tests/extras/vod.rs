@@ -16,6 +16,12 @@ fn renditions(scratch: &Scratch, rates: &[&str]) -> Vec<PathBuf> {
 }
 
 fn renditions_of(scratch: &Scratch, rates: &[&str], seconds: u32) -> Vec<PathBuf> {
+    renditions_with(scratch, rates, seconds, 25)
+}
+
+/// The same with a picture that depends on no other every so many.
+fn renditions_with(scratch: &Scratch, rates: &[&str], seconds: u32, interval: u32) -> Vec<PathBuf> {
+    let interval = interval.to_string();
     let pictures = format!("testsrc2=size=320x240:rate=25:duration={seconds}");
     let make = |rate: &&str| {
         let path = scratch.file(&format!("{rate}.ts"));
@@ -30,7 +36,7 @@ fn renditions_of(scratch: &Scratch, rates: &[&str], seconds: u32) -> Vec<PathBuf
                 "-sc_threshold",
                 "0",
             ])
-            .args(["-g", "25", "-keyint_min", "25"])
+            .args(["-g", &interval, "-keyint_min", &interval])
             .args(["-b:v", rate, "-maxrate", rate, "-bufsize", rate])
             .args(["-f", "mpegts"])
             .arg(&path)
@@ -150,6 +156,38 @@ fn a_stream_that_fits_no_more_steps_down_and_stalls_less_than_one_that_cannot() 
     // Of 8 s at 1500 kb/s more than half has to wait.
     assert!(number(&waiting, "wait_max_ms") >= 2e3);
     assert!(number(&player, "stalled_s") <= 0.5 * number(&alone, "stalled_s"));
+}
+
+#[test]
+fn files_that_are_no_renditions_of_one_title_are_refused_or_warned_of() {
+    let scratch = Scratch::new("vod-mismatch");
+    let low = renditions(&scratch, &["300k"]);
+    let short = renditions_of(&scratch, &["600k"], 6);
+    let other = renditions_with(&scratch, &["900k"], 10, 30);
+    let serve = |files: &[&PathBuf]| {
+        let at = format!("127.0.0.1:{}", free_port());
+        let play = ["vod", "play", &at, "--json", "--seconds", "4"];
+        let _player = Running::start(evenkeel(&play).stdout(Stdio::null()));
+        let server = evenkeel(&["vod", "serve", "--json", "--seconds", "4", "--to", &at])
+            .args(files)
+            .output()
+            .expect("run the server");
+        let said = String::from_utf8_lossy(&server.stderr).into_owned();
+        (server.status.code(), said)
+    };
+    let (status, said) = serve(&[&low[0], &short[0]]);
+    assert_eq!((status, said.lines().count()), (Some(2), 1), "{said}");
+    let told = ["300k.ts lasts ", "600k.ts ", "no renditions of one title"];
+    assert!(told.iter().all(|words| said.contains(words)), "{said}");
+
+    let (status, said) = serve(&[&low[0], &other[0]]);
+    assert_eq!((status, said.lines().count()), (Some(0), 1), "{said}");
+    let told = ["warning: ", "300k.ts has a keyframe at ", "-sc_threshold 0"];
+    assert!(told.iter().all(|words| said.contains(words)), "{said}");
+
+    let same = renditions(&scratch, &["1200k"]);
+    let (status, said) = serve(&[&low[0], &same[0]]);
+    assert_eq!((status, said.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub use ladder::Ladder;
 pub use player::{Player, PlayerConfig, PlayerFigures, PlayerState};
 pub use rendition::{Rendition, RenditionError};
 pub use server::{Gone, Server, ServerConfig, ServerFigures};
-pub use title::{Content, Datagram, Title, TitleError};
+pub use title::{Content, Datagram, Mismatch, Title, TitleError};
 pub use ts::TS_LEN;
 
 /// TS packets in a datagram: as many as fit into an Ethernet packet (RFC 2250 §2).

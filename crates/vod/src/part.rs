@@ -59,6 +59,11 @@ impl<R: Read> Part<R> {
         Ok(false)
     }
 
+    /// True if it is under way at this time and has no entry there.
+    pub(crate) fn lacks(&mut self, at: Duration) -> Result<bool, RenditionError> {
+        Ok(at >= self.later && !self.reach(at)? && self.peek()?.is_some())
+    }
+
     /// The tables before the next packet, if any begin there.
     pub(crate) fn take_tables(&mut self) -> Vec<Timed> {
         let tables = std::mem::take(&mut self.tables);

@@ -90,7 +90,6 @@ pub struct Rendition<R> {
     input: R,
     /// Bytes of whole packets.
     len: u64,
-    /// From the first clock reference to the last.
     lasts: Duration,
     origin: SystemClock,
     /// Which packets state the clock.
@@ -147,7 +146,7 @@ impl<R: Read> Rendition<R> {
         Bytes::new(self.len) / self.lasts
     }
 
-    /// How long it is.
+    /// From the first clock reference to the last.
     pub(crate) fn lasts(&self) -> Duration {
         self.lasts
     }

@@ -7,7 +7,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 use crate::ladder::Ladder;
-use crate::title::{Content, Datagram, TitleError};
+use crate::title::{Content, Datagram, Mismatch, TitleError};
 use crate::{CLOCK_RATE, PAYLOAD_LEN, PAYLOAD_TYPE};
 
 /// An RTP packet's header with `rtt-sendts` and the transport-wide sequence number.
@@ -52,8 +52,6 @@ pub struct ServerFigures {
     pub rendition: usize,
     /// How often it changed.
     pub changes: u64,
-    /// How often it could not, as the wanted rendition has no entry where the one that was sent has one.
-    pub unmatched: u64,
     /// The title has been sent.
     pub is_done: bool,
     /// The player is gone: nothing more is sent.
@@ -134,6 +132,11 @@ impl Server {
         self.error.take()
     }
 
+    /// The first place where the renditions did not match.
+    pub fn mismatch(&self) -> Option<&Mismatch> {
+        self.content.mismatch()
+    }
+
     /// Ends the session: a BYE is left to be sent.
     pub fn close(&mut self, now: Instant) {
         self.session.close(now);
@@ -163,7 +166,6 @@ impl Server {
         let rendition = self.content.current();
         self.figures.changes += u64::from(rendition != self.figures.rendition);
         self.figures.rendition = rendition;
-        self.figures.unmatched = self.content.unmatched();
         self.figures.is_done = self.next.is_none();
     }
 

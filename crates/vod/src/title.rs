@@ -12,8 +12,7 @@ use crate::rendition::{Rendition, RenditionError, Timed};
 use crate::ts::{TS_LEN, counter, set_counter};
 use crate::{PAYLOAD_LEN, TS_PER_DATAGRAM};
 
-/// Renditions whose clocks begin farther apart than this, or that are longer or shorter by more, were not made from one
-/// title.
+/// Renditions that begin farther apart than this, or of which one lasts longer by more, were not made from one title.
 const MAX_APART: Duration = Duration::from_secs(1);
 
 /// What a server sends next.
@@ -40,10 +39,29 @@ pub trait Content: Send {
     /// The rendition that the last datagram was of.
     fn current(&self) -> usize;
 
-    /// How often a change could not be made where the rendition that was sent has an entry, as the wanted one has none
-    /// there.
-    fn unmatched(&self) -> u64 {
-        0
+    /// The first place where renditions did not match.
+    fn mismatch(&self) -> Option<&Mismatch> {
+        None
+    }
+}
+
+/// A place where a rendition has an entry and another has none: there is no change between them there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The names: of the one that has it, of the other.
+    names: [String; 2],
+    at: Duration,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [has, lacks] = &self.names;
+        write!(
+            f,
+            "{has} has a keyframe at {:.1} s and {lacks} has none there, so that the rate may change late or never; \
+             make all of them with ffmpeg's -g N -keyint_min N -sc_threshold 0, or equal -force_key_frames",
+            self.at.as_secs_f64()
+        )
     }
 }
 
@@ -57,12 +75,12 @@ pub enum TitleError {
         /// Its name.
         name: String,
     },
-    /// This one is more than a second longer or shorter than the first.
+    /// One lasts more than a second longer than another.
     Lengths {
-        /// Its name, and how long it is.
-        other: (String, Duration),
-        /// The same of the first.
-        first: (String, Duration),
+        /// The names of the first and of the one that differs from it.
+        names: [String; 2],
+        /// How long they last.
+        last: [Duration; 2],
     },
     /// One cannot be read.
     Rendition {
@@ -82,14 +100,16 @@ impl fmt::Display for TitleError {
                 "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
             ),
             Self::Lengths {
-                other: (other, lasts),
-                first: (first, first_lasts),
-            } => write!(
-                f,
-                "{other} lasts {:.1} s and {first} {:.1} s, so they are not of one title; make all of them from one file",
-                lasts.as_secs_f64(),
-                first_lasts.as_secs_f64()
-            ),
+                names: [first, other],
+                last,
+            } => {
+                let [long, other_long] = last.map(|last| last.as_secs_f64());
+                write!(
+                    f,
+                    "{first} lasts {long:.1} s and {other} {other_long:.1} s, so they are no renditions of one title; \
+                     make all of them from one file, or serve them one by one"
+                )
+            }
             Self::Rendition { name, error } => write!(f, "{name}: {error}"),
         }
     }
@@ -116,7 +136,7 @@ pub struct Title<R> {
     counters: Counters,
     /// The tables before the entry that was changed to, from the end.
     ahead: Vec<Timed>,
-    unmatched: u64,
+    mismatch: Option<Mismatch>,
 }
 
 impl<R: Read> Title<R> {
@@ -135,11 +155,10 @@ impl<R: Read> Title<R> {
                 .filter(|(apart, _)| *apart <= MAX_APART);
             let (apart, is_before) =
                 apart.ok_or_else(|| TitleError::Apart { name: name.clone() })?;
-            if rendition.lasts().abs_diff(first.lasts()) > MAX_APART {
-                return Err(TitleError::Lengths {
-                    other: (name.clone(), rendition.lasts()),
-                    first: (first_name.clone(), first.lasts()),
-                });
+            let last = [first.lasts(), rendition.lasts()];
+            if last[0].abs_diff(last[1]) > MAX_APART {
+                let names = [first_name.clone(), name.clone()];
+                return Err(TitleError::Lengths { names, last });
             }
             // One second before the first is the earliest.
             later.push(if is_before {
@@ -168,7 +187,7 @@ impl<R: Read> Title<R> {
             current: 0,
             counters: Counters::default(),
             ahead: Vec::new(),
-            unmatched: 0,
+            mismatch: None,
         })
     }
 
@@ -178,7 +197,6 @@ impl<R: Read> Title<R> {
         let part = &mut self.parts[wanted];
         let reached = part.broken.take().map_or_else(|| part.reach(at), Err);
         if !reached.map_err(|error| unreadable(&part.name, error))? {
-            self.unmatched += 1;
             return Ok(());
         }
         self.ahead = part.take_tables();
@@ -212,6 +230,24 @@ impl<R: Read> Title<R> {
             }
         }
     }
+
+    /// Holds the others to the entry that the present one has at this time.
+    fn compare(&mut self, at: Duration) {
+        let has = self.parts[self.current].name.clone();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            if number == self.current || part.broken.is_some() {
+                continue;
+            }
+            match part.lacks(at) {
+                Ok(true) => {
+                    let names = [has.clone(), part.name.clone()];
+                    self.mismatch.get_or_insert(Mismatch { names, at });
+                }
+                Ok(false) => {}
+                Err(error) => part.broken = Some(error),
+            }
+        }
+    }
 }
 
 impl<R: Read + Send> Content for Title<R> {
@@ -224,11 +260,13 @@ impl<R: Read + Send> Content for Title<R> {
         let mut payload = Vec::new();
         let mut due = None;
         while payload.len() < PAYLOAD_LEN {
-            if wanted != self.current
-                && self.ahead.is_empty()
+            if self.ahead.is_empty()
                 && let Some(at) = self.next_entry()?
             {
-                self.change(wanted, at)?;
+                self.compare(at);
+                if wanted != self.current {
+                    self.change(wanted, at)?;
+                }
             }
             let Some(mut timed) = self.take()? else { break };
             self.counters.count(&mut timed);
@@ -246,8 +284,8 @@ impl<R: Read + Send> Content for Title<R> {
         self.current
     }
 
-    fn unmatched(&self) -> u64 {
-        self.unmatched
+    fn mismatch(&self) -> Option<&Mismatch> {
+        self.mismatch.as_ref()
     }
 }
 
@@ -379,6 +417,7 @@ mod tests {
         let packets = packets(&mut title, &[0, 1, 1, 0, 0]);
         assert_counted(&packets);
         assert_eq!(clocks(&packets), 61);
+        assert_eq!(title.mismatch(), None);
         let long = tenths_of_eleven(&packets);
         // It is known within the second that another is wanted, and made at the next.
         assert_eq!(long, (20..40).collect::<Vec<_>>());
@@ -397,31 +436,44 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_lengths_are_refused_with_both() {
-        let error = title(vec![stream(700, 3, 11), stream(700, 5, 3)]).unwrap_err();
-        let told = error.to_string();
-        assert!(
-            told.starts_with("1.ts lasts 5.0 s and 0.ts 3.0 s"),
-            "{told}"
-        );
-    }
-
-    #[test]
-    fn a_rendition_that_is_shorter_is_not_changed_to() {
+    fn a_rendition_that_is_a_little_shorter_is_not_changed_to_at_its_end() {
         let mut title = title(vec![stream(700, 3, 11), stream(700, 2, 3)]).unwrap();
         let packets = packets(&mut title, &[1, 1, 0, 0]);
         assert_counted(&packets);
         assert_eq!(clocks(&packets), 31);
+        // The last entry is beyond the end of the other, which says nothing of where it has its own.
+        assert_eq!(title.mismatch(), None);
+    }
+
+    #[test]
+    fn renditions_that_do_not_last_equally_long_are_refused_with_how_long_they_last() {
+        let wrong = title(vec![stream(700, 5, 3), stream(700, 3, 11)]).unwrap_err();
+        let told = wrong.to_string();
+        let expected = "0.ts lasts 5.0 s and 1.ts 3.0 s, ";
+        assert!(told.starts_with(expected), "{told}");
+    }
+
+    #[test]
+    fn an_entry_that_another_rendition_has_not_is_told_with_its_place_and_the_remedy() {
+        let mut title = title(vec![stream(700, 6, 3), with_entries(15, 700, 6, 11)]).unwrap();
+        while title.mismatch().is_none() {
+            title
+                .next(0)
+                .unwrap()
+                .expect("an entry that does not match");
+        }
+        let told = title.mismatch().unwrap().to_string();
+        // Both begin with one.
+        let expected = "0.ts has a keyframe at 1.0 s and 1.ts has none there, ";
+        assert!(told.starts_with(expected), "{told}");
+        assert!(told.contains("-sc_threshold 0"), "{told}");
     }
 
     #[test]
     fn where_another_rendition_has_its_entries_at_other_times_nothing_of_the_title_is_left_out() {
         let (low, high) = (stream(700, 6, 3), with_entries(15, 700, 6, 11));
-        let mut title = title(vec![low, high]).unwrap();
-        let packets = packets(&mut title, &[0, 1]);
+        let packets = packets(&mut title(vec![low, high]).unwrap(), &[0, 1]);
         assert_counted(&packets);
-        // At two seconds.
-        assert_eq!(title.unmatched(), 1);
         assert_eq!(clocks(&packets), 61);
         // Both have one at three seconds, neither at the other's second or at one and a half.
         assert_eq!(tenths_of_eleven(&packets), (30..60).collect::<Vec<_>>());

@@ -53,19 +53,26 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 
     let mut rounds = Rounds::new(clock.now(), &args.run)?;
-    let mut unmatched = 0;
+    let mut is_warned = false;
     let failed = loop {
         clock.sleep_until(clock.now() + LOOK);
-        let state = handle
-            .call(|server: &mut Server, _| (server.figures(), server.path(), server.take_error()));
-        let (figures, path, error) = state.map_err(Failure::runtime)?;
+        let state = handle.call(|server: &mut Server, _| {
+            let (figures, path) = (server.figures(), server.path());
+            (
+                figures,
+                path,
+                server.take_error(),
+                server.mismatch().cloned(),
+            )
+        });
+        let (figures, path, error, mismatch) = state.map_err(Failure::runtime)?;
         if error.is_some() {
             break error;
         }
-        if figures.unmatched > 0 && unmatched == 0 {
-            eprintln!("evenkeel: warning: {UNMATCHED}");
+        if let Some(mismatch) = mismatch.filter(|_| !is_warned) {
+            eprintln!("evenkeel: warning: {mismatch}");
+            is_warned = true;
         }
-        unmatched = figures.unmatched;
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
             let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
@@ -98,10 +105,6 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         )
     })
 }
-
-/// What keeps a stream from stepping down before it stalls.
-const UNMATCHED: &str = "a change of rendition waits, as the other has no key frame where this one has one; \
-    make all of them with ffmpeg's -g N -keyint_min N -sc_threshold 0";
 
 fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     if let Some(path) = &args.trace {
@@ -169,7 +172,6 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
         // Beyond that wait: from when a packet was to leave until the system was handed it.
         "late_max_us": ms(late_max) * 1e3,
         "rendition_changes": figures.changes,
-        "rendition_changes_unmatched": figures.unmatched,
         "rendition_rates_bps": rates,
     })
 }
