@@ -75,6 +75,35 @@ fn every_path_that_a_document_names_exists() {
     assert!(named > 600, "{named} paths named");
 }
 
+/// `link/ahead.rs` exists, and who reads of it in a document of the whole repository has thirteen crates to look in.
+#[test]
+fn every_path_in_the_map_and_in_the_method_begins_at_the_root_or_with_its_crate() {
+    let files = files();
+    let documents = documents();
+    let read = ["ARCHITECTURE.md", "docs/METHOD.md"].map(|name| {
+        let text = documents.iter().find(|(document, _)| document == name);
+        (name, text.expect("a document").1.as_str())
+    });
+    for (document, text) in read {
+        // A table of a crate's files stands below the crate's name.
+        let mut is_map = false;
+        let prose: String = text
+            .split_inclusive('\n')
+            .filter(|line| {
+                if line.starts_with("## ") {
+                    is_map = line.trim_end() == "## Files";
+                }
+                !(is_map && line.starts_with('|'))
+            })
+            .collect();
+        let words = code(&prose).flat_map(str::split_whitespace);
+        for path in words.filter(|word| is_path(word)) {
+            let found = files.iter().any(|file| begins_at_its_crate(path, file));
+            assert!(found, "{document} names {path}: from which folder?");
+        }
+    }
+}
+
 #[test]
 fn every_command_that_a_document_names_is_one_of_the_program() {
     let mut named = 0;
@@ -171,6 +200,16 @@ fn leads_to(path: &str, file: &str) -> bool {
     let is_end =
         |file: &str| format!("/{file}/").contains(&format!("/{}/", path.trim_end_matches('/')));
     is_end(file) || is_end(&file.replace("/src/", "/"))
+}
+
+/// The path of a file or of a folder that it is in, from the root or without `crates` and `src`.
+fn begins_at_its_crate(path: &str, file: &str) -> bool {
+    let is_start =
+        |file: &str| format!("{file}/").starts_with(&format!("{}/", path.trim_end_matches('/')));
+    let short = file
+        .strip_prefix("crates/")
+        .map(|file| file.replacen("/src/", "/", 1));
+    is_start(file) || short.is_some_and(|short| is_start(&short))
 }
 
 /// Every file of the repository, from its root.
