@@ -196,6 +196,14 @@ fn section(page: &mut String, entry: &Entry) {
     if !notes.is_empty() {
         let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&notes));
     }
+    // The file's text was written beside results of its own number.
+    if result.seeds != definition.seeds {
+        let _ = writeln!(
+            page,
+            "<p>Seeds: {}; what the text says of them is of the file’s {}.</p>",
+            result.seeds, definition.seeds
+        );
+    }
     page.push_str("</div>\n</div>\n");
     provenance(page, entry);
     page.push_str("</section>\n");

@@ -262,10 +262,22 @@ fn the_report_has_every_result_and_tells_a_failure() {
     assert!(page.contains(
         "Experiments: 3. Checks: 3, of which pass: 1, documented deviations: 1, fail: 1."
     ));
+    assert!(!page.contains("Seeds: "));
     assert!(page.contains(reason) && page.contains(&format!("<p>of {value}, {{so}}</p>")));
     assert!(page.contains(&format!("<h3>How far?</h3>\n<p>By {value}.</p>")));
     assert!(page.contains("&lt;angle brackets&gt;") && !page.contains("<angle brackets>"));
     assert_eq!(page.matches("<svg").count(), 3);
+}
+
+#[test]
+fn a_report_of_other_seeds_than_the_files_says_so() {
+    let scratch = Scratch::new("seeds");
+    let out = scratch.0.join("out");
+    let mut plan = plan(vec![scratch.experiment("e", RANDOM)], &out, 1);
+    plan.seeds = Some(1);
+    go(&plan);
+    let page = written(&out, &plan.experiments);
+    assert!(page.contains("Seeds: 1; what the text says of them is of the file’s 3."));
 }
 
 #[test]
