@@ -326,7 +326,7 @@ pub(crate) struct ConformArgs {
     #[arg(long, conflicts_with = "list")]
     pub(crate) json: bool,
     /// Local address of the interface system [default: any port; 5004 with --sender]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
     /// Be one of the implementations: what the suite starts
     #[arg(long, hide = true)]
@@ -557,13 +557,13 @@ pub(crate) struct LinkRouterArgs {
 )]
 pub(crate) struct LinkRelayArgs {
     /// Where the sender sends to
-    #[arg(value_name = "LISTEN")]
+    #[arg(value_name = "LISTEN", value_parser = units::address)]
     pub(crate) listen: SocketAddr,
     /// The receiver
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", value_parser = units::address)]
     pub(crate) to: SocketAddr,
     /// Address from which the receiver gets what is passed on; any unless given
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) from: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) emulation: EmulationArgs,

@@ -112,11 +112,13 @@ impl Snapshot {
     }
 }
 
-/// Which side of the first stream is in this process; both, where the link is too.
+/// What of the first stream is in this process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AtHand {
     pub(crate) sends: bool,
     pub(crate) receives: bool,
+    /// The link between the two, and so both ends of it.
+    pub(crate) link: bool,
 }
 
 /// What the last second looked like, and the counts since the start.
@@ -246,6 +248,7 @@ impl Live {
         state.map_or_else(AtHand::default, |state| AtHand {
             sends: state.sent.is_some(),
             receives: state.received.is_some(),
+            link: state.link_rate.is_some(),
         })
     }
 
@@ -318,7 +321,9 @@ impl Live {
         let snapshot = self.snapshot.as_ref();
         let link = snapshot.and_then(|snapshot| snapshot.link);
         let path = self.path();
-        let AtHand { sends, receives } = self.at_hand();
+        let AtHand {
+            sends, receives, ..
+        } = self.at_hand();
         let sent = |frames: u64| sends.then_some(frames);
         let received = |frames: u64| receives.then_some(frames);
         Sample {

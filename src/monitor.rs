@@ -118,7 +118,7 @@ impl Monitor {
                 setup::tell(self.outputs.json_is_said(), self.live.line())?;
             }
         }
-        self.lost.take().map_or(Ok(()), Err)
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -156,6 +156,11 @@ impl Monitor {
 
     fn gather_events(&mut self) -> Result<(), Failure> {
         for (name, end) in &mut self.ends {
+            // First what was shown, so that a goodbye ends the gap after it.
+            for shown in end.shown.try_iter() {
+                self.live.handle_shown(&shown);
+                self.report.handle_shown(&shown);
+            }
             for event in end.events.try_iter() {
                 self.report.handle_event(&event);
                 self.live.handle_event(&event);
@@ -164,6 +169,7 @@ impl Monitor {
                     && let Some(receiver) = &self.receiver
                     && let Some(why) = receiver.lost(&event.kind)
                 {
+                    self.warnings.push(why.clone().into());
                     self.lost = Some(Failure::runtime(why));
                 } else if let Some(text) = warning::of(&event)
                     && !self.warnings.contains(&text)
@@ -183,10 +189,6 @@ impl Monitor {
             for coded in end.coded.try_iter() {
                 self.report.handle_coded(coded.at, coded.size_error);
             }
-            for shown in end.shown.try_iter() {
-                self.live.handle_shown(&shown);
-                self.report.handle_shown(&shown);
-            }
         }
         if let Some(link) = &self.link {
             for LinkEvent { direction, event } in link.events.try_iter() {
@@ -203,6 +205,7 @@ impl Monitor {
     fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let mut ended = self.gather_events();
+        let lost = self.lost.take().map_or(Ok(()), Err);
         let mut summary = as_json(&self.report.summary(), self.live.at_hand(), self.seed);
         summary["ignored"] = json!(self.live.sample().ignored);
         summary["rate_from"] = json!(self.live.rate_source().map(RateSource::name));
@@ -216,11 +219,12 @@ impl Monitor {
         if let Some(trace) = self.outputs.trace {
             ended = ended.and(trace.finish().map_err(Failure::runtime));
         }
-        ended.and(match self.outputs.json {
+        let told = match self.outputs.json {
             None => Ok(()),
             Some(None) => setup::say(summary),
             Some(Some(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
-        })
+        };
+        ended.and(told).and(lost)
     }
 }
 
@@ -243,7 +247,7 @@ fn as_json(summary: &Summary, at_hand: AtHand, seed: u64) -> Value {
         "frames_sent": sent(summary.frames_sent),
         "frames_discarded": sent(summary.frames_discarded),
         "frames_shown": received(summary.frames_shown),
-        "frames_in_time": summary.frame_delay_p50_ms.map(|_| summary.frames_in_time),
+        "frames_in_time": at_hand.link.then_some(summary.frames_in_time),
         "frames_late": received(summary.frames_late),
         "frames_damaged": received(summary.frames_damaged),
         "frames_concealed": received(summary.frames_concealed),
@@ -277,6 +281,7 @@ mod tests {
         let both = AtHand {
             sends: true,
             receives: true,
+            link: true,
         };
         let json = as_json(&summary, both, 1);
         let keys = [
@@ -292,7 +297,18 @@ mod tests {
     #[test]
     fn frames_that_this_end_does_not_have_are_not_counted() {
         let zeros = Summary::default();
-        let of = |sends, receives| as_json(&zeros, AtHand { sends, receives }, 1);
+        let of = |sends, receives| {
+            let link = false;
+            as_json(
+                &zeros,
+                AtHand {
+                    sends,
+                    receives,
+                    link,
+                },
+                1,
+            )
+        };
         let sender = of(true, false);
         assert_eq!(
             (&sender["frames_sent"], &sender["frames_shown"]),
@@ -305,5 +321,11 @@ mod tests {
         );
         // Neither knows when the other captured a picture, or showed it.
         assert!(sender["frames_in_time"].is_null() && receiver["frames_in_time"].is_null());
+        let both = AtHand {
+            sends: true,
+            receives: true,
+            link: true,
+        };
+        assert_eq!(as_json(&zeros, both, 1)["frames_in_time"], 0);
     }
 }

@@ -93,6 +93,9 @@ pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure>
     Socket::bind(address).map_err(|error| {
         let remedy = match error {
             BindError::PortInUse(_) => "end the program that has it, or name another port",
+            BindError::NoSuchAddress(_) if address.is_ipv6() => {
+                "name one of this machine, or [::] for all"
+            }
             BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
             BindError::NotPermitted(_) => "name a port from 1024 on",
             BindError::Other(..) => "name another",
@@ -681,7 +684,7 @@ pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     };
     if let Some(port) = units::no_port(text) {
         return Err(Failure::usage(format!(
-            "'{text}' is no peer: port {port} is no number from 1 to 65535"
+            "'{text}' is no peer: port `{port}` is no number from 1 to 65535"
         )));
     }
     // An IPv6 address may end like one with a port.

@@ -10,9 +10,11 @@ use evenkeel_rtp::session::EventKind as SessionEvent;
 use tfrc::time::{Duration, Instant};
 
 /// So long without a picture is told, unless pictures come as seldom.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// So many times the last interval between two pictures, at the least: a picture in two seconds is no stall.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// So many times the last interval between two pictures, at the least: pictures that come as seldom are no stalls but the
+/// first. One that was longer than this was a stall.
 const INTERVALS: u32 = 3;
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
 /// Who was not asked for so long stood still, as a stopped process does, and whoever gives pictures did not.
 const ABSENCE: Duration = Duration::from_secs(1);
 
@@ -53,15 +55,16 @@ impl Stalls {
             CallEvent::Session(event) => match event.kind {
                 SessionEvent::PeerLatched { address, .. }
                 | SessionEvent::PeerChanged { address, .. } => {
-                    self.peer = Some((address, Stall::new(None)));
+                    // Who takes the place of one that said nothing ends its stall.
+                    let before = self.peer.take().map(|(_, stall)| stall);
+                    self.peer = Some((address, before.unwrap_or(Stall::new(None))));
                 }
                 SessionEvent::PeerLeft => self.peer = None,
                 _ => {}
             },
             CallEvent::Media(event) => {
-                if let MediaEvent::Completed { .. }
-                | MediaEvent::Shown { .. }
-                | MediaEvent::Dropped { .. } = event.kind
+                // Each picture of which anything came ends as one of the two.
+                if let MediaEvent::Shown { .. } | MediaEvent::Dropped { .. } = event.kind
                     && let Some((address, stall)) = &mut self.peer
                 {
                     let ended = stall.handle_picture(event.at);
@@ -131,11 +134,12 @@ impl Stall {
 
     /// A picture came. How long there was none, if that was told.
     fn handle_picture(&mut self, at: Instant) -> Option<Duration> {
-        if let Some(since) = self.since {
-            self.interval = at.saturating_since(since);
-        }
+        let time = self
+            .since
+            .map_or(Duration::ZERO, |since| at.saturating_since(since));
+        self.interval = time.min(LONGEST_INTERVAL);
         self.since = Some(at);
-        std::mem::take(&mut self.is_told).then_some(self.interval)
+        std::mem::take(&mut self.is_told).then_some(time)
     }
 
     /// How long there has been none, if that is to be told now.
@@ -152,7 +156,8 @@ impl Stall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_media::event::Event;
+    use evenkeel_media::event::{Event, NotShown};
+    use evenkeel_media::frame::Parts;
 
     const TICK: u64 = 100;
 
@@ -185,9 +190,9 @@ mod tests {
         let told = told_of(&times, ticks(9_000));
         assert_eq!(told.len(), 4, "{told:?}");
         for (line, words) in told.iter().zip([
-            "no pictures from --source pipe.y4m for 2 s",
+            "no pictures from --source pipe.y4m for 3 s",
             "from --source pipe.y4m come again, after 5 s",
-            "for 2 s",
+            "for 3 s",
             "after 4 s",
         ]) {
             assert!(line.contains(words), "{told:?}");
@@ -197,8 +202,11 @@ mod tests {
 
     #[test]
     fn seldom_pictures_are_no_stall_and_neither_is_a_process_that_was_stopped() {
-        let seldom: Vec<u64> = (0..10).map(|n| n * 1_900).collect();
+        let seldom: Vec<u64> = (0..10).map(|n| n * 2_000).collect();
         assert_eq!(told_of(&seldom, ticks(18_000)), [""; 0]);
+        // The first time one cannot know.
+        let more_so: Vec<u64> = (0..10).map(|n| n * 6_000).collect();
+        assert_eq!(told_of(&more_so, ticks(54_000)).len(), 2);
         let stopped = [0, 100, 200, 6_000, 6_100];
         let asked = ticks(300).chain([5_900, 6_000, 6_100]);
         assert_eq!(told_of(&stopped, asked), [""; 0]);
@@ -211,9 +219,9 @@ mod tests {
             CallEvent::Session(evenkeel_rtp::session::Event { at, kind })
         };
         let picture = |ms| {
-            let kind = MediaEvent::Completed {
+            let kind = MediaEvent::Dropped {
                 timestamp: 0,
-                late: false,
+                reason: NotShown::Empty,
             };
             CallEvent::Media(Event { at: at(ms), kind })
         };
@@ -237,8 +245,34 @@ mod tests {
             assert_eq!(told.len(), lines, "{told:?}");
             assert!(
                 told.iter()
-                    .all(|line| line.contains("192.0.2.7:5004 for 2 s"))
+                    .all(|line| line.contains("192.0.2.7:5004 for 3 s"))
             );
         }
+    }
+
+    #[test]
+    fn a_peer_that_is_started_again_ends_the_stall_of_the_one_before() {
+        let mut stalls = Stalls::new(at(0), None);
+        let address = ([192, 0, 2, 7], 5_004).into();
+        let mut told = Vec::new();
+        for ms in ticks(9_000) {
+            let peer = |ssrc| {
+                let kind = SessionEvent::PeerChanged { address, ssrc };
+                CallEvent::Session(evenkeel_rtp::session::Event { at: at(ms), kind })
+            };
+            let timestamp = 0;
+            let parts = Parts { missing: 0, of: 1 };
+            let kind = MediaEvent::Shown { timestamp, parts };
+            let picture = CallEvent::Media(Event { at: at(ms), kind });
+            match ms {
+                0 => stalls.handle_event(&peer(1)),
+                8_000 => stalls.handle_event(&peer(2)),
+                100..=2_000 | 8_100.. => stalls.handle_event(&picture),
+                _ => {}
+            }
+            told.extend(stalls.poll(at(ms)));
+        }
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[1].contains("come again, after 6 s"), "{told:?}");
     }
 }

@@ -124,7 +124,7 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
 /// A local address with its port: `0.0.0.0:5004`.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| match no_port(text) {
-        Some(port) => format!("port {port} is no number from 0, any free one, to 65535"),
+        Some(port) => format!("port `{port}` is no number from 0, any free one, to 65535"),
         None => "not an address and a port: write 0.0.0.0:5004 or [::]:5004".into(),
     })
 }

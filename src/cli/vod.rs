@@ -49,7 +49,7 @@ pub(crate) struct VodServeArgs {
     #[arg(long)]
     pub(crate) udp: bool,
     /// Local address and port; any free port if not given
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
     /// Describe the stream here, for players that need --udp: ffplay -protocol_whitelist file,udp,rtp FILE
     #[arg(long, value_name = "FILE")]
@@ -67,7 +67,7 @@ pub(crate) struct VodServeArgs {
 )]
 pub(crate) struct VodPlayArgs {
     /// Local address and port
-    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004")]
+    #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
     /// How much is buffered before playing begins, and after a stall
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = units::run_time)]

@@ -107,7 +107,7 @@ pub enum EventKind {
 pub enum Discard {
     /// It was not encoded: what is queued, or the last packet, keeps the sender busy until there is a fresher one.
     Busy,
-    /// Its encoder left it out, for the sake of those that are sent.
+    /// Its encoder left it out, for the sake of those that are sent, or had no room for it.
     LeftOut,
     /// When its turn came it could no longer be displayed in time (equation 6.4).
     TooLate,

@@ -130,7 +130,7 @@ pub struct Summary {
     pub frame_delay_p95_ms: Option<f64>,
     /// The longest time without a new picture, while the peer was there.
     pub longest_gap_ms: Option<f64>,
-    /// Mean luma PSNR; infinite where pictures are shown as they were captured.
+    /// Mean luma PSNR; infinite once a picture was shown as it was captured.
     pub psnr_mean_db: Option<f64>,
     /// Its 5th percentile.
     pub psnr_p5_db: Option<f64>,
@@ -178,7 +178,9 @@ impl CallReport {
                     self.awaited_since = None;
                 }
                 SessionEvent::PeerChanged { .. } => {
-                    self.awaited_since = Some(event.at.max(self.start));
+                    // One that was not told goodbye by the last is waited for since its last picture.
+                    let since = event.at.max(self.start);
+                    self.awaited_since.get_or_insert(since);
                 }
                 _ => {}
             }
@@ -508,6 +510,13 @@ mod tests {
         report.handle_shown(&shown(9_240, 50, 30.0));
         report.handle_state(at(9_300), &State::default());
         assert_eq!(report.summary().longest_gap_ms, Some(240.0));
+        // This one breaks off, and another takes its place.
+        report.handle_event(&session(
+            12_000,
+            SessionEvent::PeerChanged { address, ssrc: 2 },
+        ));
+        report.handle_shown(&shown(12_240, 50, 30.0));
+        assert_eq!(report.summary().longest_gap_ms, Some(3_000.0));
     }
 
     #[test]

@@ -50,16 +50,15 @@ fn shown(share: f64) -> Vec<u64> {
             let call = &mut ends.calls[0];
             call.sender_mut().expect("it sends").set_codec(Codec::Raw);
             let target = call.frame_target(now);
-            let coded =
-                target.and_then(|target| encoder.encode(&picture, &target).expect("possible"));
-            if let Some(coded) = coded {
+            let coded = target.map(|target| encoder.encode(&picture, &target).expect("possible"));
+            if let Some(Some(coded)) = coded {
                 let frame = EncodedFrame {
                     captured: now,
                     timestamp: media_time(now, 90_000),
                     picture: coded.picture,
                 };
                 call.push_frame(now, frame).expect("well formed");
-            } else {
+            } else if coded.is_some() {
                 call.leave_out(now);
             }
         }

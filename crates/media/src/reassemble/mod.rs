@@ -162,12 +162,15 @@ impl Reassembler {
     /// The size of the uncompressed picture whose last packet this is and that of those that are received, if they
     /// differ.
     pub fn other_size(&self, packet: &MediaPacket<'_>) -> Option<[(u16, u16); 2]> {
+        if !packet.marker {
+            return None;
+        }
         let Part::Raw { payload, size } =
             Part::parse(self.payloads.of(packet.payload_type), packet.payload)?
         else {
             return None;
         };
-        let sent = raw::size_by_end(&payload).filter(|_| packet.marker)?;
+        let sent = raw::size_by_end(&payload)?;
         (sent != size).then_some([sent, size])
     }
 

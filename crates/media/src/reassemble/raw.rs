@@ -11,8 +11,8 @@ use crate::frame::RawPicture;
 /// lines it has.
 const MAX_RANGES: usize = MAX_FRAME_PACKETS;
 
-/// Columns and rows of a picture whose last packet this is: its last line ends in the lower right corner. `None` if the
-/// picture is interlaced, whose fields have half the lines.
+/// Columns and rows of a picture whose last packet this is: its last line ends in the lower right corner. `None` if it is
+/// of a second field, which has half the lines.
 pub(super) fn size_by_end(payload: &RawPayload<'_>) -> Option<(u16, u16)> {
     let (segment, pixels) = payload.segments().last()?;
     let columns = u16::try_from(pixels.len() / 2).ok()?;

@@ -55,10 +55,10 @@ impl<R: BufRead> Y4m<R> {
     /// # Errors
     /// If it cannot be read, or is no such stream.
     pub fn new(mut input: R, name: String) -> Result<Self, SourceError> {
-        let line = match input.fill_buf().map(has_signature) {
-            Ok(true) => read_line(&mut input),
+        let line = match first_bytes(&mut input) {
+            Ok(start) if has_signature(start) => read_line(&mut input),
             // What is no such stream need not have lines.
-            Ok(false) => return Err(no_signature(input.fill_buf().unwrap_or_default())),
+            Ok(start) => return Err(no_signature(start)),
             Err(error) => Err(error),
         };
         let line = match line {
@@ -182,6 +182,17 @@ fn rate(value: &[u8]) -> Result<FrameRate, SourceError> {
 }
 
 /// Whether a stream that begins so may be one: a pipe may have given less than all of the signature.
+/// What comes first, and stays to be read; a signal only delays it.
+fn first_bytes(input: &mut impl BufRead) -> io::Result<&[u8]> {
+    loop {
+        match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+            Ok(_) => return input.fill_buf(),
+        }
+    }
+}
+
 fn has_signature(start: &[u8]) -> bool {
     let len = start.len().min(SIGNATURE.len());
     !start.is_empty() && start[..len] == SIGNATURE[..len]
@@ -191,7 +202,9 @@ fn no_signature(start: &[u8]) -> SourceError {
     let line = start.split(|&byte| byte == b'\n').next();
     let shown: &[u8] = match line {
         _ if start.is_empty() => b"missing",
-        Some(line) if line.iter().all(|byte| (b' '..=b'~').contains(byte)) => line,
+        Some(line) if !line.is_empty() && line.iter().all(|byte| (b' '..=b'~').contains(byte)) => {
+            line
+        }
         _ => b"no text",
     };
     let remedy = "y4m begins with YUV4MPEG2; give a file of another kind its own ending, and ffmpeg reads it";

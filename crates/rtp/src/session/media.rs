@@ -171,10 +171,11 @@ impl Session {
             Origin::Known => {}
             Origin::New | Origin::Successor => self.latch(datagram.source, header.ssrc),
             Origin::Stranger(kind) => {
-                if let Some(heard) = self.peer.address().filter(|_| kind == Ignored::WrongSource)
-                    && self.strangers.tells(datagram.source, &header)
+                let (ignored, last) = (datagram.source, self.peer.heard());
+                if kind == Ignored::WrongSource
+                    && let Some(heard) = self.peer.address()
+                    && self.strangers.tells(self.now, last, ignored, &header)
                 {
-                    let ignored = datagram.source;
                     self.emit(EventKind::SecondSender { heard, ignored });
                 }
                 return Err(kind);

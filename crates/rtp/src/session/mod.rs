@@ -44,7 +44,7 @@ use peer::Peer;
 use random::Random;
 use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
-use untaken::Untaken;
+use untaken::{Strangers, Untaken};
 
 use crate::endpoint::{Datagram, Reason};
 use crate::flexfec::Decoder;
@@ -166,7 +166,7 @@ pub struct Session {
     closing: Closing,
     statistics: Statistics,
     untaken: Untaken,
-    strangers: Untaken,
+    strangers: Strangers,
     events: EventQueue,
 }
 
@@ -215,7 +215,7 @@ impl Session {
             closing: Closing::Open,
             statistics: Statistics::default(),
             untaken: Untaken::default(),
-            strangers: Untaken::default(),
+            strangers: Strangers::default(),
             events: EventQueue::new(),
             config,
         }
@@ -412,6 +412,7 @@ impl Session {
 
     /// Makes a source the peer, in place of another if there was one.
     fn latch(&mut self, source: std::net::SocketAddr, ssrc: u32) {
+        self.strangers = Strangers::default();
         let is_first = self.peer.ssrc().is_none();
         let before = self.peer.host();
         self.peer.latch(self.now, source, ssrc);

@@ -3,7 +3,32 @@
 
 use std::net::SocketAddr;
 
+use tfrc::time::Instant;
+
 use crate::rtp::RtpHeader;
+
+/// Media that came beside the peer's.
+#[derive(Debug, Default)]
+pub(super) struct Strangers {
+    /// Since when.
+    since: Option<Instant>,
+    stream: Untaken,
+}
+
+impl Strangers {
+    /// As [`Untaken::tells`], once the peer was heard after the first of them: who takes the place of one that is gone is no
+    /// second one.
+    pub(super) fn tells(
+        &mut self,
+        now: Instant,
+        heard: Option<Instant>,
+        source: SocketAddr,
+        header: &RtpHeader,
+    ) -> bool {
+        let since = *self.since.get_or_insert(now);
+        heard.is_some_and(|heard| heard > since) && self.stream.tells(source, header)
+    }
+}
 
 /// What came and was not taken.
 #[derive(Debug, Default)]
