@@ -6,8 +6,8 @@
 //! packet at a time, and by more the longer no queue stands; but hardly beyond what the path was seen to carry. Flows
 //! that see the same queue thus come together, as TCP's do: the larger gives up more, and all gain alike.
 //!
-//! A queue that is still there when ours would have drained is that of others, with whom TFRC must be free to compete:
-//! X is then its alone for a while.
+//! A queue that is still there when ours would have drained, or that overflows time after time although X is taken back, is that
+//! of others, with whom TFRC must be free to compete: X is then its alone for a while.
 //!
 //! Where the deadline has no room for a queue, X is taken back as where it has most: frames are made smaller then, and what
 //! they leave unused would be a queue for ever. What a single frame queues for is not seen here; see `ceiling.rs`.
@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::{Bytes, LossEventRate, Rate};
 
 use crate::ceiling::FREE;
 
@@ -34,6 +34,10 @@ pub(crate) struct Report {
     pub(crate) queue: Duration,
     /// The queue that the deadline has room for beside a frame.
     pub(crate) room: Duration,
+    /// The longest that was met of late.
+    pub(crate) longest: Duration,
+    /// p.
+    pub(crate) p: LossEventRate,
     /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
     pub(crate) late: bool,
 }
@@ -46,6 +50,11 @@ pub(crate) struct Drain {
     frame_interval: Duration,
     /// When the last report came.
     last: Instant,
+    p: LossEventRate,
+    /// Since when X was last taken back.
+    began: Instant,
+    /// When a queue last overflowed although it was.
+    overflowed: Option<Instant>,
     state: State,
 }
 
@@ -65,8 +74,7 @@ struct Taken {
     rate: Rate,
     /// What was sent when the queue came.
     top: Rate,
-    /// Since when a queue stands, and the longest that was met since.
-    began: Instant,
+    /// The longest queue that was met since one stands.
     longest: Duration,
     /// When the queue was looked at last, and what it was.
     looked: Instant,
@@ -80,6 +88,9 @@ impl Drain {
             packet,
             frame_interval,
             last: Instant::ZERO,
+            p: LossEventRate::ZERO,
+            began: Instant::ZERO,
+            overflowed: None,
             state: State::Free {
                 until: Instant::ZERO,
             },
@@ -103,6 +114,7 @@ impl Drain {
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
         let elapsed = now.saturating_since(self.last);
         self.last = now;
+        let others = self.overflows(now, report);
         // With less room than jitter takes, frames are made smaller for a queue as where there is none.
         let half = report.room / 2;
         let tolerated = if half < TOLERATED / 2 {
@@ -114,6 +126,7 @@ impl Drain {
         self.state = match self.state {
             State::Free { until } if now < until => self.state,
             _ if report.late => State::Free { until: now },
+            _ if others => State::Free { until: now + FREE },
             State::Free { .. } if !stands => self.state,
             State::Growing { rate, top, rounds } if !stands => {
                 let more = elapsed.as_secs_f64() / self.round(report).as_secs_f64();
@@ -131,10 +144,10 @@ impl Drain {
             State::Taken(taken) => self.waited(now, taken, report),
             State::Free { .. } | State::Growing { .. } => {
                 let sent = self.sent(report);
+                self.began = now;
                 State::Taken(Taken {
                     rate: sent * KEPT,
                     top: sent,
-                    began: now,
                     longest: report.queue,
                     looked: now,
                     queue: report.queue,
@@ -143,11 +156,27 @@ impl Drain {
         };
     }
 
+    /// A queue overflows although X was taken back, and not for the first time. One such is no sign of others: the path may carry
+    /// less than it did.
+    fn overflows(&mut self, now: Instant, report: &Report) -> bool {
+        let lost = report.p > self.p;
+        self.p = report.p;
+        // Of what left before X was taken back some may be lost for a round trip.
+        let is_held = !matches!(self.state, State::Free { .. })
+            && now.saturating_since(self.began) >= self.round(report);
+        if !lost || !is_held || report.longest <= TOLERATED {
+            return false;
+        }
+        self.overflowed.replace(now).is_some_and(|before| {
+            before < self.began && now.saturating_since(before) < FREE
+        })
+    }
+
     /// The queue still stands.
     fn waited(&self, now: Instant, taken: Taken, report: &Report) -> State {
         let longest = taken.longest.max(report.queue);
         let ours = longest * PATIENCE + report.rtt * 2;
-        if now.saturating_since(taken.began) > ours {
+        if now.saturating_since(self.began) > ours {
             State::Free { until: now + FREE }
         } else if now.saturating_since(taken.looked) < self.round(report) {
             State::Taken(Taken { longest, ..taken })
@@ -274,6 +303,8 @@ mod tests {
                             rtt: RTT,
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
+                            longest: Duration::from_secs_f64(seen),
+                            p: LossEventRate::ZERO,
                             late: false,
                         },
                     );
@@ -332,6 +363,8 @@ mod tests {
             rtt: RTT,
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
+            longest: Duration::from_millis(queue),
+            p: LossEventRate::ZERO,
             late: false,
         }
     }

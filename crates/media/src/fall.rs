@@ -60,6 +60,8 @@ pub(crate) struct Fall {
     p: LossEventRate,
     /// Reports for which the last loss event still counts.
     losing: u32,
+    /// What frames were made for at the last reports.
+    aimed: [Option<Rate>; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +84,11 @@ impl Fall {
             self.losing = REPORTS;
         }
         self.p = report.p;
-        let fallen = report.received > Rate::ZERO && report.received < report.aimed * FALLEN;
+        // What arrived left a round trip ago, and was made for what was aimed at then. (Beside TCP a loss that let X rise again
+        // was taken for a fall time after time, and frames were made for a fifth of X: experiments/call-beside-tcp.toml.)
+        let aimed = self.aimed.into_iter().flatten().fold(report.aimed, Rate::min);
+        self.aimed = [Some(report.aimed), self.aimed[0]];
+        let fallen = report.received > Rate::ZERO && report.received < aimed * FALLEN;
         self.limit = match self.limit {
             _ if self.losing > 0 && fallen => Some(Limit {
                 rate: report.received * BELOW,
