@@ -167,9 +167,9 @@ impl Drain {
         if !lost || !is_held || report.longest <= TOLERATED {
             return false;
         }
-        self.overflowed.replace(now).is_some_and(|before| {
-            before < self.began && now.saturating_since(before) < FREE
-        })
+        self.overflowed
+            .replace(now)
+            .is_some_and(|before| before < self.began && now.saturating_since(before) < FREE)
     }
 
     /// The queue still stands.
@@ -442,6 +442,43 @@ mod tests {
         };
         drain.observe(Instant::from_millis(14_100), &small);
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
+    }
+
+    /// Whether X is TFRC's alone after these queues, in milliseconds, and losses, with reports a round trip and a frame
+    /// interval apart.
+    fn yields(apart: u64, met_queues: &[(u64, bool)]) -> bool {
+        let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+        let (mut now, mut p) = (Instant::ZERO, 0.0);
+        for &(queue, lost) in met_queues {
+            now += Duration::from_millis(apart);
+            p += if lost { 0.01 } else { 0.0 };
+            let report = Report {
+                p: LossEventRate::new(p),
+                ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
+            };
+            drain.observe(now, &report);
+        }
+        drain.yields(now)
+    }
+
+    #[test]
+    fn a_queue_that_overflows_time_after_time_although_x_is_taken_back_is_that_of_others() {
+        let held = [(40, false), (40, true), (0, false)];
+        let twice = [held, held].concat();
+        assert!(yields(140, &twice));
+        // A path that carries less than it did overflows as X is taken back, and for as long as it takes to come down.
+        assert!(!yields(140, &held));
+        let fall = [(40, false), (40, true), (40, true), (40, true), (0, false)];
+        assert!(!yields(140, &fall));
+        // What left before X was taken back may be lost until its report is due.
+        let at_once = [(40, true), (0, false)];
+        assert!(!yields(140, &[at_once; 4].concat()));
+        assert!(!yields(70, &twice));
+        // Nor do losses tell of a queue where there is none, or of one that was there long ago.
+        let random = [(40, false), (0, false), (14, true)];
+        assert!(!yields(140, &[random; 4].concat()));
+        let calm = vec![(0, false); 30_000 / 140];
+        assert!(!yields(140, &[&held[..], &calm, &held].concat()));
     }
 
     #[test]

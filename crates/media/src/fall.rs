@@ -26,6 +26,9 @@ const DRAIN: f64 = 0.7;
 /// own, as long as three round trips, drains in half as many. One that is still there is that of others,
 /// with whom TFRC must be free to compete.
 const STANDING: u32 = 16;
+/// Reports for which none has stood before one that comes is new: what overflowed at the fall is seen to stand once as many have
+/// met it.
+const CALM: u32 = 4;
 /// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
 /// Growth beyond that, where the next loss may wait, and what each report without one adds to it: a
@@ -74,6 +77,8 @@ struct Limit {
     probes: u32,
     /// Reports in a row for which the queue has stood.
     standing: u32,
+    /// Reports in a row for which none has stood.
+    calm: u32,
 }
 
 impl Fall {
@@ -86,7 +91,11 @@ impl Fall {
         self.p = report.p;
         // What arrived left a round trip ago, and was made for what was aimed at then. (Beside TCP a loss that let X rise again
         // was taken for a fall time after time, and frames were made for a fifth of X: experiments/call-beside-tcp.toml.)
-        let aimed = self.aimed.into_iter().flatten().fold(report.aimed, Rate::min);
+        let aimed = self
+            .aimed
+            .into_iter()
+            .flatten()
+            .fold(report.aimed, Rate::min);
         self.aimed = [Some(report.aimed), self.aimed[0]];
         let fallen = report.received > Rate::ZERO && report.received < aimed * FALLEN;
         self.limit = match self.limit {
@@ -95,8 +104,9 @@ impl Fall {
                 carried: report.received,
                 probes: 0,
                 standing: 0,
+                calm: 0,
             }),
-            Some(limit) if report.queue > TOLERATED => limit.drained(),
+            Some(limit) if report.queue > TOLERATED => limit.lowered(),
             Some(limit) if loss => Some(Limit {
                 rate: limit.rate.min(limit.carried * BELOW),
                 probes: 0,
@@ -116,12 +126,15 @@ impl Fall {
 }
 
 impl Limit {
-    /// Low enough for our queue to drain; nothing, if the queue that stays is that of others.
-    fn drained(self) -> Option<Self> {
-        (self.standing < STANDING).then(|| Self {
+    /// Low enough for our queue to drain; nothing, if the queue is that of others: it stays, or was gone and comes again
+    /// although frames are made for less than the path carried.
+    fn lowered(self) -> Option<Self> {
+        let others = self.calm >= CALM && self.rate < self.carried;
+        (self.standing < STANDING && !others).then(|| Self {
             rate: self.rate.min(self.carried * DRAIN),
             probes: 0,
             standing: self.standing + 1,
+            calm: 0,
             ..self
         })
     }
@@ -129,6 +142,7 @@ impl Limit {
     /// Larger, after a report that this arrives and no queue stands.
     fn grown(mut self, received: Rate) -> Self {
         self.standing = 0;
+        self.calm += 1;
         // A queue long after the fall is drained at a share of what the path carries by then.
         self.carried = self.carried.max(received.min(self.rate));
         if self.rate < self.carried {
@@ -184,6 +198,18 @@ mod tests {
             queue: Duration::from_millis(20),
         });
         assert_eq!(fall.rate(mbps(1.4)), mbps(1.4));
+    }
+
+    /// X rises from one report to the next as a limit ends, and what arrives is of the one before.
+    #[test]
+    fn a_loss_while_x_rises_is_no_fall() {
+        let mut fall = Fall::default();
+        assert_eq!(report(&mut fall, 0.2, 0.2, 0.001, 10), 0.2);
+        assert_eq!(report(&mut fall, 0.2, 0.2, 0.002, 10), 0.2);
+        assert_eq!(report(&mut fall, 0.4, 0.2, 0.003, 10), 0.4);
+        assert_eq!(report(&mut fall, 0.6, 0.2, 0.003, 10), 0.6);
+        // Two reports later as much would have arrived.
+        assert_eq!(report(&mut fall, 0.6, 0.2, 0.004, 10), 0.17);
     }
 
     #[test]
@@ -248,6 +274,23 @@ mod tests {
             .collect();
         assert_eq!(rates[..16], [0.7; 16]);
         assert_eq!(rates[16..], [3.0; 4]);
+    }
+
+    #[test]
+    fn a_queue_that_comes_again_although_frames_are_small_is_that_of_others() {
+        let after = |calm: usize, received: f64| {
+            let mut fall = Fall::default();
+            report(&mut fall, 8.0, 2.0, 0.001, 40);
+            report(&mut fall, 8.0, 1.7, 0.001, 40);
+            for _ in 0..calm {
+                report(&mut fall, 8.0, received, 0.001, 0);
+            }
+            report(&mut fall, 8.0, received, 0.001, 40)
+        };
+        assert_eq!(after(4, 1.5), 8.0);
+        // It may be that of the fall, or of frames as large as what was carried.
+        assert_eq!(after(3, 1.5), 1.4);
+        assert_eq!(after(30, 2.0), 1.4);
     }
 
     /// Two calls that share a queue: one that took a shorter one for its own would leave the link to the other.
