@@ -90,18 +90,21 @@ pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
 
 /// Binds a port; `option` is what says which.
 pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
-    Socket::bind(address).map_err(|error| {
-        let remedy = match error {
-            BindError::PortInUse(_) => "end the program that has it, or name another port",
-            BindError::NoSuchAddress(_) if address.is_ipv6() => {
-                "name one of this machine, or [::] for all"
-            }
-            BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
-            BindError::NotPermitted(_) => "name a port from 1024 on",
-            BindError::Other(..) => "name another",
-        };
-        Failure::usage(format!("{option} {error}; {remedy}"))
-    })
+    Socket::bind(address).map_err(|error| refused(&error, option))
+}
+
+/// What to say where the system refuses a port, and what to do about it.
+pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
+    let remedy = match error {
+        BindError::PortInUse(_) => "end the program that has it, or name another port",
+        BindError::NoSuchAddress(address) if address.is_ipv6() => {
+            "name one of this machine, or [::] for all"
+        }
+        BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+        BindError::NotPermitted(_) => "name a port from 1024 on",
+        BindError::Other(..) => "name another",
+    };
+    Failure::usage(format!("{option} {error}; {remedy}"))
 }
 
 /// Reads `--sdp`.

@@ -682,6 +682,19 @@ fn a_busy_port_is_named_with_its_remedy() {
         &["conform", "--only", "B.2.1-1", "--bind", &address],
         &words,
     );
+    let relay = ["link", "relay", "--seconds", "1"];
+    refuses(
+        &[&relay[..], &[&address, "127.0.0.1:9"]].concat(),
+        &["LISTEN", &address, "in use", "another port"],
+    );
+    refuses(
+        &[
+            &relay[..],
+            &["127.0.0.1:0", "127.0.0.1:9", "--from", &address],
+        ]
+        .concat(),
+        &["--from", &address, "in use", "another port"],
+    );
 
     let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
     let port = taken.local_addr().expect("its address").port().to_string();

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_net::{
     Clock, Direction, InterfaceState, Lateness, LinkChange, LinkSnapshot, LinkType, Relay,
-    RelayConfig, RelayHandle, Router, RouterConfig, RouterHandle, Watch,
+    RelayConfig, RelayError, RelayHandle, Router, RouterConfig, RouterHandle, Watch,
 };
 use evenkeel_testbed::control::{self, Request};
 use evenkeel_testbed::link_table::LinkFile;
@@ -190,7 +190,13 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
             // Nobody reads its events.
             None => Relay::spawn(clock, config).map(|(relay, _)| relay),
         };
-        Ok(Emulator::Relay(relay.map_err(Failure::usage)?))
+        Ok(Emulator::Relay(relay.map_err(|error| match error {
+            RelayError::Bind(error) if error.address() == args.listen => {
+                setup::refused(&error, "LISTEN")
+            }
+            RelayError::Bind(error) => setup::refused(&error, "--from"),
+            RelayError::Start(_) => Failure::usage(error),
+        })?))
     })
 }
 

@@ -11,11 +11,11 @@ fn modelled_tcp_shares_the_demos_link_from_the_start() {
     let scratch = Scratch::new("demo-tcp");
     let json = scratch.file("json");
     let mut demo = evenkeel(&["demo", "--headless", "--rate", "2M", "--tcp", "2"]);
-    demo.args(["--seconds", "6", "--warmup", "2"])
+    demo.args(["--seconds", "20", "--warmup", "8"])
         .arg("--json")
         .arg(&json);
     let mut demo = Running::start(demo.stdout(Stdio::null()));
-    assert!(demo.wait(20).success());
+    assert!(demo.wait(30).success());
     let summary = summary(&json);
     // A mean over time, in which the last bit is the sum's.
     let flows = number(&summary, "tcp_flows");
@@ -25,8 +25,8 @@ fn modelled_tcp_shares_the_demos_link_from_the_start() {
         number(&summary, "throughput_bps"),
     );
     println!("a TCP flow {each:.0} b/s, the call {call:.0} b/s");
-    // Neither starves, and the link carries no more than it does.
-    assert!(each > 100e3 && call > 100e3, "{each} and {call} b/s");
+    // Each has a third of an equal share at least, and the link carries no more than it does.
+    assert!(each > 222e3 && call > 222e3, "{each} and {call} b/s");
     assert!(2.0 * each + call <= 2.05e6, "{each} and {call} b/s");
 }
 

@@ -39,6 +39,18 @@ pub enum BindError {
     Other(SocketAddr, io::Error),
 }
 
+impl BindError {
+    /// What was to be bound.
+    pub const fn address(&self) -> SocketAddr {
+        match self {
+            Self::PortInUse(address)
+            | Self::NoSuchAddress(address)
+            | Self::NotPermitted(address)
+            | Self::Other(address, _) => *address,
+        }
+    }
+}
+
 impl fmt::Display for BindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
