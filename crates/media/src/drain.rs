@@ -10,7 +10,8 @@
 //! of others, with whom TFRC must be free to compete: X is then its alone for a while.
 //!
 //! Where the deadline has no room for a queue, X is taken back as where it has most: frames are made smaller then, and what
-//! they leave unused would be a queue for ever. What a single frame queues for is not seen here; see `ceiling.rs`.
+//! they leave unused would be a queue for ever. What a single frame queues for is not seen here, but where a packet is lost; see
+//! `ceiling.rs`.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub(crate) struct Report {
     pub(crate) queue: Duration,
     /// The queue that the deadline has room for beside a frame.
     pub(crate) room: Duration,
-    /// The longest that was met of late.
+    /// The longest that the last packet of a frame met of late, what the frame itself made included.
     pub(crate) longest: Duration,
     /// p.
     pub(crate) p: LossEventRate,
@@ -51,7 +52,7 @@ pub(crate) struct Drain {
     /// When the last report came.
     last: Instant,
     p: LossEventRate,
-    /// Since when X was last taken back.
+    /// When a queue last came, for which X was taken back.
     began: Instant,
     /// When a queue last overflowed although it was.
     overflowed: Option<Instant>,
@@ -444,15 +445,16 @@ mod tests {
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
     }
 
-    /// Whether X is TFRC's alone after these queues, in milliseconds, and losses, with reports a round trip and a frame
-    /// interval apart.
-    fn yields(apart: u64, met_queues: &[(u64, bool)]) -> bool {
+    /// Whether X is TFRC's alone after these queues, the one that stands and the longest, in milliseconds, and losses, with
+    /// reports so far apart; a round trip and a frame interval are 140 ms.
+    fn yields(apart: u64, reports: &[(u64, u64, bool)]) -> bool {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         let (mut now, mut p) = (Instant::ZERO, 0.0);
-        for &(queue, lost) in met_queues {
+        for &(queue, longest, lost) in reports {
             now += Duration::from_millis(apart);
             p += if lost { 0.01 } else { 0.0 };
             let report = Report {
+                longest: Duration::from_millis(longest),
                 p: LossEventRate::new(p),
                 ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
             };
@@ -463,21 +465,25 @@ mod tests {
 
     #[test]
     fn a_queue_that_overflows_time_after_time_although_x_is_taken_back_is_that_of_others() {
-        let held = [(40, false), (40, true), (0, false)];
+        let held = [(40, 40, false), (40, 40, true), (0, 0, false)];
         let twice = [held, held].concat();
         assert!(yields(140, &twice));
         // A path that carries less than it did overflows as X is taken back, and for as long as it takes to come down.
         assert!(!yields(140, &held));
-        let fall = [(40, false), (40, true), (40, true), (40, true), (0, false)];
+        let lost = (40, 40, true);
+        let fall = [(40, 40, false), lost, lost, lost, (0, 0, false)];
         assert!(!yields(140, &fall));
         // What left before X was taken back may be lost until its report is due.
-        let at_once = [(40, true), (0, false)];
-        assert!(!yields(140, &[at_once; 4].concat()));
         assert!(!yields(70, &twice));
-        // Nor do losses tell of a queue where there is none, or of one that was there long ago.
-        let random = [(40, false), (0, false), (14, true)];
-        assert!(!yields(140, &[random; 4].concat()));
-        let calm = vec![(0, false); 30_000 / 140];
+        // That X grew into a queue that overflows at once is seen no sooner than that one comes again.
+        let at_once = [lost, (0, 0, false)];
+        assert!(!yields(140, &[at_once; 4].concat()));
+        // One that is gone again by the next packet may have overflowed; a loss without one tells nothing.
+        let comes_and_goes = |longest| [(40, 40, false), (0, 0, false), (0, longest, true)];
+        assert!(yields(140, &[comes_and_goes(15); 2].concat()));
+        assert!(!yields(140, &[comes_and_goes(14); 4].concat()));
+        // Nor does one of long ago.
+        let calm = vec![(0, 0, false); 30_000 / 140];
         assert!(!yields(140, &[&held[..], &calm, &held].concat()));
     }
 

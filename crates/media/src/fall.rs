@@ -3,9 +3,10 @@
 //! TFRC comes down over five round trips or so, because it is made not to follow every loss. Until
 //! then every frame of the size that X allows overflows the queue and is damaged, and a long queue
 //! stays full. What the receiver reports it sees tells the new rate at once: so while packets are
-//! lost and the receive rate is far below the rate that frames are made for, they are made for less
+//! lost and the receive rate is far below the rate that frames were made for a round trip ago, they are made for less
 //! than the receive rate, until the queue has drained; then the rate returns to what the path carried,
-//! and beyond it grows slowly to X. A queue that does not drain is that of others, and ends it at once.
+//! and beyond it grows slowly to X. A queue that does not drain, or that comes again although frames are
+//! small, is that of others, and ends it at once.
 //! X itself, and so the fairness to others, stays TFRC's.
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use tfrc::units::{LossEventRate, Rate};
 
 use crate::drain::TOLERATED;
 
-/// The rate has fallen if the receiver sees less than this share of what frames are made for while
+/// The rate has fallen if the receiver sees less than this share of what frames were made for while
 /// packets are lost. TFRC alone on a link stays above 0.85.
 const FALLEN: f64 = 0.7;
 /// Frames are then made for this share of what the receiver sees.
@@ -26,8 +27,8 @@ const DRAIN: f64 = 0.7;
 /// own, as long as three round trips, drains in half as many. One that is still there is that of others,
 /// with whom TFRC must be free to compete.
 const STANDING: u32 = 16;
-/// Reports for which none has stood before one that comes is new: what overflowed at the fall is seen to stand once as many have
-/// met it.
+/// After so many reports without a queue one that comes is new: what overflowed at the fall is seen to
+/// stand by then.
 const CALM: u32 = 4;
 /// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
@@ -63,7 +64,7 @@ pub(crate) struct Fall {
     p: LossEventRate,
     /// Reports for which the last loss event still counts.
     losing: u32,
-    /// What frames were made for at the last reports.
+    /// What frames were made for at the two reports before.
     aimed: [Option<Rate>; 2],
 }
 
@@ -77,7 +78,7 @@ struct Limit {
     probes: u32,
     /// Reports in a row for which the queue has stood.
     standing: u32,
-    /// Reports in a row for which none has stood.
+    /// Reports without a queue or a loss since one stood.
     calm: u32,
 }
 
