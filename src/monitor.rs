@@ -298,16 +298,12 @@ mod tests {
     fn frames_that_this_end_does_not_have_are_not_counted() {
         let zeros = Summary::default();
         let of = |sends, receives| {
-            let link = false;
-            as_json(
-                &zeros,
-                AtHand {
-                    sends,
-                    receives,
-                    link,
-                },
-                1,
-            )
+            let at_hand = AtHand {
+                sends,
+                receives,
+                ..AtHand::default()
+            };
+            as_json(&zeros, at_hand, 1)
         };
         let sender = of(true, false);
         assert_eq!(

@@ -36,7 +36,7 @@ pub(crate) struct Report {
     /// The queue that the deadline has room for beside a frame.
     pub(crate) room: Duration,
     /// The longest that the last packet of a frame met of late, what the frame itself made included.
-    pub(crate) longest: Duration,
+    pub(crate) frame_queue: Duration,
     /// p.
     pub(crate) p: LossEventRate,
     /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
@@ -165,7 +165,7 @@ impl Drain {
         // Of what left before X was taken back some may be lost for a round trip.
         let is_held = !matches!(self.state, State::Free { .. })
             && now.saturating_since(self.began) >= self.round(report);
-        if !lost || !is_held || report.longest <= TOLERATED {
+        if !lost || !is_held || report.frame_queue <= TOLERATED {
             return false;
         }
         self.overflowed
@@ -304,7 +304,7 @@ mod tests {
                             rtt: RTT,
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
-                            longest: Duration::from_secs_f64(seen),
+                            frame_queue: Duration::from_secs_f64(seen),
                             p: LossEventRate::ZERO,
                             late: false,
                         },
@@ -364,7 +364,7 @@ mod tests {
             rtt: RTT,
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
-            longest: Duration::from_millis(queue),
+            frame_queue: Duration::from_millis(queue),
             p: LossEventRate::ZERO,
             late: false,
         }
@@ -445,16 +445,16 @@ mod tests {
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
     }
 
-    /// Whether X is TFRC's alone after these queues, the one that stands and the longest, in milliseconds, and losses, with
+    /// Whether X is TFRC's alone after these queues, the one that stands and a frame's, in milliseconds, and losses, with
     /// reports so far apart; a round trip and a frame interval are 140 ms.
     fn yields(apart: u64, reports: &[(u64, u64, bool)]) -> bool {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         let (mut now, mut p) = (Instant::ZERO, 0.0);
-        for &(queue, longest, lost) in reports {
+        for &(queue, frame_queue, lost) in reports {
             now += Duration::from_millis(apart);
             p += if lost { 0.01 } else { 0.0 };
             let report = Report {
-                longest: Duration::from_millis(longest),
+                frame_queue: Duration::from_millis(frame_queue),
                 p: LossEventRate::new(p),
                 ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
             };
@@ -479,7 +479,7 @@ mod tests {
         let at_once = [lost, (0, 0, false)];
         assert!(!yields(140, &[at_once; 4].concat()));
         // One that is gone again by the next packet may have overflowed; a loss without one tells nothing.
-        let comes_and_goes = |longest| [(40, 40, false), (0, 0, false), (0, longest, true)];
+        let comes_and_goes = |met| [(40, 40, false), (0, 0, false), (0, met, true)];
         assert!(yields(140, &[comes_and_goes(15); 2].concat()));
         assert!(!yields(140, &[comes_and_goes(14); 4].concat()));
         // Nor does one of long ago.

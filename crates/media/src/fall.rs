@@ -3,11 +3,11 @@
 //! TFRC comes down over five round trips or so, because it is made not to follow every loss. Until
 //! then every frame of the size that X allows overflows the queue and is damaged, and a long queue
 //! stays full. What the receiver reports it sees tells the new rate at once: so while packets are
-//! lost and the receive rate is far below the rate that frames were made for a round trip ago, they are made for less
-//! than the receive rate, until the queue has drained; then the rate returns to what the path carried,
-//! and beyond it grows slowly to X. A queue that does not drain, or that comes again although frames are
-//! small, is that of others, and ends it at once.
-//! X itself, and so the fairness to others, stays TFRC's.
+//! lost and the receive rate is far below the rate that frames were made for a round trip ago, they are
+//! made for less than the receive rate, until the queue has drained; then the rate returns to what the
+//! path carried, and beyond it grows slowly to X. A queue that does not drain, or that comes again
+//! although frames are small, is that of others, and ends it at once. X itself, and so the fairness to
+//! others, stays TFRC's.
 
 use std::time::Duration;
 

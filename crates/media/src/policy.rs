@@ -258,7 +258,7 @@ impl Policy {
                 rtt,
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
-                longest: self.rtt.frame_queue(),
+                frame_queue: self.rtt.frame_queue(),
                 p: path.loss_event_rate,
                 late: self.is_late_without_queue(path),
             },
