@@ -207,6 +207,9 @@ mod tests {
         // The first time one cannot know.
         let more_so: Vec<u64> = (0..10).map(|n| n * 6_000).collect();
         assert_eq!(told_of(&more_so, ticks(54_000)).len(), 2);
+        // A stall is no interval to go by: half a minute after a long one the next is told.
+        assert_eq!(told_of(&[0, 100, 40_000], ticks(69_900)).len(), 2);
+        assert_eq!(told_of(&[0, 100, 40_000], ticks(70_100)).len(), 3);
         let stopped = [0, 100, 200, 6_000, 6_100];
         let asked = ticks(300).chain([5_900, 6_000, 6_100]);
         assert_eq!(told_of(&stopped, asked), [""; 0]);
