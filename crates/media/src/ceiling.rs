@@ -34,6 +34,8 @@ pub(crate) struct Report {
     pub(crate) rtt: Duration,
     /// p.
     pub(crate) p: LossEventRate,
+    /// A loss event began since the one before.
+    pub(crate) lost: bool,
     /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,
     pub(crate) span: Duration,
@@ -51,7 +53,6 @@ pub(crate) struct Ceiling {
     frame_interval: Duration,
     /// The queue that frames may make.
     harmless: Duration,
-    p: LossEventRate,
     step: Option<Step>,
     /// Until when X is free, because the queue is not ours.
     free_until: Instant,
@@ -85,7 +86,6 @@ impl Ceiling {
         Self {
             frame_interval,
             harmless: harmless(frame_interval),
-            p: LossEventRate::ZERO,
             step: None,
             free_until: Instant::ZERO,
         }
@@ -126,8 +126,6 @@ impl Ceiling {
 
     /// A report came.
     pub(crate) fn observe(&mut self, now: Instant, report: &Report) {
-        let lost = report.p > self.p;
-        self.p = report.p;
         // What left before the step is seen for a round trip, and read for as long as the queue is.
         let seen = report.span.saturating_add(report.rtt);
         let watched = |step: Step| now.saturating_since(step.since) >= seen;
@@ -139,10 +137,10 @@ impl Ceiling {
         };
         self.step = match self.step {
             _ if !report.held_by_deadline || now < self.free_until => None,
-            None if !lost && report.queue <= self.harmless => None,
+            None if !report.lost && report.queue <= self.harmless => None,
             None => Some(self.first_step(now, report)),
             Some(step) if report.allowed < step.proven / 2.0 => Some(self.first_step(now, report)),
-            Some(step) if lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
+            Some(step) if report.lost && step.phase == Phase::Raised => Some(step.taken_back(now)),
             Some(step) if grows(step) && step.phase == Phase::Raised => {
                 Some(step.disproved(now, report.carried))
             }
@@ -163,7 +161,7 @@ impl Ceiling {
             since: now,
             rate: report.allowed,
             proven: arrived(report.allowed, report.received),
-            growth: if self.p.is_zero() { MOST } else { FIRST },
+            growth: if report.p.is_zero() { MOST } else { FIRST },
         }
     }
 
@@ -313,6 +311,8 @@ mod tests {
         tfrc: f64,
         jitter: Duration,
         p: f64,
+        /// The one of the report before.
+        told: f64,
         queues: Vec<f64>,
         rates: Vec<f64>,
     }
@@ -326,6 +326,7 @@ mod tests {
                 tfrc,
                 jitter: Duration::ZERO,
                 p: 0.0,
+                told: 0.0,
                 queues: Vec::new(),
                 rates: Vec::new(),
             }
@@ -347,6 +348,7 @@ mod tests {
                         carried: Rate::from_bytes_per_sec(x.min(1e5)),
                         rtt: self.rtt,
                         p: LossEventRate::new(self.p),
+                        lost: self.p > self.told,
                         queue: Duration::from_secs_f64(queue) + self.jitter,
                         span: self.rtt * 4,
                         latest: Duration::ZERO,
@@ -354,6 +356,7 @@ mod tests {
                         held_by_deadline: true,
                     },
                 );
+                self.told = self.p;
                 self.rates
                     .push(self.ceiling.rate().bytes_per_sec().min(self.tfrc));
             }
@@ -369,6 +372,7 @@ mod tests {
             carried: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
+            lost: false,
             queue: Duration::from_millis(queue),
             span: Duration::from_millis(240),
             latest: Duration::ZERO,
@@ -506,6 +510,7 @@ mod tests {
                 carried: Rate::ZERO,
                 rtt: Duration::from_millis(60),
                 p: LossEventRate::new(0.01 * f64::from(i)),
+                lost: true,
                 queue: Duration::ZERO,
                 span: Duration::from_millis(800),
                 latest: Duration::ZERO,
@@ -594,6 +599,7 @@ mod tests {
                 carried: Rate::from_bytes_per_sec(1.2e5),
                 rtt: Duration::from_millis(60),
                 p: LossEventRate::ZERO,
+                lost: false,
                 queue: Duration::from_millis(10),
                 span: Duration::from_millis(240),
                 latest: Duration::ZERO,
@@ -606,6 +612,7 @@ mod tests {
             }
             report.queue = Duration::from_millis(queue);
             report.p = LossEventRate::new(p);
+            report.lost = p > 0.0;
             ceiling.observe(Instant::from_millis(3_000), &report);
             assert_eq!(ceiling.rate(), Rate::from_bytes_per_sec(2e5));
             assert_eq!(ceiling.proven(), Rate::from_bytes_per_sec(1.2e5));
@@ -621,6 +628,7 @@ mod tests {
             carried: Rate::from_bytes_per_sec(1e5),
             rtt: Duration::from_millis(60),
             p: LossEventRate::ZERO,
+            lost: false,
             queue: Duration::from_millis(50),
             span: Duration::from_millis(240),
             latest: Duration::ZERO,

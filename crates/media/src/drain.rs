@@ -13,10 +13,11 @@
 //! they leave unused would be a queue for ever. What a single frame queues for is not seen here, but where a packet is lost; see
 //! `ceiling.rs`.
 
+use std::mem;
 use std::time::Duration;
 
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::units::{Bytes, Rate};
 
 use crate::ceiling::FREE;
 
@@ -37,8 +38,8 @@ pub(crate) struct Report {
     pub(crate) room: Duration,
     /// The longest that the last packet of a frame met of late, what the frame itself made included.
     pub(crate) frame_queue: Duration,
-    /// p.
-    pub(crate) p: LossEventRate,
+    /// A loss event began since the one before.
+    pub(crate) lost: bool,
     /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
     pub(crate) late: bool,
 }
@@ -51,11 +52,13 @@ pub(crate) struct Drain {
     frame_interval: Duration,
     /// When the last report came.
     last: Instant,
-    p: LossEventRate,
     /// When a queue last came, for which X was taken back.
     began: Instant,
-    /// When a queue last overflowed although it was.
-    overflowed: Option<Instant>,
+    /// What frames met then.
+    met: Duration,
+    /// When a queue last overflowed although it was, and how many have in a row.
+    overflowed: Instant,
+    overflows: u32,
     state: State,
 }
 
@@ -89,9 +92,10 @@ impl Drain {
             packet,
             frame_interval,
             last: Instant::ZERO,
-            p: LossEventRate::ZERO,
             began: Instant::ZERO,
-            overflowed: None,
+            met: Duration::ZERO,
+            overflowed: Instant::ZERO,
+            overflows: 0,
             state: State::Free {
                 until: Instant::ZERO,
             },
@@ -146,6 +150,7 @@ impl Drain {
             State::Free { .. } | State::Growing { .. } => {
                 let sent = self.sent(report);
                 self.began = now;
+                self.met = report.frame_queue;
                 State::Taken(Taken {
                     rate: sent * KEPT,
                     top: sent,
@@ -157,20 +162,27 @@ impl Drain {
         };
     }
 
-    /// A queue overflows although X was taken back, and not for the first time. One such is no sign of others: the path may carry
-    /// less than it did.
+    /// Queues overflow time after time although X was taken back. A single one is no sign of others: the path may carry less than it
+    /// did. Nor are losses at any length: a path that loses packets at random does so whatever queue there is.
     fn overflows(&mut self, now: Instant, report: &Report) -> bool {
-        let lost = report.p > self.p;
-        self.p = report.p;
         // Of what left before X was taken back some may be lost for a round trip.
         let is_held = !matches!(self.state, State::Free { .. })
             && now.saturating_since(self.began) >= self.round(report);
-        if !lost || !is_held || report.frame_queue <= TOLERATED {
+        if !report.lost || !is_held {
             return false;
         }
-        self.overflowed
-            .replace(now)
-            .is_some_and(|before| before < self.began && now.saturating_since(before) < FREE)
+        // Ours is shorter until the next one comes.
+        if report.frame_queue <= TOLERATED.max(self.met.mul_f64(FULL)) {
+            self.overflows = 0;
+            return false;
+        }
+        let before = mem::replace(&mut self.overflowed, now);
+        if now.saturating_since(before) >= FREE {
+            self.overflows = 1;
+        } else if before < self.began {
+            self.overflows += 1;
+        }
+        self.overflows >= OVERFLOWS
     }
 
     /// The queue still stands.
@@ -233,6 +245,13 @@ const KEPT: f64 = 0.88;
 /// A queue drains in some eight times its length at 0.88 of what the path carries. One that stands longer than this is
 /// that of others.
 const PATIENCE: u32 = 10;
+
+/// A loss is that of a full queue if frames met at least this part of what they met when X was taken back for one.
+const FULL: f64 = 0.8;
+
+/// As many in a row, each after X was taken back anew, tell of others. On a path that loses 2 % of packets at random two
+/// came in a row once a minute.
+const OVERFLOWS: u32 = 3;
 
 /// Once the queue has gone X returns to this part of what was sent when it came.
 const NEAR: f64 = 0.95;
@@ -305,7 +324,7 @@ mod tests {
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
                             frame_queue: Duration::from_secs_f64(seen),
-                            p: LossEventRate::ZERO,
+                            lost: false,
                             late: false,
                         },
                     );
@@ -365,7 +384,7 @@ mod tests {
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
             frame_queue: Duration::from_millis(queue),
-            p: LossEventRate::ZERO,
+            lost: false,
             late: false,
         }
     }
@@ -449,13 +468,12 @@ mod tests {
     /// reports so far apart; a round trip and a frame interval are 140 ms.
     fn yields(apart: u64, reports: &[(u64, u64, bool)]) -> bool {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
-        let (mut now, mut p) = (Instant::ZERO, 0.0);
+        let mut now = Instant::ZERO;
         for &(queue, frame_queue, lost) in reports {
             now += Duration::from_millis(apart);
-            p += if lost { 0.01 } else { 0.0 };
             let report = Report {
                 frame_queue: Duration::from_millis(frame_queue),
-                p: LossEventRate::new(p),
+                lost,
                 ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
             };
             drain.observe(now, &report);
@@ -466,25 +484,41 @@ mod tests {
     #[test]
     fn a_queue_that_overflows_time_after_time_although_x_is_taken_back_is_that_of_others() {
         let held = [(40, 40, false), (40, 40, true), (0, 0, false)];
-        let twice = [held, held].concat();
-        assert!(yields(140, &twice));
+        let thrice = [held; 3].concat();
+        assert!(yields(140, &thrice));
+        assert!(!yields(140, &[held; 2].concat()));
         // A path that carries less than it did overflows as X is taken back, and for as long as it takes to come down.
-        assert!(!yields(140, &held));
         let lost = (40, 40, true);
         let fall = [(40, 40, false), lost, lost, lost, (0, 0, false)];
         assert!(!yields(140, &fall));
         // What left before X was taken back may be lost until its report is due.
-        assert!(!yields(70, &twice));
+        assert!(!yields(70, &thrice));
         // That X grew into a queue that overflows at once is seen no sooner than that one comes again.
         let at_once = [lost, (0, 0, false)];
         assert!(!yields(140, &[at_once; 4].concat()));
-        // One that is gone again by the next packet may have overflowed; a loss without one tells nothing.
+        // One that is gone again by the next packet may have overflowed.
         let comes_and_goes = |met| [(40, 40, false), (0, 0, false), (0, met, true)];
-        assert!(yields(140, &[comes_and_goes(15); 2].concat()));
-        assert!(!yields(140, &[comes_and_goes(14); 4].concat()));
-        // Nor does one of long ago.
+        assert!(yields(140, &[comes_and_goes(33); 3].concat()));
+        // Nor does one of long ago tell anything.
         let calm = vec![(0, 0, false); 30_000 / 140];
-        assert!(!yields(140, &[&held[..], &calm, &held].concat()));
+        let late = [&held[..], &held, &calm, &held].concat();
+        assert!(!yields(140, &late));
+        assert!(yields(140, &[&late[..], &held, &held].concat()));
+    }
+
+    #[test]
+    fn a_path_that_loses_packets_whatever_the_queue_tells_nothing_of_others() {
+        let held = [(40, 40, false), (40, 40, true), (0, 0, false)];
+        let of_a_shorter = [(0, 32, true), (0, 0, false)];
+        let twice = [held; 2].concat();
+        let alternating = [&twice[..], &of_a_shorter, &twice, &of_a_shorter].concat();
+        assert!(!yields(140, &alternating));
+        // It is the last three that count.
+        assert!(yields(140, &[&alternating[..], &twice, &held].concat()));
+        // What is hardly a queue is not full.
+        let short = |met| [(15, met, false), (15, met, true), (0, 0, false)];
+        assert!(!yields(140, &[short(14); 4].concat()));
+        assert!(yields(140, &[short(15); 3].concat()));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use tfrc::units::{LossEventRate, Rate};
+use tfrc::units::Rate;
 
 use crate::drain::TOLERATED;
 
@@ -48,10 +48,10 @@ pub(crate) struct Report {
     pub(crate) allowed: Rate,
     /// The rate that frames were made for.
     pub(crate) aimed: Rate,
-    /// X_recv.
-    pub(crate) received: Rate,
-    /// p.
-    pub(crate) p: LossEventRate,
+    /// X_recv, where it tells of the path: over less than a frame and a half it tells of the pauses between frames.
+    pub(crate) received: Option<Rate>,
+    /// A loss event began since the one before.
+    pub(crate) lost: bool,
     /// The queue that stands between frames, as `drain.rs` has it: of two calls that share it, one that took a shorter
     /// one for its own would leave all to the other.
     pub(crate) queue: Duration,
@@ -61,7 +61,6 @@ pub(crate) struct Report {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fall {
     limit: Option<Limit>,
-    p: LossEventRate,
     /// Reports for which the last loss event still counts.
     losing: u32,
     /// What frames were made for at the two reports before.
@@ -85,11 +84,11 @@ struct Limit {
 impl Fall {
     /// A report came.
     pub(crate) fn observe(&mut self, report: &Report) {
-        let loss = report.p > self.p;
-        if loss {
+        if report.lost {
             self.losing = REPORTS;
         }
-        self.p = report.p;
+        let losing = self.losing > 0;
+        self.losing = self.losing.saturating_sub(1);
         // What arrived left a round trip ago, and was made for what was aimed at then. (Beside TCP a loss that let X rise again
         // was taken for a fall time after time, and frames were made for a fifth of X: experiments/call-beside-tcp.toml.)
         let aimed = self
@@ -98,26 +97,31 @@ impl Fall {
             .flatten()
             .fold(report.aimed, Rate::min);
         self.aimed = [Some(report.aimed), self.aimed[0]];
-        let fallen = report.received > Rate::ZERO && report.received < aimed * FALLEN;
+        let Some(received) = report.received else {
+            self.limit = None;
+            return;
+        };
+        let fallen = received > Rate::ZERO && received < aimed * FALLEN;
         self.limit = match self.limit {
-            _ if self.losing > 0 && fallen => Some(Limit {
-                rate: report.received * BELOW,
-                carried: report.received,
+            _ if losing && fallen => Some(Limit {
+                rate: received * BELOW,
+                carried: received,
                 probes: 0,
                 standing: 0,
                 calm: 0,
             }),
             Some(limit) if report.queue > TOLERATED => limit.lowered(),
-            Some(limit) if loss => Some(Limit {
+            // Its queue may be seen later, and is ours.
+            Some(limit) if report.lost => Some(Limit {
                 rate: limit.rate.min(limit.carried * BELOW),
                 probes: 0,
                 standing: 0,
+                calm: 0,
                 ..limit
             }),
-            limit => limit.map(|limit| limit.grown(report.received)),
+            limit => limit.map(|limit| limit.grown(received)),
         };
         self.limit = self.limit.filter(|limit| limit.rate < report.allowed);
-        self.losing = self.losing.saturating_sub(1);
     }
 
     /// The rate to make frames for.
@@ -169,13 +173,24 @@ mod tests {
         Rate::from_bits_per_sec(rate * 1e6)
     }
 
-    /// X and X_recv in Mb/s, p, and the queue in ms, where frames are made for all that is allowed.
-    fn report(fall: &mut Fall, allowed: f64, received: f64, p: f64, queue: u64) -> f64 {
+    /// X and X_recv in Mb/s, whether a packet was lost, and the queue in ms, where frames are made for all that is allowed.
+    fn report(fall: &mut Fall, allowed: f64, received: f64, lost: bool, queue: u64) -> f64 {
+        observe(fall, allowed, Some(received), lost, queue)
+    }
+
+    /// The same where X_recv may tell nothing of the path.
+    fn observe(
+        fall: &mut Fall,
+        allowed: f64,
+        received: Option<f64>,
+        lost: bool,
+        queue: u64,
+    ) -> f64 {
         fall.observe(&Report {
             allowed: mbps(allowed),
             aimed: fall.rate(mbps(allowed)),
-            received: mbps(received),
-            p: LossEventRate::new(p),
+            received: received.map(mbps),
+            lost,
             queue: Duration::from_millis(queue),
         });
         (fall.rate(mbps(allowed)).bits_per_sec() / 1e4).round() / 100.0
@@ -184,8 +199,8 @@ mod tests {
     #[test]
     fn a_sender_that_is_only_data_limited_is_not_held_down() {
         let mut fall = Fall::default();
-        assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 0), 8.0);
-        assert_eq!(report(&mut fall, 8.0, 2.0, 0.0, 200), 8.0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, false, 0), 8.0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, false, 200), 8.0);
     }
 
     #[test]
@@ -194,8 +209,8 @@ mod tests {
         fall.observe(&Report {
             allowed: mbps(1.4),
             aimed: mbps(0.6),
-            received: mbps(0.58),
-            p: LossEventRate::new(0.001),
+            received: Some(mbps(0.58)),
+            lost: true,
             queue: Duration::from_millis(20),
         });
         assert_eq!(fall.rate(mbps(1.4)), mbps(1.4));
@@ -205,36 +220,36 @@ mod tests {
     #[test]
     fn a_loss_while_x_rises_is_no_fall() {
         let mut fall = Fall::default();
-        assert_eq!(report(&mut fall, 0.2, 0.2, 0.001, 10), 0.2);
-        assert_eq!(report(&mut fall, 0.2, 0.2, 0.002, 10), 0.2);
-        assert_eq!(report(&mut fall, 0.4, 0.2, 0.003, 10), 0.4);
-        assert_eq!(report(&mut fall, 0.6, 0.2, 0.003, 10), 0.6);
+        assert_eq!(report(&mut fall, 0.2, 0.2, true, 10), 0.2);
+        assert_eq!(report(&mut fall, 0.2, 0.2, true, 10), 0.2);
+        assert_eq!(report(&mut fall, 0.4, 0.2, true, 10), 0.4);
+        assert_eq!(report(&mut fall, 0.6, 0.2, false, 10), 0.6);
         // Two reports later as much would have arrived.
-        assert_eq!(report(&mut fall, 0.6, 0.2, 0.004, 10), 0.17);
+        assert_eq!(report(&mut fall, 0.6, 0.2, true, 10), 0.17);
     }
 
     #[test]
     fn an_ordinary_loss_event_does_not_hold_it_down() {
         let mut fall = Fall::default();
-        assert_eq!(report(&mut fall, 3.0, 2.9, 0.002, 50), 3.0);
-        assert_eq!(report(&mut fall, 2.8, 2.5, 0.003, 50), 2.8);
+        assert_eq!(report(&mut fall, 3.0, 2.9, true, 50), 3.0);
+        assert_eq!(report(&mut fall, 2.8, 2.5, true, 50), 2.8);
     }
 
     #[test]
     fn a_fall_is_followed_at_once_drained_and_left_gradually() {
         let mut fall = Fall::default();
-        report(&mut fall, 8.0, 7.0, 0.001, 60);
-        assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 200), 1.7);
+        report(&mut fall, 8.0, 7.0, true, 60);
+        assert_eq!(report(&mut fall, 7.5, 2.0, false, 200), 1.7);
         // 1.4 Mb/s, seven tenths of what the path carries, while the queue is long.
         for _ in 0..5 {
-            assert_eq!(report(&mut fall, 7.5, 2.0, 0.001, 150), 1.4);
+            assert_eq!(report(&mut fall, 7.5, 2.0, false, 150), 1.4);
         }
         let mut reports = 0;
-        while report(&mut fall, 7.5, 1.4, 0.001, 10) < 2.0 {
+        while report(&mut fall, 7.5, 1.4, false, 10) < 2.0 {
             reports += 1;
         }
         assert!((10..20).contains(&reports), "{reports}");
-        while report(&mut fall, 7.5, 2.0, 0.001, 10) < 7.5 {
+        while report(&mut fall, 7.5, 2.0, false, 10) < 7.5 {
             reports += 1;
         }
         assert!((100..200).contains(&reports), "{reports}");
@@ -244,12 +259,12 @@ mod tests {
     #[test]
     fn a_queue_long_after_a_fall_is_drained_at_what_is_carried_by_then() {
         let mut fall = Fall::default();
-        report(&mut fall, 8.0, 2.0, 0.001, 10);
+        report(&mut fall, 8.0, 2.0, true, 10);
         let mut rate = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
         while rate < 6.0 {
-            rate = report(&mut fall, 8.0, rate, 0.001, 10);
+            rate = report(&mut fall, 8.0, rate, false, 10);
         }
-        let drained = report(&mut fall, 8.0, rate, 0.001, 60);
+        let drained = report(&mut fall, 8.0, rate, false, 60);
         assert!((0.68 * rate..0.72 * rate).contains(&drained), "{drained}");
     }
 
@@ -257,21 +272,19 @@ mod tests {
     #[test]
     fn losses_that_are_not_falls_take_it_no_lower_than_the_drain() {
         let mut fall = Fall::default();
-        let mut p = 0.001;
-        report(&mut fall, 8.0, 2.0, p, 200);
+        report(&mut fall, 8.0, 2.0, true, 200);
         for _ in 0..100 {
-            p += 0.000_1;
             let aimed = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
-            assert!(report(&mut fall, 8.0, aimed * 0.95, p, 200) >= 1.4);
+            assert!(report(&mut fall, 8.0, aimed * 0.95, true, 200) >= 1.4);
         }
     }
 
     #[test]
     fn a_queue_that_does_not_drain_is_that_of_others_and_holds_nothing_down() {
         let mut fall = Fall::default();
-        report(&mut fall, 3.0, 1.0, 0.001, 40);
+        report(&mut fall, 3.0, 1.0, true, 40);
         let rates: Vec<f64> = (0..20)
-            .map(|_| report(&mut fall, 3.0, 0.9, 0.001, 40))
+            .map(|_| report(&mut fall, 3.0, 0.9, false, 40))
             .collect();
         assert_eq!(rates[..16], [0.7; 16]);
         assert_eq!(rates[16..], [3.0; 4]);
@@ -281,12 +294,12 @@ mod tests {
     fn a_queue_that_comes_again_although_frames_are_small_is_that_of_others() {
         let after = |calm: usize, received: f64| {
             let mut fall = Fall::default();
-            report(&mut fall, 8.0, 2.0, 0.001, 40);
-            report(&mut fall, 8.0, 1.7, 0.001, 40);
+            report(&mut fall, 8.0, 2.0, true, 40);
+            report(&mut fall, 8.0, 1.7, false, 40);
             for _ in 0..calm {
-                report(&mut fall, 8.0, received, 0.001, 0);
+                report(&mut fall, 8.0, received, false, 0);
             }
-            report(&mut fall, 8.0, received, 0.001, 40)
+            report(&mut fall, 8.0, received, false, 40)
         };
         assert_eq!(after(4, 1.5), 8.0);
         // It may be that of the fall, or of frames as large as what was carried.
@@ -294,12 +307,36 @@ mod tests {
         assert_eq!(after(30, 2.0), 1.4);
     }
 
+    /// The queue that lost a packet may be seen to stand only after the loss has made frames smaller.
+    #[test]
+    fn what_overflows_after_a_long_calm_is_ours() {
+        let mut fall = Fall::default();
+        report(&mut fall, 8.0, 2.0, true, 40);
+        report(&mut fall, 8.0, 1.7, false, 40);
+        for _ in 0..30 {
+            report(&mut fall, 8.0, 2.0, false, 0);
+        }
+        report(&mut fall, 8.0, 2.0, true, 0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, false, 40), 1.4);
+    }
+
+    #[test]
+    fn a_round_trip_that_tells_nothing_ends_the_limit_but_not_what_was_aimed_at() {
+        let mut fall = Fall::default();
+        assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 1.7);
+        assert_eq!(observe(&mut fall, 8.0, None, false, 0), 8.0);
+        // Two more may tell of what left under it.
+        assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 8.0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 8.0);
+        assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 1.7);
+    }
+
     /// Two calls that share a queue: one that took a shorter one for its own would leave the link to the other.
     #[test]
     fn what_is_no_queue_to_the_drain_is_none_here() {
         let mut fall = Fall::default();
-        report(&mut fall, 8.0, 2.0, 0.001, 10);
-        assert!(report(&mut fall, 8.0, 2.0, 0.001, 14) > 1.7);
-        assert_eq!(report(&mut fall, 8.0, 2.0, 0.001, 15), 1.4);
+        report(&mut fall, 8.0, 2.0, true, 10);
+        assert!(report(&mut fall, 8.0, 2.0, false, 14) > 1.7);
+        assert_eq!(report(&mut fall, 8.0, 2.0, false, 15), 1.4);
     }
 }

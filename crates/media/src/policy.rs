@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::session::Path;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::{Bytes, LossEventRate, Rate};
 
 use self::deadline::{LONGEST_DEADLINE, Stretched};
 use crate::back_queue::BackQueue;
@@ -105,6 +105,8 @@ pub struct Policy {
     has_met_queue: bool,
     /// The largest X_recv of late.
     received: Rate,
+    /// p.
+    p: LossEventRate,
     /// Mean time from capture to the sending buffer.
     preparation: Duration,
     /// Bytes on the wire for a byte that the encoder was asked for: headers, and what it stays below.
@@ -143,6 +145,7 @@ impl Policy {
             held_by_deadline: false,
             aimed: Rate::ZERO,
             received: Rate::ZERO,
+            p: LossEventRate::ZERO,
             has_met_queue: false,
             preparation: Duration::ZERO,
             expansion,
@@ -172,6 +175,7 @@ impl Policy {
         self.rtt = RttTrack::new(self.config.frame_interval * QUEUE_FRAMES);
         self.back = BackQueue::default();
         self.received = Rate::ZERO;
+        self.p = LossEventRate::ZERO;
         self.has_met_queue = false;
         self.departed = Rate::ZERO;
         self.forget_decisions();
@@ -215,6 +219,8 @@ impl Policy {
         let rtt = self.back.take_off(now, sample.rtt);
         self.rtt.observe(now, Sample { rtt, ..sample });
         self.received = path.receive_rate.max(self.received * RECEIVED_DECAY);
+        let lost = path.loss_event_rate > self.p;
+        self.p = path.loss_event_rate;
         let interval = self.config.frame_interval;
         let rtt = path.rtt.unwrap_or_default();
         let left = self.left_for_frame(path);
@@ -234,17 +240,13 @@ impl Policy {
         // X_recv is measured over a round trip. Over less than a frame and a half it tells of the
         // pauses between frames, not of the path; and five such round trips are few frames.
         let tells = rtt >= interval * 3 / 2;
-        if tells {
-            self.fall.observe(&fall::Report {
-                allowed: path.allowed_rate,
-                aimed: self.aimed,
-                received: path.receive_rate,
-                p: path.loss_event_rate,
-                queue,
-            });
-        } else {
-            self.fall = Fall::default();
-        }
+        self.fall.observe(&fall::Report {
+            allowed: path.allowed_rate,
+            aimed: self.aimed,
+            received: tells.then_some(path.receive_rate),
+            lost,
+            queue,
+        });
         self.drain.observe(
             now,
             &drain::Report {
@@ -259,7 +261,7 @@ impl Policy {
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
                 frame_queue: self.rtt.frame_queue(),
-                p: path.loss_event_rate,
+                lost,
                 late: self.is_late_without_queue(path),
             },
         );
@@ -271,6 +273,7 @@ impl Policy {
                 carried,
                 rtt,
                 p: path.loss_event_rate,
+                lost,
                 queue: self.rtt.frame_queue(),
                 latest: self.rtt.last_queue(),
                 span: self.rtt.span(rtt),
