@@ -11,7 +11,10 @@ fn git(arguments: &[&str]) -> Option<String> {
 }
 
 fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+    // Whatever the program is made of: what was built from a changed tree must not be taken for what is committed.
+    for source in ["build.rs", "Cargo.toml", "Cargo.lock", "crates", "src"] {
+        println!("cargo::rerun-if-changed={source}");
+    }
     // In a worktree they are elsewhere, and of a file that is not there cargo takes each build for a change.
     for name in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", name]);

@@ -34,7 +34,7 @@ pub(crate) struct Report {
     pub(crate) rtt: Duration,
     /// p.
     pub(crate) p: LossEventRate,
-    /// A loss event began since the one before.
+    /// p rose: a loss event began sooner than those before.
     pub(crate) lost: bool,
     /// The queue that frames met, and the time over which it was read.
     pub(crate) queue: Duration,

@@ -38,7 +38,9 @@ pub(crate) struct Report {
     pub(crate) room: Duration,
     /// The longest that the last packet of a frame met of late, what the frame itself made included.
     pub(crate) frame_queue: Duration,
-    /// A loss event began since the one before.
+    /// The queue that this report met.
+    pub(crate) latest: Duration,
+    /// p rose: a loss event began sooner than those before.
     pub(crate) lost: bool,
     /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
     pub(crate) late: bool,
@@ -56,7 +58,7 @@ pub(crate) struct Drain {
     began: Instant,
     /// What frames met then.
     met: Duration,
-    /// When a queue last overflowed although it was, and how many have in a row.
+    /// When a queue last overflowed although it was, and how many have with no loss of a shorter one in between.
     overflowed: Instant,
     overflows: u32,
     state: State,
@@ -130,7 +132,10 @@ impl Drain {
         let stands = report.queue > tolerated;
         self.state = match self.state {
             State::Free { until } if now < until => self.state,
-            _ if report.late => State::Free { until: now },
+            _ if report.late => {
+                self.overflows = 0;
+                State::Free { until: now }
+            }
             _ if others => State::Free { until: now + FREE },
             State::Free { .. } if !stands => self.state,
             State::Growing { rate, top, rounds } if !stands => {
@@ -163,7 +168,7 @@ impl Drain {
     }
 
     /// Queues overflow time after time although X was taken back. A single one is no sign of others: the path may carry less than it
-    /// did. Nor are losses at any length: a path that loses packets at random does so whatever queue there is.
+    /// did. Nor are losses whatever the queue is: the path loses packets at random.
     fn overflows(&mut self, now: Instant, report: &Report) -> bool {
         // Of what left before X was taken back some may be lost for a round trip.
         let is_held = !matches!(self.state, State::Free { .. })
@@ -171,8 +176,7 @@ impl Drain {
         if !report.lost || !is_held {
             return false;
         }
-        // Ours is shorter until the next one comes.
-        if report.frame_queue <= TOLERATED.max(self.met.mul_f64(FULL)) {
+        if report.latest <= TOLERATED.max(self.met.mul_f64(FULL)) {
             self.overflows = 0;
             return false;
         }
@@ -246,12 +250,11 @@ const KEPT: f64 = 0.88;
 /// that of others.
 const PATIENCE: u32 = 10;
 
-/// A loss is that of a full queue if frames met at least this part of what they met when X was taken back for one.
-const FULL: f64 = 0.8;
+/// A loss is that of a full queue if the report of it met at least this part of what frames met when X was taken back for one.
+const FULL: f64 = 0.6;
 
-/// As many in a row, each after X was taken back anew, tell of others. On a path that loses 2 % of packets at random two
-/// came in a row once a minute.
-const OVERFLOWS: u32 = 3;
+/// As many in a row tell of others, each after X was taken back anew.
+const OVERFLOWS: u32 = 2;
 
 /// Once the queue has gone X returns to this part of what was sent when it came.
 const NEAR: f64 = 0.95;
@@ -324,6 +327,7 @@ mod tests {
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
                             frame_queue: Duration::from_secs_f64(seen),
+                            latest: Duration::from_secs_f64(seen),
                             lost: false,
                             late: false,
                         },
@@ -384,6 +388,7 @@ mod tests {
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
             frame_queue: Duration::from_millis(queue),
+            latest: Duration::from_millis(queue),
             lost: false,
             late: false,
         }
@@ -464,15 +469,16 @@ mod tests {
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
     }
 
-    /// Whether X is TFRC's alone after these queues, the one that stands and a frame's, in milliseconds, and losses, with
-    /// reports so far apart; a round trip and a frame interval are 140 ms.
+    /// Whether X is TFRC's alone after these queues, the one that stands and the one that the report met, in milliseconds, and
+    /// losses, with reports so far apart; a round trip and a frame interval are 140 ms.
     fn yields(apart: u64, reports: &[(u64, u64, bool)]) -> bool {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         let mut now = Instant::ZERO;
-        for &(queue, frame_queue, lost) in reports {
+        for &(queue, latest, lost) in reports {
             now += Duration::from_millis(apart);
             let report = Report {
-                frame_queue: Duration::from_millis(frame_queue),
+                frame_queue: Duration::from_millis(queue.max(latest)),
+                latest: Duration::from_millis(latest),
                 lost,
                 ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
             };
@@ -481,44 +487,45 @@ mod tests {
         drain.yields(now)
     }
 
+    /// X is taken back for a queue, which overflows all the same, and has gone.
+    const HELD: [(u64, u64, bool); 3] = [(40, 40, false), (40, 40, true), (0, 0, false)];
+
     #[test]
     fn a_queue_that_overflows_time_after_time_although_x_is_taken_back_is_that_of_others() {
-        let held = [(40, 40, false), (40, 40, true), (0, 0, false)];
-        let thrice = [held; 3].concat();
-        assert!(yields(140, &thrice));
-        assert!(!yields(140, &[held; 2].concat()));
+        let twice = [HELD; 2].concat();
+        assert!(yields(140, &twice));
         // A path that carries less than it did overflows as X is taken back, and for as long as it takes to come down.
+        assert!(!yields(140, &HELD));
         let lost = (40, 40, true);
         let fall = [(40, 40, false), lost, lost, lost, (0, 0, false)];
         assert!(!yields(140, &fall));
         // What left before X was taken back may be lost until its report is due.
-        assert!(!yields(70, &thrice));
+        assert!(!yields(70, &twice));
         // That X grew into a queue that overflows at once is seen no sooner than that one comes again.
         let at_once = [lost, (0, 0, false)];
         assert!(!yields(140, &[at_once; 4].concat()));
         // One that is gone again by the next packet may have overflowed.
-        let comes_and_goes = |met| [(40, 40, false), (0, 0, false), (0, met, true)];
-        assert!(yields(140, &[comes_and_goes(33); 3].concat()));
-        // Nor does one of long ago tell anything.
+        let comes_and_goes = [(40, 40, false), (0, 0, false), (0, 40, true)];
+        assert!(yields(140, &[comes_and_goes; 2].concat()));
+        // One of long ago tells nothing.
         let calm = vec![(0, 0, false); 30_000 / 140];
-        let late = [&held[..], &held, &calm, &held].concat();
+        let late = [&HELD[..], &calm, &HELD].concat();
         assert!(!yields(140, &late));
-        assert!(yields(140, &[&late[..], &held, &held].concat()));
+        assert!(yields(140, &[&late[..], &HELD].concat()));
     }
 
     #[test]
     fn a_path_that_loses_packets_whatever_the_queue_tells_nothing_of_others() {
-        let held = [(40, 40, false), (40, 40, true), (0, 0, false)];
-        let of_a_shorter = [(0, 32, true), (0, 0, false)];
-        let twice = [held; 2].concat();
-        let alternating = [&twice[..], &of_a_shorter, &twice, &of_a_shorter].concat();
-        assert!(!yields(140, &alternating));
-        // It is the last three that count.
-        assert!(yields(140, &[&alternating[..], &twice, &held].concat()));
-        // What is hardly a queue is not full.
-        let short = |met| [(15, met, false), (15, met, true), (0, 0, false)];
+        // X was taken back where frames met 40 ms.
+        let then = |met| [(40, 40, false), (0, 0, false), (0, met, true)];
+        assert!(yields(140, &[then(25); 2].concat()));
+        assert!(!yields(140, &[then(24); 4].concat()));
+        assert!(!yields(140, &[HELD, then(24), HELD].concat()));
+        assert!(yields(140, &[HELD, then(24), HELD, HELD].concat()));
+        // And 16, of which more than half is no queue yet.
+        let short = |met| [(16, 16, false), (0, 0, false), (0, met, true)];
+        assert!(yields(140, &[short(15); 2].concat()));
         assert!(!yields(140, &[short(14); 4].concat()));
-        assert!(yields(140, &[short(15); 3].concat()));
     }
 
     #[test]
@@ -575,5 +582,29 @@ mod tests {
         drain.observe(Instant::from_millis(200), &report);
         assert_eq!(drain.rate(), Rate::INFINITY);
         assert!(!drain.yields(Instant::from_millis(201)));
+    }
+
+    #[test]
+    fn overflows_before_a_path_had_no_time_for_a_frame_do_not_count() {
+        for late in [false, true] {
+            let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+            let mut now = Instant::ZERO;
+            for (queue, lost, late) in [
+                (40, false, false),
+                (40, true, false),
+                (0, false, late),
+                (40, false, false),
+                (40, true, false),
+            ] {
+                now += Duration::from_millis(140);
+                let report = Report {
+                    lost,
+                    late,
+                    ..met(Rate::from_bytes_per_sec(1e5), queue)
+                };
+                drain.observe(now, &report);
+            }
+            assert_eq!(drain.yields(now), !late);
+        }
     }
 }

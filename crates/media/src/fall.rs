@@ -27,7 +27,7 @@ const DRAIN: f64 = 0.7;
 /// own, as long as three round trips, drains in half as many. One that is still there is that of others,
 /// with whom TFRC must be free to compete.
 const STANDING: u32 = 16;
-/// After so many reports without a queue one that comes is new: what overflowed at the fall is seen to
+/// After so many reports without a queue or a loss one that comes is new: what overflowed at the fall is seen to
 /// stand by then.
 const CALM: u32 = 4;
 /// Growth with each report, about one a round trip, up to what the path carried.
@@ -48,9 +48,9 @@ pub(crate) struct Report {
     pub(crate) allowed: Rate,
     /// The rate that frames were made for.
     pub(crate) aimed: Rate,
-    /// X_recv, where it tells of the path: over less than a frame and a half it tells of the pauses between frames.
+    /// X_recv, where it tells of the path.
     pub(crate) received: Option<Rate>,
-    /// A loss event began since the one before.
+    /// p rose: a loss event began sooner than those before.
     pub(crate) lost: bool,
     /// The queue that stands between frames, as `drain.rs` has it: of two calls that share it, one that took a shorter
     /// one for its own would leave all to the other.
@@ -77,7 +77,7 @@ struct Limit {
     probes: u32,
     /// Reports in a row for which the queue has stood.
     standing: u32,
-    /// Reports without a queue or a loss since one stood.
+    /// Reports in a row without a queue, or a loss of frames as large as what was carried.
     calm: u32,
 }
 
@@ -111,14 +111,7 @@ impl Fall {
                 calm: 0,
             }),
             Some(limit) if report.queue > TOLERATED => limit.lowered(),
-            // Its queue may be seen later, and is ours.
-            Some(limit) if report.lost => Some(Limit {
-                rate: limit.rate.min(limit.carried * BELOW),
-                probes: 0,
-                standing: 0,
-                calm: 0,
-                ..limit
-            }),
+            Some(limit) if report.lost => Some(limit.overflown()),
             limit => limit.map(|limit| limit.grown(received)),
         };
         self.limit = self.limit.filter(|limit| limit.rate < report.allowed);
@@ -142,6 +135,22 @@ impl Limit {
             calm: 0,
             ..self
         })
+    }
+
+    /// What it is after a loss that is no fall.
+    fn overflown(self) -> Self {
+        Self {
+            rate: self.rate.min(self.carried * BELOW),
+            probes: 0,
+            standing: 0,
+            // Frames of more than the path carried may have overflowed it: the queue of that, if it is seen yet, is ours.
+            calm: if self.rate < self.carried {
+                self.calm
+            } else {
+                0
+            },
+            ..self
+        }
     }
 
     /// Larger, after a report that this arrives and no queue stands.
@@ -270,12 +279,12 @@ mod tests {
 
     /// Beside others that keep losing packets, the limit does not creep down to nothing.
     #[test]
-    fn losses_that_are_not_falls_take_it_no_lower_than_the_drain() {
+    fn losses_that_are_not_falls_take_it_no_lower() {
         let mut fall = Fall::default();
-        report(&mut fall, 8.0, 2.0, true, 200);
+        report(&mut fall, 8.0, 2.0, true, 0);
         for _ in 0..100 {
             let aimed = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
-            assert!(report(&mut fall, 8.0, aimed * 0.95, true, 200) >= 1.4);
+            assert_eq!(report(&mut fall, 8.0, aimed * 0.95, true, 0), 1.7);
         }
     }
 
@@ -309,15 +318,19 @@ mod tests {
 
     /// The queue that lost a packet may be seen to stand only after the loss has made frames smaller.
     #[test]
-    fn what_overflows_after_a_long_calm_is_ours() {
-        let mut fall = Fall::default();
-        report(&mut fall, 8.0, 2.0, true, 40);
-        report(&mut fall, 8.0, 1.7, false, 40);
-        for _ in 0..30 {
-            report(&mut fall, 8.0, 2.0, false, 0);
-        }
-        report(&mut fall, 8.0, 2.0, true, 0);
-        assert_eq!(report(&mut fall, 8.0, 2.0, false, 40), 1.4);
+    fn a_queue_after_a_loss_is_ours_if_frames_were_as_large_as_what_was_carried() {
+        let after = |calm: usize, received: f64| {
+            let mut fall = Fall::default();
+            report(&mut fall, 8.0, 2.0, true, 40);
+            report(&mut fall, 8.0, 1.7, false, 40);
+            for _ in 0..calm {
+                report(&mut fall, 8.0, received, false, 0);
+            }
+            report(&mut fall, 8.0, received, true, 0);
+            report(&mut fall, 8.0, received, false, 40)
+        };
+        assert_eq!(after(30, 2.0), 1.4);
+        assert_eq!(after(4, 1.5), 8.0);
     }
 
     #[test]
@@ -329,6 +342,20 @@ mod tests {
         assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 8.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 8.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 1.7);
+    }
+
+    #[test]
+    fn a_loss_over_a_round_trip_that_tells_nothing_counts_for_the_reports_after_it() {
+        let after = |reports: usize| {
+            let mut fall = Fall::default();
+            observe(&mut fall, 8.0, None, true, 0);
+            for _ in 0..reports {
+                report(&mut fall, 8.0, 8.0, false, 0);
+            }
+            report(&mut fall, 8.0, 2.0, false, 0)
+        };
+        assert_eq!(after(1), 1.7);
+        assert_eq!(after(2), 8.0);
     }
 
     /// Two calls that share a queue: one that took a shorter one for its own would leave the link to the other.

@@ -53,6 +53,34 @@ fn a_good_path_carries_one_interval_of_x() {
     assert_eq!(behind.size, Bytes::new(10_000));
 }
 
+/// Frames are made for what arrives where a packet was lost and little arrives.
+#[test]
+fn a_loss_is_told_once_and_anew_on_another_path() {
+    let mut policy = policy(INTERVAL);
+    let mut now = at(0);
+    let mut size = |policy: &mut Policy, received: f64| {
+        let path = Path {
+            receive_rate: Rate::from_bits_per_sec(received * 1e3),
+            loss_event_rate: LossEventRate::new(0.01),
+            ..path(8_000.0, 100)
+        };
+        now += Duration::from_millis(100);
+        policy.target(now, &path, Ahead::default());
+        policy.observe_feedback(now, sample(100), &path);
+        let target = policy.target(now, &path, Ahead::default());
+        target.unwrap().size.get()
+    };
+    for _ in 0..5 {
+        assert_eq!(size(&mut policy, 8_000.0), 40_000);
+    }
+    assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    policy.set_rules(Rules::Thesis);
+    policy.set_rules(Rules::Evenkeel);
+    assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    policy.forget_path();
+    assert_eq!(size(&mut policy, 2_000.0), 8_500);
+}
+
 /// Frames of one packet at the rate that packets leave at, which is 2 % below X: without the wait each would find the pacer
 /// 0.8 ms further behind.
 #[test]
