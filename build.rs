@@ -10,9 +10,11 @@ fn git(arguments: &[&str]) -> Option<String> {
     output.status.success().then_some(said)
 }
 
+/// What the program is made of.
+const SOURCES: [&str; 5] = ["build.rs", "Cargo.toml", "Cargo.lock", "crates", "src"];
+
 fn main() {
-    // Whatever the program is made of: what was built from a changed tree must not be taken for what is committed.
-    for source in ["build.rs", "Cargo.toml", "Cargo.lock", "crates", "src"] {
+    for source in SOURCES {
         println!("cargo::rerun-if-changed={source}");
     }
     // In a worktree they are elsewhere, and of a file that is not there cargo takes each build for a change.
@@ -22,9 +24,14 @@ fn main() {
             println!("cargo::rerun-if-changed={path}");
         }
     }
-    let commit = git(&["describe", "--always", "--dirty", "--abbrev=12"]);
+    let commit = git(&["describe", "--always", "--abbrev=12"]);
+    let changed = git(&[&["status", "--porcelain", "--"], &SOURCES[..]].concat());
     println!(
-        "cargo::rustc-env=EVENKEEL_COMMIT={}",
-        commit.as_deref().unwrap_or("unknown")
+        "cargo::rustc-env=EVENKEEL_COMMIT={}{}",
+        commit.as_deref().unwrap_or("unknown"),
+        // What was built from a changed tree must not be taken for what is committed.
+        changed
+            .filter(|files| !files.is_empty())
+            .map_or("", |_| "-dirty"),
     );
 }

@@ -58,7 +58,7 @@ pub(crate) struct Drain {
     began: Instant,
     /// What frames met then.
     met: Duration,
-    /// When a queue last overflowed although it was, and how many have with no loss of a shorter one in between.
+    /// When a queue last overflowed although it was, and how many have since a shorter one lost a packet.
     overflowed: Instant,
     overflows: u32,
     state: State,
@@ -168,7 +168,7 @@ impl Drain {
     }
 
     /// Queues overflow time after time although X was taken back. A single one is no sign of others: the path may carry less than it
-    /// did. Nor are losses whatever the queue is: the path loses packets at random.
+    /// did. Nor are losses that come whatever the queue is: the path loses packets at random.
     fn overflows(&mut self, now: Instant, report: &Report) -> bool {
         // Of what left before X was taken back some may be lost for a round trip.
         let is_held = !matches!(self.state, State::Free { .. })
@@ -250,10 +250,10 @@ const KEPT: f64 = 0.88;
 /// that of others.
 const PATIENCE: u32 = 10;
 
-/// A loss is that of a full queue if the report of it met at least this part of what frames met when X was taken back for one.
+/// A loss is that of a full queue if the report of it met more than this part of what frames met when X was taken back for one.
 const FULL: f64 = 0.6;
 
-/// As many in a row tell of others, each after X was taken back anew.
+/// As many tell of others, with X taken back anew after the one and before the next.
 const OVERFLOWS: u32 = 2;
 
 /// Once the queue has gone X returns to this part of what was sent when it came.
@@ -501,7 +501,7 @@ mod tests {
         assert!(!yields(140, &fall));
         // What left before X was taken back may be lost until its report is due.
         assert!(!yields(70, &twice));
-        // That X grew into a queue that overflows at once is seen no sooner than that one comes again.
+        // One that overflows as X is taken back is not held yet.
         let at_once = [lost, (0, 0, false)];
         assert!(!yields(140, &[at_once; 4].concat()));
         // One that is gone again by the next packet may have overflowed.
@@ -582,6 +582,29 @@ mod tests {
         drain.observe(Instant::from_millis(200), &report);
         assert_eq!(drain.rate(), Rate::INFINITY);
         assert!(!drain.yields(Instant::from_millis(201)));
+    }
+
+    #[test]
+    fn a_queue_is_full_by_the_longest_that_frames_met_as_it_came() {
+        for (latest, full) in [(37, true), (36, false)] {
+            let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
+            let mut now = Instant::ZERO;
+            let came = Report {
+                frame_queue: Duration::from_millis(60),
+                ..met(Rate::from_bytes_per_sec(1e5), 20)
+            };
+            let gone = met(Rate::from_bytes_per_sec(1e5), 0);
+            let lost = Report {
+                latest: Duration::from_millis(latest),
+                lost: true,
+                ..gone
+            };
+            for report in [came, gone, lost, came, gone, lost] {
+                now += Duration::from_millis(140);
+                drain.observe(now, &report);
+            }
+            assert_eq!(drain.yields(now), full, "{latest}");
+        }
     }
 
     #[test]

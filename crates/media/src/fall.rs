@@ -27,8 +27,8 @@ const DRAIN: f64 = 0.7;
 /// own, as long as three round trips, drains in half as many. One that is still there is that of others,
 /// with whom TFRC must be free to compete.
 const STANDING: u32 = 16;
-/// After so many reports without a queue or a loss one that comes is new: what overflowed at the fall is seen to
-/// stand by then.
+/// A queue that comes after so many reports without one is new: what overflowed at the fall is seen to stand by
+/// then. A loss of frames as large as what was carried begins them anew.
 const CALM: u32 = 4;
 /// Growth with each report, about one a round trip, up to what the path carried.
 const RETURN: f64 = 0.03;
@@ -111,7 +111,7 @@ impl Fall {
                 calm: 0,
             }),
             Some(limit) if report.queue > TOLERATED => limit.lowered(),
-            Some(limit) if report.lost => Some(limit.overflown()),
+            Some(limit) if report.lost => Some(limit.after_loss()),
             limit => limit.map(|limit| limit.grown(received)),
         };
         self.limit = self.limit.filter(|limit| limit.rate < report.allowed);
@@ -138,12 +138,12 @@ impl Limit {
     }
 
     /// What it is after a loss that is no fall.
-    fn overflown(self) -> Self {
+    fn after_loss(self) -> Self {
         Self {
             rate: self.rate.min(self.carried * BELOW),
             probes: 0,
             standing: 0,
-            // Frames of more than the path carried may have overflowed it: the queue of that, if it is seen yet, is ours.
+            // Frames of as much as the path carried, or more, may have overflowed it: the queue of that, if it is seen yet, is ours.
             calm: if self.rate < self.carried {
                 self.calm
             } else {
