@@ -92,7 +92,7 @@ pub(crate) struct PictureArgs {
     /// Frames per second; a file keeps its own unless this is given
     #[arg(long, value_name = "FPS", value_parser = units::fps)]
     pub(crate) fps: Option<FrameRate>,
-    /// How pictures are coded: `list` tells what each codec can do
+    /// How pictures are coded: `evenkeel demo --codec list` tells what each codec can do
     #[arg(long, value_name = "CODEC", default_value = "mjpeg")]
     pub(crate) codec: CodecChoice,
     /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
