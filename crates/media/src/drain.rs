@@ -38,8 +38,6 @@ pub(crate) struct Report {
     pub(crate) room: Duration,
     /// The longest that the last packet of a frame met of late, what the frame itself made included.
     pub(crate) frame_queue: Duration,
-    /// The queue that this report met.
-    pub(crate) latest: Duration,
     /// p rose: a loss event began sooner than those before.
     pub(crate) lost: bool,
     /// The path has no time for a frame worth sending, whatever the queue: X is TFRC's alone.
@@ -176,7 +174,7 @@ impl Drain {
         if !report.lost || !is_held {
             return false;
         }
-        if report.latest <= TOLERATED.max(self.met.mul_f64(FULL)) {
+        if report.frame_queue <= TOLERATED.max(self.met.mul_f64(FULL)) {
             self.overflows = 0;
             return false;
         }
@@ -250,8 +248,9 @@ const KEPT: f64 = 0.88;
 /// that of others.
 const PATIENCE: u32 = 10;
 
-/// A loss is that of a full queue if the report of it met more than this part of what frames met when X was taken back for one.
-const FULL: f64 = 0.6;
+/// A loss is that of a full queue if frames met more of late than this part of what they met when X was taken back for one. (What
+/// the report of the loss itself met is no measure: of few packets the loss is known when the queue has gone.)
+const FULL: f64 = 0.8;
 
 /// As many tell of others, with X taken back anew after the one and before the next.
 const OVERFLOWS: u32 = 2;
@@ -327,7 +326,6 @@ mod tests {
                             queue: Duration::from_secs_f64(seen),
                             room: Duration::from_millis(40),
                             frame_queue: Duration::from_secs_f64(seen),
-                            latest: Duration::from_secs_f64(seen),
                             lost: false,
                             late: false,
                         },
@@ -388,7 +386,6 @@ mod tests {
             queue: Duration::from_millis(queue),
             room: Duration::from_millis(40),
             frame_queue: Duration::from_millis(queue),
-            latest: Duration::from_millis(queue),
             lost: false,
             late: false,
         }
@@ -469,16 +466,15 @@ mod tests {
         assert_eq!(drain.rate(), Rate::from_bytes_per_sec(1.03e5));
     }
 
-    /// Whether X is TFRC's alone after these queues, the one that stands and the one that the report met, in milliseconds, and
+    /// Whether X is TFRC's alone after these queues, the one that stands and the longest that frames met, in milliseconds, and
     /// losses, with reports so far apart; a round trip and a frame interval are 140 ms.
     fn yields(apart: u64, reports: &[(u64, u64, bool)]) -> bool {
         let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
         let mut now = Instant::ZERO;
-        for &(queue, latest, lost) in reports {
+        for &(queue, longest, lost) in reports {
             now += Duration::from_millis(apart);
             let report = Report {
-                frame_queue: Duration::from_millis(queue.max(latest)),
-                latest: Duration::from_millis(latest),
+                frame_queue: Duration::from_millis(queue.max(longest)),
                 lost,
                 ..met(drain.rate().min(Rate::from_bytes_per_sec(1e5)), queue)
             };
@@ -518,11 +514,11 @@ mod tests {
     fn a_path_that_loses_packets_whatever_the_queue_tells_nothing_of_others() {
         // X was taken back where frames met 40 ms.
         let then = |met| [(40, 40, false), (0, 0, false), (0, met, true)];
-        assert!(yields(140, &[then(25); 2].concat()));
-        assert!(!yields(140, &[then(24); 4].concat()));
-        assert!(!yields(140, &[HELD, then(24), HELD].concat()));
-        assert!(yields(140, &[HELD, then(24), HELD, HELD].concat()));
-        // And 16, of which more than half is no queue yet.
+        assert!(yields(140, &[then(33); 2].concat()));
+        assert!(!yields(140, &[then(32); 4].concat()));
+        assert!(!yields(140, &[HELD, then(32), HELD].concat()));
+        assert!(yields(140, &[HELD, then(32), HELD, HELD].concat()));
+        // And 16, of which four fifths are no queue yet.
         let short = |met| [(16, 16, false), (0, 0, false), (0, met, true)];
         assert!(yields(140, &[short(15); 2].concat()));
         assert!(!yields(140, &[short(14); 4].concat()));
@@ -586,7 +582,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_full_by_the_longest_that_frames_met_as_it_came() {
-        for (latest, full) in [(37, true), (36, false)] {
+        for (longest, full) in [(49, true), (48, false)] {
             let mut drain = Drain::new(Bytes::new(1_200), Duration::from_millis(40));
             let mut now = Instant::ZERO;
             let came = Report {
@@ -595,7 +591,7 @@ mod tests {
             };
             let gone = met(Rate::from_bytes_per_sec(1e5), 0);
             let lost = Report {
-                latest: Duration::from_millis(latest),
+                frame_queue: Duration::from_millis(longest),
                 lost: true,
                 ..gone
             };
@@ -603,7 +599,7 @@ mod tests {
                 now += Duration::from_millis(140);
                 drain.observe(now, &report);
             }
-            assert_eq!(drain.yields(now), full, "{latest}");
+            assert_eq!(drain.yields(now), full, "{longest}");
         }
     }
 

@@ -261,7 +261,6 @@ impl Policy {
                 queue,
                 room: left.saturating_sub(interval.min(FRAME)),
                 frame_queue: self.rtt.frame_queue(),
-                latest: self.rtt.last_queue(),
                 lost,
                 late: self.is_late_without_queue(path),
             },
