@@ -299,15 +299,21 @@ mod tests {
         assert_eq!(rates[16..], [3.0; 4]);
     }
 
+    /// A fall to 2 Mb/s whose queue has gone, and so many reports since that this arrives.
+    fn drained(calm: usize, received: f64) -> Fall {
+        let mut fall = Fall::default();
+        report(&mut fall, 8.0, 2.0, true, 40);
+        report(&mut fall, 8.0, 1.7, false, 40);
+        for _ in 0..calm {
+            report(&mut fall, 8.0, received, false, 0);
+        }
+        fall
+    }
+
     #[test]
     fn a_queue_that_comes_again_although_frames_are_small_is_that_of_others() {
         let after = |calm: usize, received: f64| {
-            let mut fall = Fall::default();
-            report(&mut fall, 8.0, 2.0, true, 40);
-            report(&mut fall, 8.0, 1.7, false, 40);
-            for _ in 0..calm {
-                report(&mut fall, 8.0, received, false, 0);
-            }
+            let mut fall = drained(calm, received);
             report(&mut fall, 8.0, received, false, 40)
         };
         assert_eq!(after(4, 1.5), 8.0);
@@ -320,12 +326,7 @@ mod tests {
     #[test]
     fn a_queue_after_a_loss_is_ours_if_frames_were_as_large_as_what_was_carried() {
         let after = |calm: usize, received: f64| {
-            let mut fall = Fall::default();
-            report(&mut fall, 8.0, 2.0, true, 40);
-            report(&mut fall, 8.0, 1.7, false, 40);
-            for _ in 0..calm {
-                report(&mut fall, 8.0, received, false, 0);
-            }
+            let mut fall = drained(calm, received);
             report(&mut fall, 8.0, received, true, 0);
             report(&mut fall, 8.0, received, false, 40)
         };
