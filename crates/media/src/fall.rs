@@ -15,8 +15,9 @@ use tfrc::units::Rate;
 
 use crate::drain::TOLERATED;
 
-/// The rate has fallen if the receiver sees less than this share of what frames were made for while
-/// packets are lost. TFRC alone on a link stays above 0.85.
+/// The rate has fallen if the receiver sees less than this share of what frames were made for, twice running, while packets
+/// are lost. TFRC alone on a link stays above 0.85. (Twice: a round trip of few packets, of which one is lost while a
+/// queue of others grows, has as little.)
 const FALLEN: f64 = 0.7;
 /// Frames are then made for this share of what the receiver sees.
 const BELOW: f64 = 0.85;
@@ -65,6 +66,8 @@ pub(crate) struct Fall {
     losing: u32,
     /// What frames were made for at the two reports before.
     aimed: [Option<Rate>; 2],
+    /// X_recv when it last told of the path.
+    received: Option<Rate>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +104,9 @@ impl Fall {
             self.limit = None;
             return;
         };
-        let fallen = received > Rate::ZERO && received < aimed * FALLEN;
+        let before = self.received.replace(received);
+        let most = received.max(before.unwrap_or(Rate::INFINITY));
+        let fallen = received > Rate::ZERO && most < aimed * FALLEN;
         self.limit = match self.limit {
             _ if losing && fallen => Some(Limit {
                 rate: received * BELOW,
@@ -205,6 +210,13 @@ mod tests {
         (fall.rate(mbps(allowed)).bits_per_sec() / 1e4).round() / 100.0
     }
 
+    /// The report before, without a loss, said that this arrives.
+    fn seeing(received: f64) -> Fall {
+        let mut fall = Fall::default();
+        report(&mut fall, 8.0, received, false, 0);
+        fall
+    }
+
     #[test]
     fn a_sender_that_is_only_data_limited_is_not_held_down() {
         let mut fall = Fall::default();
@@ -245,9 +257,19 @@ mod tests {
     }
 
     #[test]
+    fn one_round_trip_of_which_little_arrives_is_no_fall() {
+        for (before, received) in [(6.0, 2.0), (2.0, 6.0)] {
+            let mut fall = seeing(before);
+            assert_eq!(report(&mut fall, 8.0, received, true, 0), 8.0);
+            assert_eq!(report(&mut fall, 8.0, 6.0, false, 0), 8.0);
+        }
+    }
+
+    #[test]
     fn a_fall_is_followed_at_once_drained_and_left_gradually() {
         let mut fall = Fall::default();
         report(&mut fall, 8.0, 7.0, true, 60);
+        report(&mut fall, 7.5, 2.0, false, 100);
         assert_eq!(report(&mut fall, 7.5, 2.0, false, 200), 1.7);
         // 1.4 Mb/s, seven tenths of what the path carries, while the queue is long.
         for _ in 0..5 {
@@ -267,7 +289,7 @@ mod tests {
     /// A path that came back a hundred reports ago is not taken back to what it carried in between.
     #[test]
     fn a_queue_long_after_a_fall_is_drained_at_what_is_carried_by_then() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.0);
         report(&mut fall, 8.0, 2.0, true, 10);
         let mut rate = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
         while rate < 6.0 {
@@ -280,7 +302,7 @@ mod tests {
     /// Beside others that keep losing packets, the limit does not creep down to nothing.
     #[test]
     fn losses_that_are_not_falls_take_it_no_lower() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.0);
         report(&mut fall, 8.0, 2.0, true, 0);
         for _ in 0..100 {
             let aimed = fall.rate(mbps(8.0)).bits_per_sec() / 1e6;
@@ -290,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_does_not_drain_is_that_of_others_and_holds_nothing_down() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(1.0);
         report(&mut fall, 3.0, 1.0, true, 40);
         let rates: Vec<f64> = (0..20)
             .map(|_| report(&mut fall, 3.0, 0.9, false, 40))
@@ -301,7 +323,7 @@ mod tests {
 
     /// A fall to 2 Mb/s whose queue has gone, and so many reports since that this arrives.
     fn drained(calm: usize, received: f64) -> Fall {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.0);
         report(&mut fall, 8.0, 2.0, true, 40);
         report(&mut fall, 8.0, 1.7, false, 40);
         for _ in 0..calm {
@@ -336,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_round_trip_that_tells_nothing_ends_the_limit_but_not_what_was_aimed_at() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.0);
         assert_eq!(report(&mut fall, 8.0, 2.0, true, 0), 1.7);
         assert_eq!(observe(&mut fall, 8.0, None, false, 0), 8.0);
         // Two more may tell of what left under it.
@@ -353,16 +375,17 @@ mod tests {
             for _ in 0..reports {
                 report(&mut fall, 8.0, 8.0, false, 0);
             }
+            report(&mut fall, 8.0, 2.0, false, 0);
             report(&mut fall, 8.0, 2.0, false, 0)
         };
-        assert_eq!(after(1), 1.7);
-        assert_eq!(after(2), 8.0);
+        assert_eq!(after(0), 1.7);
+        assert_eq!(after(1), 8.0);
     }
 
     /// Two calls that share a queue: one that took a shorter one for its own would leave the link to the other.
     #[test]
     fn what_is_no_queue_to_the_drain_is_none_here() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.0);
         report(&mut fall, 8.0, 2.0, true, 10);
         assert!(report(&mut fall, 8.0, 2.0, false, 14) > 1.7);
         assert_eq!(report(&mut fall, 8.0, 2.0, false, 15), 1.4);
