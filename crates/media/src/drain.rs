@@ -179,7 +179,8 @@ impl Drain {
             return false;
         }
         let before = mem::replace(&mut self.overflowed, now);
-        // One that overflows as it comes may do so until it has gone.
+        // One that overflows in the report by which it comes is counted with what was held before it. It may overflow for as
+        // long as X takes to come down, so what is lost before a report has seen it go is not another.
         let is_another = match self.state {
             State::Taken(_) => before < self.began,
             _ => before <= self.began,
@@ -257,7 +258,7 @@ const PATIENCE: u32 = 10;
 /// the report of the loss itself met is no measure: of few packets the loss is known when the queue has gone.)
 const FULL: f64 = 0.7;
 
-/// As many tell of others, with X taken back anew as the one comes or after it, and before the next.
+/// As many tell of others, with X taken back anew by the report of the one or after it, and before the next.
 const OVERFLOWS: u32 = 2;
 
 /// Once the queue has gone X returns to this part of what was sent when it came.
@@ -508,6 +509,11 @@ mod tests {
         assert!(yields(140, &at_once(3)));
         let fall = [&at_once(1)[..], &fall[1..]].concat();
         assert!(!yields(140, &fall));
+        // Nor is what overflows twice although X was not taken back between.
+        assert!(!yields(
+            140,
+            &[&HELD[..2], &[(0, 0, false), (0, 40, true), (0, 40, true)]].concat()
+        ));
         // One that is gone again by the next packet may have overflowed.
         let comes_and_goes = [(40, 40, false), (0, 0, false), (0, 40, true)];
         assert!(yields(140, &[comes_and_goes; 2].concat()));

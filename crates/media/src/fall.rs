@@ -3,8 +3,8 @@
 //! TFRC comes down over five round trips or so, because it is made not to follow every loss. Until
 //! then every frame of the size that X allows overflows the queue and is damaged, and a long queue
 //! stays full. What the receiver reports it sees tells the new rate at once: so while packets are
-//! lost and the receive rate is far below the rate that frames were made for a round trip ago, they are
-//! made for less than the receive rate, until the queue has drained; then the rate returns to what the
+//! lost and the receive rate is far below the rate that frames were made for a round trip ago, in this report and
+//! the one before, they are made for less than the receive rate, until the queue has drained; then the rate returns to what the
 //! path carried, and beyond it grows slowly to X. A queue that does not drain, or that comes again
 //! although frames are small, is that of others, and ends it at once. X itself, and so the fairness to
 //! others, stays TFRC's.
@@ -15,9 +15,9 @@ use tfrc::units::Rate;
 
 use crate::drain::TOLERATED;
 
-/// The rate has fallen if the receiver sees less than this share of what frames were made for, twice running, while packets
-/// are lost. TFRC alone on a link stays above 0.85. (Twice: a round trip of few packets, of which one is lost while a
-/// queue of others grows, has as little.)
+/// The rate has fallen if the receiver sees less than this share of what frames are made for now, and saw no more in the report
+/// before, while packets are lost. TFRC alone on a link stays above 0.85. (One report is too few: a round trip of five packets,
+/// of which one is lost while a queue of others grows, has as little.)
 const FALLEN: f64 = 0.7;
 /// Frames are then made for this share of what the receiver sees.
 const BELOW: f64 = 0.85;
@@ -39,7 +39,7 @@ const RETURN: f64 = 0.03;
 const PROBE: f64 = 0.002;
 const PROBE_GROWTH: f64 = 0.000_1;
 /// Reports for which a loss event counts as going on. The one that brings it was made early, over a
-/// time that lay in part before the fall.
+/// time that lay in part before the fall; the two after it may tell of the fall alone.
 const REPORTS: u32 = 3;
 
 /// What a report says of the path.
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_loss_while_a_deadline_keeps_frames_small_is_no_fall() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(0.58);
         fall.observe(&Report {
             allowed: mbps(1.4),
             aimed: mbps(0.6),
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_ordinary_loss_event_does_not_hold_it_down() {
-        let mut fall = Fall::default();
+        let mut fall = seeing(2.5);
         assert_eq!(report(&mut fall, 3.0, 2.9, true, 50), 3.0);
         assert_eq!(report(&mut fall, 2.8, 2.5, true, 50), 2.8);
     }
@@ -266,7 +266,29 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_is_followed_at_once_drained_and_left_gradually() {
+    fn a_round_trip_that_tells_nothing_leaves_what_arrived_before_it() {
+        let after = |before: f64| {
+            let mut fall = seeing(before);
+            observe(&mut fall, 8.0, None, false, 0);
+            report(&mut fall, 8.0, 2.0, true, 0)
+        };
+        assert_eq!(after(6.0), 8.0);
+        assert_eq!(after(2.0), 1.7);
+    }
+
+    /// Frames are made for what arrived last.
+    #[test]
+    fn a_fall_is_one_to_less_than_seven_tenths_twice() {
+        let after = |before: f64| {
+            let mut fall = seeing(before);
+            report(&mut fall, 8.0, 2.0, true, 0)
+        };
+        assert_eq!(after(5.5), 1.7);
+        assert_eq!(after(5.7), 8.0);
+    }
+
+    #[test]
+    fn a_fall_is_followed_drained_and_left_gradually() {
         let mut fall = Fall::default();
         report(&mut fall, 8.0, 7.0, true, 60);
         report(&mut fall, 7.5, 2.0, false, 100);

@@ -53,7 +53,7 @@ fn a_good_path_carries_one_interval_of_x() {
     assert_eq!(behind.size, Bytes::new(10_000));
 }
 
-/// Frames are made for what arrives where a packet was lost and little arrives.
+/// Frames are made for what arrives where a packet was lost and little arrives, in two reports running.
 #[test]
 fn a_loss_is_told_once_and_anew_on_another_path() {
     let mut policy = policy(INTERVAL);
@@ -73,11 +73,16 @@ fn a_loss_is_told_once_and_anew_on_another_path() {
     for _ in 0..5 {
         assert_eq!(size(&mut policy, 8_000.0), 40_000);
     }
-    assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    for _ in 0..2 {
+        assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    }
     policy.set_rules(Rules::Thesis);
     policy.set_rules(Rules::Evenkeel);
-    assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    for _ in 0..2 {
+        assert_eq!(size(&mut policy, 2_000.0), 40_000);
+    }
     policy.forget_path();
+    assert_eq!(size(&mut policy, 2_000.0), 40_000);
     assert_eq!(size(&mut policy, 2_000.0), 8_500);
 }
 
