@@ -73,6 +73,7 @@ impl MediaEnd {
         let send = SendConfig {
             repair: (policy.filler != Filler::None).then_some(repair),
             tfrc,
+            feedback: fb(),
             ..SendConfig::new(JPEG)
         };
         let config = Config {
@@ -88,6 +89,7 @@ impl MediaEnd {
     pub fn receiver(start: Instant, warm: Instant, standard: Standard, seed: u64) -> Self {
         let mut receive = ReceiveConfig {
             repair: Some(RepairConfig::PAYLOAD_TYPE),
+            feedback: fb(),
             ..ReceiveConfig::new(JPEG)
         };
         receive.tfrc.standard = standard;
@@ -248,3 +250,5 @@ impl Agent for MediaEnd {
         next.map(|at| at.max(self.start))
     }
 }
+
+fn fb() -> evenkeel_rtp::session::FeedbackMode { std::env::var("EK_FB").unwrap_or("ccfb".into()).parse().unwrap() }

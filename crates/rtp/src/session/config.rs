@@ -240,6 +240,8 @@ pub struct ReceiveConfig {
     pub feedback: FeedbackMode,
     /// The payload type of repair packets (RFC 8627), where such are used if they come.
     pub repair: Option<u8>,
+    /// Reports of arrivals leave with the end of each frame, not only once a round trip.
+    pub report_frames: bool,
 }
 
 impl ReceiveConfig {
@@ -252,6 +254,7 @@ impl ReceiveConfig {
             tfrc: patient(),
             feedback: FeedbackMode::default(),
             repair: None,
+            report_frames: false,
         }
     }
 

@@ -42,6 +42,7 @@ pub(super) struct Inbound {
     ssrc: u32,
     clock_rate: u32,
     reporter: Reporter,
+    reports_frames: bool,
     extender: Extender,
     seen: Seen,
     /// Of the transport-wide numbers.
@@ -66,6 +67,7 @@ impl Inbound {
             ssrc,
             clock_rate: config.clock_rate,
             reporter: Reporter::new(config),
+            reports_frames: config.report_frames,
             extender: Extender::new(),
             seen: Seen::default(),
             transport: Extender::new(),
@@ -90,6 +92,9 @@ impl Inbound {
         // TFRC goes by transport-wide numbers where there are any, and a new one makes no new packet.
         if !self.seen.insert(sequence) {
             return Err(Ignored::Duplicate);
+        }
+        if self.reports_frames && packet.header.marker {
+            self.reporter.end_frame(packet.arrival);
         }
         self.first = self.first.min(sequence);
         self.received += 1;

@@ -97,6 +97,14 @@ impl Reporter {
         }
     }
 
+    /// The packet that arrived at `at` ended a frame, of which a report is to tell at once.
+    pub(super) fn end_frame(&mut self, at: Instant) {
+        match self {
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
+            Self::Tfrc(_) | Self::Sack(_) | Self::App { .. } => {}
+        }
+    }
+
     /// Takes in the round-trip time that came with a sender report.
     pub(super) fn handle_round_trip(&mut self, told: Option<Duration>) {
         if let Self::App { rtt, .. } = self {
