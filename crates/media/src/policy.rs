@@ -48,6 +48,8 @@ pub struct Policy {
     deadline: Duration,
 }
 
+/// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
+const LEAST_FRAME: Bytes = Bytes::new(240);
 /// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
 /// A frame takes no longer than this to send where the deadline asks for less than its interval: 25 frames a second.
@@ -117,7 +119,6 @@ impl Policy {
                 .handle_round_trip(now, sent_at, round_trip, receive_rate),
         }
         self.update_deadline();
-        if let Ok(t) = std::env::var("EKT") && now.as_secs_f64() > t.parse::<f64>().unwrap() { eprintln!("{:.3} {} rtt {:?} p {:.4} n {}", now.as_secs_f64(), self.model.describe(now), path.rtt.map(|r| r.as_millis()), path.loss_event_rate.get(), sample.deliveries().count()); }
     }
 
     /// The rate beyond which X would be of no use: the pace of a frame's packets.
@@ -141,15 +142,16 @@ impl Policy {
         let leaves_meanwhile = self.model.pacing_rate() * self.cost.preparation;
         let wire = budget - (queued - leaves_meanwhile);
         let share = self.model.rate() * self.config.frame_interval;
-        if share < self.cost.floor && !self.cost.own_size {
+        let least = self.cost.floor.max(LEAST_FRAME);
+        if share < least && !self.cost.own_size {
             self.saved += share;
-            if self.saved < self.cost.floor {
+            if self.saved < least {
                 return None;
             }
             self.saved = Bytes::ZERO;
         }
         Some(FrameTarget {
-            size: self.cost.coded_size(wire.max(self.cost.floor)),
+            size: self.cost.coded_size(wire.max(least)),
             rate: self.cost.coded_size(share) / self.config.frame_interval,
             deadline: self.deadline,
             stretched: self.stretched().is_some(),

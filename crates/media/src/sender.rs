@@ -226,7 +226,9 @@ impl SendingSide {
         sequence: u32,
     ) -> Option<Outgoing<'_>> {
         let policy = &self.policy;
-        let next = self.buffer.next_packet(now, path, policy, &mut self.events)?;
+        let next = self
+            .buffer
+            .next_packet(now, path, policy, &mut self.events)?;
         self.payload.clear();
         next.frame.write(next.index, sequence, &mut self.payload);
         Some(Outgoing {

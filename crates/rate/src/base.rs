@@ -34,7 +34,9 @@ impl BaseDelay {
 
     /// The least transit time; infinite before the first.
     pub(crate) fn get(&self) -> f64 {
-        self.candidates.front().map_or(f64::INFINITY, |first| first.1)
+        self.candidates
+            .front()
+            .map_or(f64::INFINITY, |first| first.1)
     }
 
     /// When the last transit time was observed.

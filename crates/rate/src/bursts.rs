@@ -1,16 +1,17 @@
 //! What a frame's burst shows of the bottleneck.
 //!
-//! A frame leaves as a burst at a multiple of the flow's rate. Where the bottleneck serves this flow more slowly, the
-//! burst arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it
-//! (packet-train dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
+//! A frame leaves as a burst at a multiple of the flow's rate. Where the bottleneck serves this flow more slowly, the burst
+//! arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it (packet-train
+//! dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
 
 use alloc::collections::VecDeque;
 
 use crate::Params;
+use crate::sent::SentPacket;
 
-/// A burst whose packets all became known.
+/// The packets of a frame that arrived in order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Burst {
+struct Burst {
     number: u64,
     packets: u32,
     /// When its first and its last packet left and arrived.
@@ -32,7 +33,7 @@ impl Burst {
     }
 
     fn extend(&mut self, sent: f64, arrived: f64, size: f64) {
-        // A packet that was overtaken belongs to no spread.
+        // An overtaken packet belongs to no spread.
         if sent >= self.sent[1] && arrived >= self.arrived[1] {
             self.sent[1] = sent;
             self.arrived[1] = arrived;
@@ -54,13 +55,12 @@ impl Burst {
     }
 }
 
-/// Sums over bursts in which those of before fade.
+/// Sums over bursts, in which older ones fade.
 #[derive(Clone, Copy, Debug, Default)]
 struct Faded {
     sent: f64,
     arrived: f64,
     bytes: f64,
-    count: f64,
 }
 
 impl Faded {
@@ -68,117 +68,137 @@ impl Faded {
         self.sent = self.sent * memory + burst.spread_sent();
         self.arrived = self.arrived * memory + burst.spread_arrived();
         self.bytes = self.bytes * memory + burst.bytes;
-        self.count = self.count * memory + 1.0;
     }
+
+    fn service_rate(&self) -> f64 {
+        self.bytes / self.arrived
+    }
+
+    fn evenness(&self) -> f64 {
+        self.sent / self.arrived
+    }
+}
+
+/// Pace, service rate and time of the recent bursts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentBursts {
+    /// Bytes per second at which they left and at which they arrived.
+    pub(crate) pace: f64,
+    pub(crate) served: f64,
+    /// From the first arrival to the last.
+    pub(crate) span: [f64; 2],
 }
 
 /// The bursts of late and what they show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bursts {
     current: Burst,
-    /// Over two frames, and over as many as the parameter says: a fall counts at once, a rise when it is confirmed.
+    /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
     short: Faded,
     long: Faded,
     recent: VecDeque<Burst>,
-    /// The mean of what bursts were served less than the long mean, as a share of it.
+    /// By what share bursts were served more slowly than their mean, in the mean.
     shortfall: f64,
-    noise: f64,
-    /// What the last three bursts were stretched by, newest last, and how far they deviate from their neighbours' mean.
-    stretches: [f64; 3],
-    stretch_noise: f64,
 }
 
-/// What a short mean keeps of the bursts before.
+/// What the short mean keeps of the bursts before.
 const SHORT_MEMORY: f64 = 0.5;
-/// The same for the mean shortfall: a second of frames.
-const SHORTFALL_MEMORY: f64 = 0.96;
-/// Bursts of so many frame intervals say what share of the link is ours.
-const RECENT: f64 = 4.0;
+/// The shortfall is a mean over so many frames.
+const SHORTFALL_FRAMES: f64 = 25.0;
+/// Bursts of so many frame intervals show what share of the link is this flow's.
+const RECENT_INTERVALS: f64 = 4.0;
+/// A frame that arrived in less time, in seconds, came at once.
+const LEAST_SPREAD: f64 = 1e-6;
 
 impl Bursts {
-    /// A packet of `size` bytes of a burst arrived.
-    pub(crate) fn observe(&mut self, packet: &crate::sent::SentPacket, arrived: f64, params: &Params, noise: f64) {
-        self.noise = noise;
+    /// A packet arrived. Frames are `interval` seconds apart.
+    pub(crate) fn observe(
+        &mut self,
+        packet: &SentPacket,
+        arrived: f64,
+        interval: f64,
+        params: &Params,
+    ) {
         if self.current.packets == 0 || self.current.number != packet.burst {
-            self.close(params);
+            self.close(interval, params);
             self.current = Burst::begin(packet.burst, packet.at, arrived);
         } else {
             self.current.extend(packet.at, arrived, packet.size);
         }
         if packet.ends_burst {
-            self.close(params);
+            self.close(interval, params);
         }
     }
 
-    fn close(&mut self, params: &Params) {
+    fn close(&mut self, interval: f64, params: &Params) {
         let burst = core::mem::take(&mut self.current);
         if !burst.is_measurable() {
             return;
         }
         self.short.add(&burst, SHORT_MEMORY);
         if self.long.arrived > 0.0 {
-            let mean = self.long.bytes / self.long.arrived;
-            let is_stretched = burst.spread_sent() < (1.0 - params.stretch) * burst.spread_arrived();
-            let served = burst.bytes / burst.spread_arrived().max(1e-6);
-            let shortfall = if is_stretched { (1.0 - served / mean).clamp(0.0, 1.0) } else { 0.0 };
-            self.shortfall += (shortfall - self.shortfall) * (1.0 - SHORTFALL_MEMORY);
+            let is_stretched =
+                burst.spread_sent() < (1.0 - params.stretch) * burst.spread_arrived();
+            let served = burst.bytes / burst.spread_arrived();
+            let shortfall = (1.0 - served / self.long.service_rate()).clamp(0.0, 1.0);
+            let shortfall = if is_stretched { shortfall } else { 0.0 };
+            self.shortfall += (shortfall - self.shortfall) / SHORTFALL_FRAMES;
         }
-        let [before, middle, after] = self.stretches;
-        self.stretch_noise += ((middle - f64::midpoint(before, after)).abs() - self.stretch_noise) / 50.0;
-        self.stretches = [middle, after, burst.spread_arrived() - burst.spread_sent()];
-        self.long.add(&burst, params.memory);
+        let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
+        self.long.add(&burst, memory);
         self.recent.push_back(burst);
     }
 
-    /// Forgets bursts that no longer say what share of the link is ours.
+    /// Forgets bursts that no longer show what share of the link is this flow's.
     pub(crate) fn expire(&mut self, latest_arrival: f64, interval: f64) {
-        while self.recent.front().is_some_and(|b| b.arrived[1] < latest_arrival - RECENT * interval) {
+        let oldest = latest_arrival - RECENT_INTERVALS * interval;
+        while self
+            .recent
+            .front()
+            .is_some_and(|burst| burst.arrived[1] < oldest)
+        {
             self.recent.pop_front();
         }
     }
 
-    /// The spread at arrival that is no noise.
-    fn certain(&self, faded: &Faded) -> f64 {
-        let noise = crate::model::env("SPREADN", 0.0) * self.stretch_noise * faded.count;
-        (faded.arrived - noise).max(faded.arrived / 4.0).max(1e-6)
+    /// The rate at which bursts are served, bytes per second; `None` before one was measured.
+    pub(crate) fn service_rate(&self) -> Option<f64> {
+        let is_known = self.short.arrived > 0.0;
+        is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
     }
 
-    /// True once a burst was measured.
-    pub(crate) fn has_measured(&self) -> bool {
-        self.short.arrived > 0.0
-    }
-
-    /// The rate at which bursts are served, bytes per second.
-    pub(crate) fn service_rate(&self) -> f64 {
-        (self.short.bytes / self.short.arrived.max(1e-6)).min(self.long.bytes / self.long.arrived.max(1e-6))
-    }
-
-    /// Spread sent over spread arrived: below one, the bottleneck stretched them.
+    /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
     pub(crate) fn evenness(&self) -> f64 {
-        if self.has_measured() {
-            (self.short.sent / self.certain(&self.short)).min(self.long.sent / self.certain(&self.long)).min(1.5)
+        if self.short.arrived > 0.0 {
+            self.short.evenness().min(self.long.evenness()).min(1.5)
         } else {
             1.0
         }
     }
 
-    /// What a packet of this size takes at the bottleneck; 1 s before a burst was measured.
+    /// How long the bottleneck takes for a packet of this size, in seconds; one before a burst was measured.
     pub(crate) fn serialisation(&self, size: f64) -> f64 {
-        if self.long.arrived > 0.0 { size * self.long.arrived / self.long.bytes } else { 1.0 }
+        if self.long.arrived > 0.0 {
+            size / self.long.service_rate()
+        } else {
+            1.0
+        }
     }
 
-    /// The mean of what bursts were served less than their mean rate, as a share of it.
+    /// By what share bursts are served more slowly than their mean, in the mean.
     pub(crate) fn shortfall(&self) -> f64 {
         self.shortfall
     }
 
-    /// The pace and the service rate of the recent bursts, and between which arrivals those were.
-    pub(crate) fn recent(&self) -> Option<(f64, f64, [f64; 2])> {
+    /// The recent bursts, if there are any.
+    pub(crate) fn recent(&self) -> Option<RecentBursts> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
-        let bytes = sum(|b| b.bytes);
-        let pace = bytes / sum(Burst::spread_sent).max(1e-6);
-        let served = bytes / sum(Burst::spread_arrived);
-        Some((pace, served, [first.arrived[0], last.arrived[1]]))
+        let bytes = sum(|burst| burst.bytes);
+        Some(RecentBursts {
+            pace: bytes / sum(Burst::spread_sent).max(LEAST_SPREAD),
+            served: bytes / sum(Burst::spread_arrived),
+            span: [first.arrived[0], last.arrived[1]],
+        })
     }
 }

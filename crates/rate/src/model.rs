@@ -1,4 +1,4 @@
-//! The state of the path and the law of the rate.
+//! What is known of the path, and what may be sent into it.
 
 use tfrc::report::Delivery;
 use tfrc::time::{Duration, Instant};
@@ -8,95 +8,77 @@ use crate::Params;
 use crate::base::BaseDelay;
 use crate::bursts::Bursts;
 use crate::cross::CrossTraffic;
+use crate::law::Law;
 use crate::sent::SentPackets;
 use crate::signal::QueueSignal;
+use crate::standing::{StandingQueue, StandingReport, Verdict};
 use crate::window::Window;
 
 /// What the rate follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Queueing delay: the rate keeps it below the target.
+    /// Queueing delay: the rate keeps it at the target.
     Delay,
     /// TFRC's X alone, beside cross traffic that keeps a queue standing.
     Compete,
 }
 
+/// The packet of the last report that had the least queueing delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeastDelayed {
+    /// Its queueing delay and when it left, in seconds.
+    pub(crate) queue: f64,
+    pub(crate) sent: f64,
+    /// Bytes that had left before it.
+    sent_before: f64,
+}
+
 /// What the path carries, and what is to be sent into it.
+///
+/// Hand in each packet that leaves and each report; ask for [`frame_budget`](Self::frame_budget) when a picture is captured and
+/// for [`pacing_rate`](Self::pacing_rate) when a packet may leave. [`set_bound`](Self::set_bound) with TFRC's X before each.
 #[derive(Clone, Debug)]
 pub struct PathModel {
-    params: Params,
+    pub(crate) params: Params,
     /// Between two frames, in seconds.
-    interval: f64,
-    /// What the application can use, bytes per second.
-    most: f64,
-    /// TFRC's X.
-    bound: f64,
+    pub(crate) interval: f64,
     sent: SentPackets,
     base: BaseDelay,
-    /// The least round trip, and the mean time between reports.
-    round_trip: BaseDelay,
-    report_interval: f64,
-    /// What the shortest packet takes at the bottleneck that set the base delay.
+    /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
+    round_trip: BaseDelay,
+    last_round_trip: f64,
+    /// The mean time between reports, and when the last came, in seconds.
+    report_interval: f64,
+    reported: f64,
     signal: QueueSignal,
-    window: Window,
-    bursts: Bursts,
-    cross: CrossTraffic,
-    mode: Mode,
-    /// The available rate of this flow, bytes per second.
-    rate: f64,
-    /// The flow's share of the rate at which its bursts are served.
-    share: f64,
-    /// Queueing delay of the packet of the last report that had least, when it left, and bytes sent before it.
-    queue: f64,
-    queue_sent: f64,
-    queue_before: f64,
+    pub(crate) window: Window,
+    pub(crate) bursts: Bursts,
+    pub(crate) cross: CrossTraffic,
+    standing: Option<StandingQueue>,
+    pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
     burst: u64,
-    delivery_rate: f64,
-    /// What the last frame was allowed, what it has sent, and the share that frames use of what they are allowed.
+    /// The rate at which packets arrive, bytes per second.
+    pub(crate) delivery_rate: f64,
+    /// What the last frame was allowed and what it has sent, in bytes; the share that frames use of what they are allowed.
     budget: f64,
     frame_sent: f64,
-    usage: f64,
-    draining: bool,
-    starting: bool,
-    backed_off: f64,
-    reported: f64,
-    /// Since when the queue has stood above its target within narrow bounds, and those bounds.
-    standing: Standing,
-    /// While competing: until when, and for how long the queue has been small.
-    compete_until: f64,
-    quiet: f64,
+    pub(crate) usage: f64,
+    pub(crate) law: Law,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Standing {
-    time: f64,
-    flat: f64,
-    drained: f64,
-    reference: f64,
-    least: f64,
-    most: f64,
-}
-
-impl Standing {
-    const NONE: Self = Self { time: 0.0, flat: 0.0, drained: 0.0, reference: 0.0, least: f64::MAX, most: 0.0 };
-}
-
-/// Where the target of the queueing delay is the parameter's, bytes per second: 3 Mb/s.
-const REFERENCE_RATE: f64 = 375e3;
-/// The target stops growing below this rate, bytes per second.
-const LEAST_TARGET_RATE: f64 = 25e3;
-/// The least rate, bytes per second: a packet of an IP header, RTP's and little else in every frame.
-const LEAST_RATE: f64 = 6e3;
-
-fn seconds(secs: f64) -> Duration {
-    Duration::from_nanos((secs.clamp(0.0, 1e3) * 1e9) as u64)
-}
-
-fn secs(at: Instant) -> f64 {
-    at.as_nanos() as f64 * 1e-9
-}
+/// Reports are averaged over so many.
+const REPORTS: f64 = 8.0;
+/// A packet is overdue when so many reports should have come: two may be lost.
+const OVERDUE_REPORTS: f64 = 3.0;
+/// A report counts for no more than this, in seconds: nothing was measured between it and the one before.
+const MOST_ELAPSED: f64 = 0.1;
+/// One frame counts as much in the share that is used. An encoder that stays below its target by less than a tenth uses all.
+const USAGE_GAIN: f64 = 0.25;
+const FULLY_USED: f64 = 0.9;
+/// A frame of less than this share of what the rate gives is not worth its headers.
+const WORTH_SENDING: f64 = 0.25;
 
 impl PathModel {
     /// A path of which nothing is known, for frames that are this far apart.
@@ -104,306 +86,215 @@ impl PathModel {
         Self {
             params,
             interval: frame_interval.as_secs_f64(),
-            most: f64::INFINITY,
-            bound: f64::INFINITY,
             sent: SentPackets::default(),
             base: BaseDelay::default(),
+            base_serialisation: f64::INFINITY,
             round_trip: BaseDelay::default(),
+            last_round_trip: 0.0,
             report_interval: 0.0,
-            base_serialisation: 1.0,
+            reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
             window: Window::default(),
             bursts: Bursts::default(),
             cross: CrossTraffic::default(),
-            mode: Mode::Delay,
-            rate: initial.bytes_per_sec(),
-            share: 1.0,
-            queue: 0.0,
-            queue_sent: 0.0,
-            queue_before: 0.0,
+            standing: None,
+            least: LeastDelayed::default(),
             burst: 0,
             delivery_rate: 0.0,
             budget: 0.0,
             frame_sent: 0.0,
             usage: 1.0,
-            draining: false,
-            starting: true,
-            backed_off: f64::NEG_INFINITY,
-            reported: f64::NEG_INFINITY,
-            standing: Standing::NONE,
-            compete_until: 0.0,
-            quiet: 0.0,
+            law: Law::new(initial.bytes_per_sec()),
         }
     }
 
-    /// The application can use no more than this.
-    pub fn set_most(&mut self, most: Rate) {
-        self.most = most.bytes_per_sec();
-    }
-
-    /// TFRC allows this from now on.
+    /// TFRC allows this rate from now on.
     pub fn set_bound(&mut self, bound: Rate) {
-        self.bound = bound.bytes_per_sec();
+        self.law.bound = bound.bytes_per_sec();
     }
 
-    /// A packet of `size` bytes leaves under this number.
+    /// A packet of `size` bytes leaves under this number, which is higher than those before. The last of a frame ends its
+    /// burst.
     pub fn handle_sent(&mut self, now: Instant, number: u64, size: Bytes, ends_burst: bool) {
-        self.sent.push(number, secs(now), size.as_f64(), ends_burst);
+        self.sent
+            .push(number, seconds(now), size.as_f64(), ends_burst);
         self.frame_sent += size.as_f64();
         if ends_burst {
-            let used = if self.budget > 0.0 { (self.frame_sent / self.budget).min(1.0) } else { 1.0 };
-            self.usage += (used - self.usage) * USAGE_GAIN;
+            let used = if self.budget > 0.0 {
+                self.frame_sent / (FULLY_USED * self.budget)
+            } else {
+                1.0
+            };
+            self.usage += (used.min(1.0) - self.usage) * USAGE_GAIN;
             self.frame_sent = 0.0;
         }
     }
 
-    /// A report of arrivals came.
+    /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
-        let now = secs(now);
+        let now = seconds(now);
         if let Some(newest) = self.ingest(deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
             self.conclude(now, now - newest);
         }
     }
 
-    /// A report came that tells no arrivals: a round trip without the time that the receiver waited, and the rate at which
-    /// it received. The way back counts as the way there.
-    pub fn handle_round_trip(&mut self, now: Instant, sent_at: Instant, round_trip: Duration, received: Rate) {
-        let (at, sent) = (secs(now), secs(sent_at));
+    /// A report came that tells no arrivals: the round trip of the packet that left at `sent_at`, without the time that the
+    /// receiver waited, and the rate at which it received. The way back counts as the way there.
+    pub fn handle_round_trip(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        round_trip: Duration,
+        received: Rate,
+    ) {
+        let (now, sent) = (seconds(now), seconds(sent_at));
         let round_trip = round_trip.as_secs_f64();
-        self.base.observe(at, round_trip);
-        if self.mode == Mode::Delay {
-            self.base.expire(at - 2.0 * self.params.hold);
-        }
-        self.queue = round_trip - self.base.get();
-        (self.queue_sent, self.queue_before) = (sent, self.sent.sent_until(sent));
+        self.observe_transit(now, round_trip);
+        self.least = LeastDelayed {
+            queue: round_trip - self.base.get(),
+            sent,
+            sent_before: self.sent.sent_until(sent),
+        };
         self.burst += 1;
         self.delivery_rate = received.bytes_per_sec();
-        self.conclude(at, round_trip);
+        self.conclude(now, round_trip);
     }
 
-    /// What the last report says is known.
-    fn conclude(&mut self, now: f64, rtt: f64) {
-        let elapsed = (now - self.reported).clamp(0.0, 0.1);
-        self.report_interval += (elapsed - self.report_interval) / REPORTS;
-        self.reported = now;
-        self.round_trip.observe(now, rtt);
-        self.round_trip.expire(now - 2.0 * self.params.hold);
-        let tolerated = self.target() * env("TOL", 0.5);
-        let queue = self.signal.observe(self.queue_sent, now, self.burst, self.queue, cr(), tolerated);
-        self.detect_longer_path(elapsed, rtt);
-        self.cross.observe(elapsed, queue, self.params.queue_target, &self.bursts, &self.window);
-        match self.mode {
-            Mode::Delay => self.follow_delay(now, elapsed, rtt, queue),
-            Mode::Compete => self.compete(now, elapsed, queue),
-        }
-        self.hold_to_bounds();
-    }
-
-    /// Takes in deliveries; when the newest of them left, if there was one.
+    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known.
     fn ingest(&mut self, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
-        let (mut newest, mut least) = (None::<f64>, f64::INFINITY);
+        let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
         for delivery in deliveries {
             let Some(packet) = self.sent.deliver(delivery.number) else {
                 continue;
             };
-            let arrived = secs(delivery.arrived_at);
+            let arrived = seconds(delivery.arrived_at);
             let transit = arrived - packet.at;
-            self.observe_transit(arrived, transit, packet.size);
-            let extra = self.bursts.serialisation(packet.size) - self.base_serialisation;
-            let transit = transit - extra.max(0.0);
-            self.burst = self.burst.max(packet.burst);
-            if transit < least {
-                least = transit;
-                self.queue_sent = packet.at;
-                self.queue_before = packet.sent_before;
+            let serialisation = self.bursts.serialisation(packet.size);
+            if self.observe_transit(arrived, transit) {
+                self.base_serialisation = f64::INFINITY;
             }
-            self.bursts.observe(&packet, arrived, &self.params, self.signal.noise());
+            self.base_serialisation = self.base_serialisation.min(serialisation);
+            // A longer packet than the one that set the base delay takes longer without any queue.
+            let transit = transit - (serialisation - self.base_serialisation);
+            if transit < least_transit {
+                least_transit = transit;
+                self.least = LeastDelayed {
+                    queue: 0.0,
+                    sent: packet.at,
+                    sent_before: packet.sent_before,
+                };
+            }
+            self.burst = self.burst.max(packet.burst);
+            self.bursts
+                .observe(&packet, arrived, self.interval, &self.params);
             self.window.observe(arrived, packet.at, packet.size);
             newest = Some(newest.map_or(packet.at, |newest| newest.max(packet.at)));
         }
         newest?;
         self.window.expire(self.interval);
-        self.bursts.expire(self.window.arrived, self.interval);
-        self.queue = (least - self.base.get()).max(0.0);
+        self.bursts
+            .expire(self.window.latest_arrival(), self.interval);
+        self.least.queue = (least_transit - self.base.get()).max(0.0);
         newest
     }
 
-    fn observe_transit(&mut self, arrived: f64, transit: f64, size: f64) {
+    /// Gives true if the base delay fell.
+    fn observe_transit(&mut self, arrived: f64, transit: f64) -> bool {
         let before = self.base.get();
         self.base.observe(arrived, transit);
-        // While a queue of others stands there is no other base to be had.
-        if self.mode == Mode::Delay {
+        // While a queue of others stands no packet shows the base delay.
+        if self.law.mode == Mode::Delay {
             self.base.expire(arrived - 2.0 * self.params.hold);
         }
-        if self.base.get() < before {
-            self.base_serialisation = 1.0;
-        }
-        self.base_serialisation = self.base_serialisation.min(self.bursts.serialisation(size));
+        self.base.get() < before
     }
 
-    /// A queue of others breathes; what stays as it is while the rate falls is the path's own delay.
-    fn detect_longer_path(&mut self, elapsed: f64, rtt: f64) {
-        if self.mode != Mode::Delay || self.queue <= self.target() / 2.0 && self.signal.least() <= self.target() / 2.0 {
-            self.standing = Standing::NONE;
-            return;
-        }
-        let least = self.signal.least();
-        if self.standing.reference <= 0.0 {
-            self.standing.reference = self.delivery_rate.max(1.0);
-        }
-        let sending = self.window.sending_rate(self.interval);
-        let standing = &mut self.standing;
-        standing.time += elapsed;
-        standing.drained += elapsed * (1.0 - sending / standing.reference);
-        standing.least = standing.least.min(self.queue);
-        standing.most = standing.most.max(self.queue);
-        let is_flat = standing.most - standing.least < self.params.queue_target / 6.0;
-        if !is_flat {
-            standing.least = self.queue;
-            standing.most = self.queue;
-            standing.flat = 0.0;
-        }
-        standing.flat += elapsed;
-        let is_flat = standing.flat > (3.0 * rtt).max(0.8);
-        let is_unexplained = standing.time > 2.0 * cr() + rtt && standing.drained > env("DRAINS", 2.0) * least && self.cross.share() > env("ALONE", 0.7);
-        if is_flat || is_unexplained {
-            let least = if is_flat { standing.least } else { least };
-            let base = self.base.get() + least;
-            self.base.replace(self.base.latest(), base);
-            self.round_trip.replace(self.reported, rtt);
-            self.signal.shift(least);
-            self.standing = Standing::NONE;
-            self.draining = false;
-            self.cross.reset(0.0);
-        }
-    }
-
-    fn compete(&mut self, now: f64, elapsed: f64, queue: f64) {
-        self.rate = self.bound;
-        self.quiet = if queue < self.target() / 2.0 { self.quiet + elapsed } else { 0.0 };
-        if now > self.compete_until || self.quiet > 0.5 {
-            self.mode = Mode::Delay;
-            self.cross.reset(self.params.alarm * 0.5);
-            self.backed_off = f64::NEG_INFINITY;
-            self.quiet = 0.0;
-        }
-    }
-
-    fn follow_delay(&mut self, now: f64, elapsed: f64, rtt: f64, queue: f64) {
+    /// Draws the conclusions from a report that was taken in.
+    fn conclude(&mut self, now: f64, round_trip: f64) {
+        let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
+        self.report_interval += (elapsed - self.report_interval) / REPORTS;
+        self.reported = now;
+        self.last_round_trip = round_trip;
+        self.round_trip.observe(now, round_trip);
+        self.round_trip.expire(now - 2.0 * self.params.hold);
+        let frame = (self.least.sent, self.least.queue);
         let target = self.target();
-        if self.cross.evidence() > self.params.alarm {
-            self.mode = Mode::Compete;
-            self.compete_until = now + self.params.hold;
-            self.draining = false;
-            self.cross.reset(0.0);
-        }
-        let is_drained = queue < target / 4.0 && self.queue_sent > self.backed_off;
-        if self.draining && (is_drained || self.own_queue(now) <= 0.0) {
-            self.draining = false;
-        }
-        let served = if self.bursts.has_measured() { self.bursts.service_rate().max(self.delivery_rate) } else { self.delivery_rate };
-        let is_stretched = self.bursts.evenness() < 1.0 - self.params.stretch;
-        if (queue > target || self.draining) && is_stretched {
-            self.rate = self.rate.min(self.share * served);
-        }
-        if queue > target {
-            self.back_off(now, rtt, served);
-        } else if !self.draining && self.usage > USED {
-            self.grow(elapsed, rtt, queue / target, is_stretched, served);
-        }
+        let queue = self
+            .signal
+            .observe(now, self.burst, frame, target, &self.params);
+        self.judge_standing_queue(elapsed, round_trip);
+        self.cross
+            .observe(elapsed, queue, &self.bursts, &self.window, &self.params);
+        self.follow(now, elapsed, round_trip, queue);
     }
 
-    fn back_off(&mut self, now: f64, rtt: f64, served: f64) {
-        let carried = if env("GRAD", 1.0) > 0.0 { 1.0 / (1.0 + self.signal.gradient()) } else { self.delivery_rate / self.window.sending_rate(self.interval).max(1.0) };
-        // One that shrinks already needs no further cut.
-        if now - self.backed_off <= (rtt + self.interval).max(cr()) || carried >= 1.02 {
+    fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64) {
+        let (queue, least) = (self.least.queue, self.signal.least());
+        if self.law.mode == Mode::Compete || queue.max(least) <= self.target() / 2.0 {
+            self.standing = None;
             return;
         }
-        let keep = 1.0 - self.params.backoff;
-        self.rate *= carried.clamp(0.25, 1.0) * keep;
-        if self.bursts.has_measured() {
-            self.share = (self.share * carried.clamp(0.9, 1.0) * keep).max(LEAST_SHARE);
-            self.rate = self.rate.min(self.share * served);
-        }
-        (self.backed_off, self.draining, self.starting) = (now, true, false);
-    }
-
-    fn grow(&mut self, elapsed: f64, rtt: f64, fullness: f64, is_stretched: bool, served: f64) {
-        let before = self.rate;
-        if is_stretched {
-            self.starting = false;
-            self.share += self.params.increase * elapsed * (1.0 - fullness);
-            let change = self.share * served - self.rate;
-            self.rate += change.clamp(-0.5 * self.rate, 0.3 * self.rate);
-        } else if fullness < 0.5 {
-            let gain = 1.0 / (rtt + self.interval);
-            let gain = if self.starting { gain } else { gain.min(self.params.growth) };
-            self.rate *= 1.0 + elapsed * gain;
-            self.share = self.rate / served.max(self.rate / 1.2);
-        } else {
-            self.rate *= 1.0 + self.params.increase * elapsed;
-        }
-        // Growth that nothing proved yet is bounded by what arrived.
-        self.rate = self.rate.min(before.max(2.0 * self.delivery_rate.max(LEAST_RATE / 2.0)));
-    }
-
-    fn hold_to_bounds(&mut self) {
-        let most = self.bound.min(self.most / self.margin());
-        self.rate = self.rate.min(most).max(LEAST_RATE);
-        // What a bound holds back is not made up for later.
-        if self.rate >= 0.999 * most && self.bursts.has_measured() {
-            let served = self.bursts.service_rate();
-            self.share = self.share.min(1.05 * self.rate / served.max(1.0)).max(LEAST_SHARE);
+        let report = StandingReport {
+            elapsed,
+            round_trip,
+            queue,
+            least,
+            sending_rate: self.window.sending_rate(self.interval),
+            delivery_rate: self.delivery_rate,
+        };
+        let begin = || StandingQueue::begin(report.delivery_rate);
+        let standing = self.standing.get_or_insert_with(begin);
+        let is_least = self.law.is_least();
+        match standing.observe(
+            &report,
+            is_least,
+            self.params.queue_target,
+            self.params.round,
+        ) {
+            Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
+            Verdict::Unexplained if self.cross.is_alone() => self.lengthen_path(least, round_trip),
+            // A flow at its least rate makes no queue.
+            Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
+            Verdict::Unexplained | Verdict::Open => {}
         }
     }
 
-    /// The queueing delay that the flow aims at. It depends on the flow's rate alone, and falls with it: flows that share
-    /// a queue are pulled to one rate, whatever their round trips (as Swift's flow scaling does, SIGCOMM 2020 §3.5).
-    fn target(&self) -> f64 {
-        let scale = REFERENCE_RATE / self.rate.max(LEAST_TARGET_RATE);
-        self.params.queue_target * sqrt(scale)
+    /// The path's own delay has grown by this many seconds.
+    fn lengthen_path(&mut self, by: f64, round_trip: f64) {
+        self.base.replace(self.base.latest(), self.base.get() + by);
+        self.round_trip.replace(self.reported, round_trip);
+        self.signal.shift(by);
+        self.standing = None;
+        self.law.draining = false;
+        self.cross.set_evidence(0.0, &self.params);
     }
 
-    /// The queue that a packet would find that leaves now: the one measured, and what was sent since, less what was served.
-    /// A packet that no report tells of has waited for as long as it is overdue.
-    fn own_queue(&self, now: f64) -> f64 {
-        let served = self.delivery_rate.max(self.rate * env("OWNX", 1.0)).max(1e3);
-        let sent = self.sent.total - self.queue_before;
-        let queue = self.queue + sent / served - (now - self.queue_sent);
-        let due = self.round_trip.get() + 2.0 * self.interval.max(self.report_interval);
-        let overdue = self.sent.unreported_since().map_or(0.0, |sent| now - sent - due);
+    /// Seconds of queue per second, over the last frames.
+    pub(crate) fn queue_gradient(&self) -> f64 {
+        self.signal.gradient()
+    }
+
+    /// The queue that a packet would find that leaves now, in seconds: the queue that was measured and what was sent since,
+    /// less what was served. A packet that no report tells of has waited for as long as it is overdue.
+    pub(crate) fn own_queue(&self, now: f64) -> f64 {
+        let served = self.delivery_rate.max(self.law.rate);
+        let sent = self.sent.total() - self.least.sent_before;
+        let queue = self.least.queue + sent / served - (now - self.least.sent);
+        let interval = self.interval.max(self.report_interval);
+        let due = self.last_round_trip + OVERDUE_REPORTS * interval;
+        let unreported = self.sent.unreported_since();
+        let overdue = unreported.map_or(0.0, |sent| now - sent - due);
         queue.max(overdue).max(0.0)
     }
 
-    /// What a frame leaves unused, since the path may serve it more slowly than in the mean.
-    fn margin(&self) -> f64 {
-        (1.0 - self.params.risk * self.bursts.shortfall()).max(0.5)
-    }
-
-    /// The rate of the next frame, bytes per second.
-    fn frame_rate(&self, now: f64) -> f64 {
-        let rate = self.rate.min(self.bound);
-        match self.mode {
-            Mode::Compete => rate.min(self.most),
-            Mode::Delay => {
-                let rate = (rate * self.margin()).min(self.most);
-                if self.draining {
-                    rate * (1.0 - self.own_queue(now) / self.interval).max(LEAST_WHILE_DRAINING)
-                } else {
-                    rate
-                }
-            }
-        }
-    }
-
-    /// The largest frame, with its headers, that leaves no queue behind and arrives whole within `time`, and no less than is
-    /// worth its headers.
+    /// The largest frame, with its headers, that leaves no queue behind and arrives whole within `time` of its departure; no
+    /// less than is worth its headers.
     pub fn frame_budget(&mut self, now: Instant, time: Duration) -> Bytes {
-        let now = secs(now);
+        let now = seconds(now);
         let rate = self.frame_rate(now);
         let budget = rate * self.interval;
-        self.budget = match self.mode {
+        self.budget = match self.law.mode {
             Mode::Compete => budget,
             Mode::Delay => {
                 let in_time = rate * (time.as_secs_f64() - self.own_queue(now));
@@ -413,75 +304,52 @@ impl PathModel {
         Bytes::new(self.budget as u64)
     }
 
-    /// The pace that a frame's packets may have, whatever TFRC allows: no higher rate is of use.
+    /// The pace of a frame's packets.
+    pub fn pacing_rate(&self) -> Rate {
+        self.useful_rate()
+            .min(Rate::from_bytes_per_sec(self.law.bound))
+    }
+
+    /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
     pub fn useful_rate(&self) -> Rate {
-        match self.mode {
-            Mode::Delay => Rate::from_bytes_per_sec(self.params.burst_gain * self.rate),
+        match self.law.mode {
+            Mode::Delay => Rate::from_bytes_per_sec(self.params.burst_gain * self.law.rate),
             Mode::Compete => Rate::INFINITY,
         }
     }
 
-    /// The pace of a frame's packets.
-    pub fn pacing_rate(&self) -> Rate {
-        let gain = match self.mode {
-            Mode::Delay => self.params.burst_gain,
-            Mode::Compete => 1.0,
-        };
-        Rate::from_bytes_per_sec((gain * self.rate).min(self.bound.max(self.rate)).max(LEAST_RATE))
-    }
-
     /// The available rate of this flow.
     pub fn rate(&self) -> Rate {
-        Rate::from_bytes_per_sec(self.rate)
-    }
-
-    /// A line of its state.
-    pub fn describe(&self, now: Instant) -> alloc::string::String {
-        let ms = |s: f64| s * 1e3;
-        let kb = |r: f64| r / 125.0;
-        alloc::format!("q {:.1}/{:.1} own {:.1} e {:.2} B {:.0} R {:.0} S {:.0} x {:.0} X {:.0} share {:.2} {:?}{} cross {:.2} ev {:.1} short {:.2} noise {:.1}", ms(self.queue), ms(self.target()), ms(self.own_queue(secs(now))), self.bursts.evenness(), if self.bursts.has_measured() {kb(self.bursts.service_rate())} else {0.0}, kb(self.delivery_rate), kb(self.window.sending_rate(self.interval)), kb(self.rate), kb(self.bound), self.share, self.mode, if self.draining {" drain"} else {""}, self.cross.share(), ms(self.cross.evidence()), self.bursts.shortfall(), ms(self.signal.noise()))
-    }
-
-    /// The queueing delay of the last report.
-    pub fn queueing_delay(&self) -> Duration {
-        seconds(self.queue)
-    }
-
-    /// What the flow aims at.
-    pub fn target_delay(&self) -> Duration {
-        seconds(self.target())
-    }
-
-    /// The least round trip of late; `None` before the first report.
-    pub fn base_round_trip(&self) -> Option<Duration> {
-        let least = self.round_trip.get();
-        least.is_finite().then(|| seconds(least))
+        Rate::from_bytes_per_sec(self.law.rate)
     }
 
     /// What the rate follows.
     pub fn mode(&self) -> Mode {
-        self.mode
+        self.law.mode
+    }
+
+    /// The queueing delay of the last report.
+    pub fn queueing_delay(&self) -> Duration {
+        duration(self.least.queue)
+    }
+
+    /// The queueing delay that the flow aims at.
+    pub fn target_delay(&self) -> Duration {
+        duration(self.target())
+    }
+
+    /// The least round trip of the last minute; `None` before the first report.
+    pub fn base_round_trip(&self) -> Option<Duration> {
+        let least = self.round_trip.get();
+        least.is_finite().then(|| duration(least))
     }
 }
 
-/// One frame counts as much in the share that is used; below this share the application limits the rate, and no growth
-/// is proved (RFC 7661 §4.4.2).
-const USAGE_GAIN: f64 = 0.25;
-const USED: f64 = 0.8;
-/// A frame of less than this share of what the rate gives is not worth its headers.
-const WORTH_SENDING: f64 = 0.25;
-/// The time between reports is a mean over so many.
-const REPORTS: f64 = 8.0;
-/// A share of what bursts are served, below which the flow never goes.
-const LEAST_SHARE: f64 = 0.1;
-/// Frames while a queue drains are no smaller than this share of the others.
-const LEAST_WHILE_DRAINING: f64 = 0.4;
-
-fn sqrt(x: f64) -> f64 {
-    let mut y = if x > 1.0 { x / 2.0 } else { 1.0 };
-    for _ in 0..40 { y = 0.5 * (y + x / y); }
-    y
+pub(crate) fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 * 1e-9
 }
-extern crate std;
-fn cr() -> f64 { env("CR", 0.3) }
-pub(crate) fn env(n: &str, d: f64) -> f64 { std::env::var(n).map_or(d, |v| v.parse().unwrap()) }
+
+/// Of a number of seconds that arithmetic on times gave: from zero to a quarter of an hour.
+fn duration(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds.clamp(0.0, 1e3) * 1e9) as u64)
+}

@@ -1,32 +1,35 @@
 //! The parameters of the path model, each with its source.
 
-/// What tunes the model. Every named case of `experiments/path-model.toml` passes with any one of them at half and at
-/// twice its value.
+/// What tunes the model. The tests of this crate hold each at half and at twice its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Queueing delay that a flow of 3 Mb/s aims at, in seconds. Below a frame interval, above the jitter of a wired
-    /// path (RFC 8868 §4.5.2 uses 5 ms).
+    /// Queueing delay that a flow of 3 Mb/s aims at, in seconds: two packets of Ethernet's size at that rate.
     pub queue_target: f64,
-    /// A frame leaves at this multiple of its share, so that its spread at arrival shows the bottleneck's rate. Two packet
-    /// rates are told apart best where one is twice the other (Jain and Dovrolis, SIGCOMM 2002).
+    /// A frame leaves at this multiple of the flow's rate, so that its spread at arrival shows the bottleneck: packet trains
+    /// measure capacity where they are sent well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
     pub burst_gain: f64,
-    /// The share of the rate given up once a round trip while the queue exceeds its target (BBRv3 drains 10 % of a
-    /// round trip in eight: 1.3 %; Swift at most 50 %).
+    /// The common control interval of all flows, in seconds: the longest round trip of a conversation (ITU-T G.114, 150 ms
+    /// each way). Shorter round trips give no more reactions, so that they give no larger share.
+    pub round: f64,
+    /// The share of the rate that is given up once a round while the queue is at its target; beyond it in proportion
+    /// (Swift, SIGCOMM 2020 §3.1).
     pub backoff: f64,
-    /// The share of the link's rate that every flow adds in a second while the queue is below its target.
+    /// The share of the link's capacity by which every flow grows in a second while there is no queue, whatever its own rate
+    /// (additive increase; Chiu and Jain, 1989).
     pub increase: f64,
-    /// Exponential growth in a second while bursts arrive as they left, so that the link has room for their pace.
-    pub growth: f64,
-    /// A burst that arrives stretched by more than this share met the bottleneck.
+    /// A burst that arrives stretched by more than this share has met the bottleneck. Packets of Ethernet's size beside a
+    /// burst of ten stretch it by as much.
     pub stretch: f64,
-    /// Evidence of cross traffic that makes the flow compete, in seconds of queue times seconds.
+    /// A frame's delay counts as far as it exceeds so many times the mean deviation of frames. Of an exponential
+    /// distribution 5 % lie beyond three means.
+    pub noise: f64,
+    /// How long a queue of one target beyond the flow's own must stand before the flow competes, in seconds: a few round
+    /// trips of the flows that could still drain it.
     pub alarm: f64,
-    /// How long a flow competes before it tests the path again, in seconds: twice the longest cycle of a TCP on a long,
-    /// deep queue; and half of how long a base delay is remembered.
+    /// How long a flow competes before it tests the path again, and half of how long a base delay is remembered, in seconds:
+    /// longer than a cycle of TCP on most paths.
     pub hold: f64,
-    /// What a frame's measurement keeps of those before: one of seven frames is new.
-    pub memory: f64,
-    /// How many mean shortfalls of the delivery rate a frame leaves unused.
+    /// How many mean shortfalls of the delivery rate a frame leaves unused: 10 % of exponential ones are beyond 2.3.
     pub risk: f64,
 }
 
@@ -35,13 +38,13 @@ impl Params {
     pub const CALL: Self = Self {
         queue_target: 0.007,
         burst_gain: 2.0,
+        round: 0.3,
         backoff: 0.03,
         increase: 0.18,
-        growth: 4.5,
         stretch: 0.1,
-        alarm: 0.035,
+        noise: 3.0,
+        alarm: 5.0,
         hold: 30.0,
-        memory: 0.85,
         risk: 2.3,
     };
 }

@@ -26,7 +26,7 @@ pub(crate) struct SentPackets {
     first: u64,
     burst: u64,
     /// Bytes that have left.
-    pub(crate) total: f64,
+    total: f64,
     /// The number after the highest that arrived.
     reported: u64,
 }
@@ -67,6 +67,11 @@ impl SentPackets {
         }
     }
 
+    /// Bytes that have left.
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+
     /// When the first packet left that is newer than all that arrived; `None` if none did.
     pub(crate) fn unreported_since(&self) -> Option<f64> {
         let index = usize::try_from(self.reported.saturating_sub(self.first)).ok()?;
@@ -76,7 +81,9 @@ impl SentPackets {
     /// Bytes that had left by then.
     pub(crate) fn sent_until(&self, at: f64) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
-        self.packets.get(index).map_or(self.total, |packet| packet.sent_before)
+        self.packets
+            .get(index)
+            .map_or(self.total, |packet| packet.sent_before)
     }
 
     /// A packet arrived; `None` if that is no news.
@@ -89,7 +96,9 @@ impl SentPackets {
         }
         packet.delivered = true;
         let packet = *packet;
-        while self.first + MAX_OVERTAKEN < number || self.packets.front().is_some_and(|p| p.delivered) {
+        while self.first + MAX_OVERTAKEN < number
+            || self.packets.front().is_some_and(|p| p.delivered)
+        {
             if self.packets.pop_front().is_none() {
                 break;
             }

@@ -1,82 +1,97 @@
 //! Queueing delay apart from noise.
 //!
-//! Jitter, radio grants and aggregation delay single frames for reasons of their own, and mostly not all frames of a
-//! round. A standing queue delays all of them. So the least delay of a round is a queue's for certain, and a single
-//! frame's delay as far as it exceeds that by more than frames do in the mean.
+//! Jitter, radio grants and aggregation delay single frames, and rarely all frames of a round. A standing queue delays all of
+//! them. So the least delay of a round is a queue's for certain; a single frame's delay counts as far as it exceeds what
+//! frames deviate from their neighbours. A ramp deviates from nothing, so that a growing queue is no noise.
 
 use alloc::collections::VecDeque;
 
-#[derive(Clone, Debug, Default)]
-pub(crate) struct QueueSignal {
-    /// When a frame became known and its least delay, each less than those after it.
-    least: VecDeque<(f64, f64)>,
-    /// How far frames deviate from the mean of their neighbours, in the mean.
-    noise: f64,
-    allowance: f64,
-    /// The delays of the last three frames, newest last.
-    last: [f64; 3],
-    /// When those of the last four frames left, and their delays, newest last.
-    frames: [(f64, f64); 4],
-    /// The newest of them.
-    burst: Option<u64>,
+use crate::Params;
+
+/// The least delay of a frame's packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame {
+    /// When the packet left, in seconds.
+    sent: f64,
+    /// Seconds beyond the base delay.
+    delay: f64,
 }
 
-/// A frame counts from so many means of the noise on: of an exponential distribution 2 % are beyond four.
-fn noises() -> f64 { crate::model::env("NOISES", 3.0) }
-/// The noise is a mean over so many frames.
-fn frames() -> f64 { crate::model::env("NFRAMES", 50.0) }
+/// The delays of frames.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueSignal {
+    /// When a report came and its frame's delay, each less than those after it; as long as a round.
+    least: VecDeque<Frame>,
+    /// The last frames, newest last, and the number of the newest.
+    recent: [Frame; 4],
+    newest: Option<u64>,
+    /// How far frames deviate from the mean of their neighbours, in the mean.
+    noise: f64,
+    /// As much of a single frame's delay is taken for noise.
+    allowance: f64,
+}
+
+/// The noise is a mean over so many frames: two seconds at 25 frames a second.
+const NOISE_FRAMES: f64 = 50.0;
+/// Noise of this share of the target is what the target has room for.
+const TOLERATED: f64 = 0.5;
 
 impl QueueSignal {
-    /// Takes in the least delay of a frame, as far as it is known; the queueing delay to act upon. Times are in seconds.
-    pub(crate) fn observe(&mut self, sent: f64, now: f64, burst: u64, delay: f64, round: f64, tolerated: f64) -> f64 {
-        let mut delay = delay;
-        if self.burst == Some(burst) {
-            delay = delay.min(self.last[2]);
-            self.last[2] = delay;
-            self.frames[3] = (sent, delay);
+    /// Takes in the least delay of frame `number` as far as it is known, of a packet that left at `sent`. Gives the queueing
+    /// delay to act upon where `target` is aimed at. Times are in seconds.
+    pub(crate) fn observe(
+        &mut self,
+        now: f64,
+        number: u64,
+        (sent, delay): (f64, f64),
+        target: f64,
+        params: &Params,
+    ) -> f64 {
+        if self.newest == Some(number) {
+            let newest = &mut self.recent[3];
+            if delay < newest.delay {
+                *newest = Frame { sent, delay };
+            }
         } else {
-            let [before, middle, after] = self.last;
-            let deviation = middle - f64::midpoint(before, after);
-            self.noise += (deviation.abs() - self.noise) / frames();
-            self.last = [middle, after, delay];
-            self.burst = Some(burst);
-            self.frames.rotate_left(1);
-            self.frames[3] = (sent, delay);
+            let [_, before, middle, after] = self.recent;
+            let deviation = middle.delay - f64::midpoint(before.delay, after.delay);
+            self.noise += (deviation.abs() - self.noise) / NOISE_FRAMES;
+            self.recent.rotate_left(1);
+            self.recent[3] = Frame { sent, delay };
+            self.newest = Some(number);
         }
-        while self.least.back().is_some_and(|last| last.1 >= delay) {
+        let delay = self.recent[3].delay;
+        while self.least.back().is_some_and(|last| last.delay >= delay) {
             self.least.pop_back();
         }
-        self.least.push_back((now, delay));
-        while self.least[0].0 < now - round {
+        self.least.push_back(Frame { sent: now, delay });
+        while self.least[0].sent < now - params.round {
             self.least.pop_front();
         }
-        self.allowance = (noises() * self.noise - tolerated).max(0.0);
-        self.least[0].1.max(delay - self.allowance)
+        self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
+        self.least().max(delay - self.allowance)
     }
 
-    /// Seconds of queue that grow in a second, over the last frames and beyond the noise; zero where it shrinks.
+    /// The least delay of a round.
+    pub(crate) fn least(&self) -> f64 {
+        self.least.front().map_or(0.0, |first| first.delay)
+    }
+
+    /// Seconds of queue that grow in a second over the last frames and beyond the noise; zero where it shrinks.
     pub(crate) fn gradient(&self) -> f64 {
-        let [(from, before), .., (to, after)] = self.frames;
-        let growth = after - before - self.allowance;
-        if to > from { (growth / (to - from)).max(0.0) } else { 0.0 }
+        let [from, .., to] = self.recent;
+        let growth = to.delay - from.delay - self.allowance;
+        if to.sent > from.sent {
+            (growth / (to.sent - from.sent)).max(0.0)
+        } else {
+            0.0
+        }
     }
 
     /// The base delay rose by this much.
     pub(crate) fn shift(&mut self, by: f64) {
-        for (_, delay) in &mut self.least {
-            *delay = (*delay - by).max(0.0);
+        for frame in self.least.iter_mut().chain(&mut self.recent) {
+            frame.delay = (frame.delay - by).max(0.0);
         }
-        for delay in self.last.iter_mut().chain(self.frames.iter_mut().map(|frame| &mut frame.1)) {
-            *delay = (*delay - by).max(0.0);
-        }
-    }
-
-    /// The least delay of a round, and the mean deviation of frames.
-    pub(crate) fn least(&self) -> f64 {
-        self.least.front().map_or(0.0, |first| first.1)
-    }
-
-    pub(crate) fn noise(&self) -> f64 {
-        self.noise
     }
 }

@@ -8,7 +8,7 @@ pub(crate) struct Window {
     /// When a packet arrived, when it had left, its bytes.
     packets: VecDeque<(f64, f64, f64)>,
     /// The latest of each.
-    pub(crate) arrived: f64,
+    arrived: f64,
     sent: f64,
 }
 
@@ -24,11 +24,20 @@ impl Window {
         self.sent = self.sent.max(sent);
     }
 
+    /// When the last packet arrived.
+    pub(crate) fn latest_arrival(&self) -> f64 {
+        self.arrived
+    }
+
     /// Forgets what is too old to count.
     pub(crate) fn expire(&mut self, interval: f64) {
         let kept = KEPT_INTERVALS * interval;
         let (arrived, sent) = (self.arrived - kept, self.sent - kept);
-        while self.packets.front().is_some_and(|p| p.0 <= arrived && p.1 <= sent) {
+        while self
+            .packets
+            .front()
+            .is_some_and(|p| p.0 <= arrived && p.1 <= sent)
+        {
             self.packets.pop_front();
         }
     }

@@ -251,4 +251,9 @@ impl Agent for MediaEnd {
     }
 }
 
-fn fb() -> evenkeel_rtp::session::FeedbackMode { std::env::var("EK_FB").unwrap_or("ccfb".into()).parse().unwrap() }
+fn fb() -> evenkeel_rtp::session::FeedbackMode {
+    std::env::var("EK_FB")
+        .unwrap_or("ccfb".into())
+        .parse()
+        .unwrap()
+}

@@ -33,7 +33,9 @@ pub struct PathSample<'a> {
 impl PathSample<'_> {
     /// The packets that arrived since the sample before, in the order of arrival; none for other signals.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
-        let departures = self.departures.filter(|_| self.signal == PathSignal::Deliveries);
+        let departures = self
+            .departures
+            .filter(|_| self.signal == PathSignal::Deliveries);
         departures.into_iter().flat_map(Departures::deliveries)
     }
 }

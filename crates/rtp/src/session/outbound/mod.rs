@@ -13,13 +13,13 @@ use tfrc::units::{Bytes, LossEventRate, Rate};
 use tfrc::{Ecn, Sender, SenderConfig};
 
 use super::Path;
-use super::path_sample::{PathSample, PathSignal};
 use super::config::SendConfig;
 use super::event::Lie;
 use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::{Gaps, LEFT_OUT, MARKED};
 use super::hosts::Hosts;
+use super::path_sample::{PathSample, PathSignal};
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_media::SentMedia;
