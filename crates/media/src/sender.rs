@@ -340,27 +340,14 @@ mod tests {
     }
 
     fn codes_keyframe(sender: &mut SendingSide, ms: u64) -> bool {
-        let target = sender.target(at(ms), &PATH, Some(at(ms)));
+        let target = sender.target(at(ms), &PATH);
         target.expect("a path with room").keyframe
-    }
-
-    /// 20 ms of 3 Mb/s are 7,500 bytes.
-    #[test]
-    fn a_frame_is_smaller_by_what_the_next_departure_leaves_less_time_for() {
-        let size = |departure| {
-            let target = sender().target(at(40), &PATH, departure);
-            target.expect("a path with room").size
-        };
-        let whole = size(Some(at(40)));
-        assert_eq!(size(None), whole);
-        assert_eq!(size(Some(at(20))), whole);
-        assert!(size(Some(at(60))) + Bytes::new(7_000) < whole);
     }
 
     #[test]
     fn every_picture_has_a_target_or_a_reason() {
         let mut sender = sender();
-        assert!(sender.target(at(0), &PATH, None).is_some());
+        assert!(sender.target(at(0), &PATH).is_some());
         sender.leave_out(at(0));
         let events = std::iter::from_fn(|| sender.poll_event());
         let kinds: Vec<_> = events.map(|event| event.kind).collect();

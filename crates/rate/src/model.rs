@@ -320,7 +320,7 @@ impl PathModel {
 
     /// The available rate of this flow.
     pub fn rate(&self) -> Rate {
-        Rate::from_bytes_per_sec(self.law.rate)
+        Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))
     }
 
     /// What the rate follows.

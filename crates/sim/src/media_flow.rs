@@ -14,7 +14,9 @@ use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
 use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
-use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, RepairConfig, SendConfig};
+use evenkeel_rtp::session::{
+    CONTROL_BUFFER, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig,
+};
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
@@ -73,7 +75,7 @@ impl MediaEnd {
         let send = SendConfig {
             repair: (policy.filler != Filler::None).then_some(repair),
             tfrc,
-            feedback: fb(),
+            feedback: FeedbackMode::Ccfb,
             ..SendConfig::new(JPEG)
         };
         let config = Config {
@@ -89,7 +91,7 @@ impl MediaEnd {
     pub fn receiver(start: Instant, warm: Instant, standard: Standard, seed: u64) -> Self {
         let mut receive = ReceiveConfig {
             repair: Some(RepairConfig::PAYLOAD_TYPE),
-            feedback: fb(),
+            feedback: FeedbackMode::Ccfb,
             ..ReceiveConfig::new(JPEG)
         };
         receive.tfrc.standard = standard;
@@ -249,11 +251,4 @@ impl Agent for MediaEnd {
         let next = call.into_iter().chain(camera).min();
         next.map(|at| at.max(self.start))
     }
-}
-
-fn fb() -> evenkeel_rtp::session::FeedbackMode {
-    std::env::var("EK_FB")
-        .unwrap_or("ccfb".into())
-        .parse()
-        .unwrap()
 }

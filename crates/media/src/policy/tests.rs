@@ -1,1 +1,192 @@
+use super::*;
+use proptest::prelude::*;
+use tfrc::units::LossEventRate;
 
+const INTERVAL: Duration = Duration::from_millis(40);
+
+fn path(kbps: f64, rtt_ms: u64) -> Path {
+    Path {
+        allowed_rate: Rate::from_bits_per_sec(kbps * 1e3),
+        instantaneous_rate: Rate::from_bits_per_sec(kbps * 1e3),
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        loss_event_rate: LossEventRate::ZERO,
+        receive_rate: Rate::ZERO,
+    }
+}
+
+fn policy(rules: Rules) -> Policy {
+    let config = PolicyConfig {
+        playout: Duration::from_millis(10),
+        rules,
+        ..PolicyConfig::new(INTERVAL)
+    };
+    Policy::new(config, 1.0)
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::from_millis(ms)
+}
+
+/// Lets a policy learn that the round trip takes so long.
+fn learn_round_trip(policy: &mut Policy, rtt_ms: u64) {
+    let path = path(3_000.0, rtt_ms);
+    policy.model.set_bound(path.allowed_rate);
+    let rtt = Duration::from_millis(rtt_ms);
+    for n in 0..50 {
+        let sent = at(1_000 + 40 * n);
+        let rate = Rate::from_bits_per_sec(300e3);
+        policy.model.handle_round_trip(sent + rtt, sent, rtt, rate);
+    }
+    policy.update_deadline();
+}
+
+fn coded(target: u64, wire: u64) -> CodedFrame {
+    CodedFrame {
+        preparation: Duration::ZERO,
+        target: Some(Bytes::new(target)),
+        scan: Bytes::new(wire),
+        wire: Bytes::new(wire),
+    }
+}
+
+#[test]
+fn first_frame_has_an_interval_of_first_rate() {
+    let target = policy(Rules::Evenkeel).target(at(0), &path(3_000.0, 60), Bytes::ZERO);
+    assert_eq!(target.unwrap().size, FIRST_RATE * INTERVAL);
+}
+
+#[test]
+fn frame_never_exceeds_what_tfrc_allows() {
+    let target = policy(Rules::Evenkeel).target(at(0), &path(100.0, 60), Bytes::ZERO);
+    assert_eq!(target.unwrap().size, Bytes::new(500));
+}
+
+#[test]
+fn frame_is_smaller_by_what_waits() {
+    let mut policy = policy(Rules::Evenkeel);
+    let path = path(3_000.0, 60);
+    let target = policy.target(at(0), &path, Bytes::new(1_000)).unwrap();
+    assert_eq!(target.size, FIRST_RATE * INTERVAL - Bytes::new(1_000));
+}
+
+#[test]
+fn deadline_follows_a_long_path_and_returns() {
+    let mut policy = policy(Rules::Evenkeel);
+    learn_round_trip(&mut policy, 100);
+    assert_eq!(policy.stretched(), None);
+    policy.forget_path();
+    learn_round_trip(&mut policy, 300);
+    // 150 ms of path, 10 of playout, 40 of a frame and a little queue.
+    let stretched = policy.stretched().expect("150 ms is too short");
+    assert!(
+        (210..=260).contains(&stretched.as_millis()),
+        "{stretched:?}"
+    );
+    policy.forget_path();
+    learn_round_trip(&mut policy, 100);
+    assert_eq!(policy.deadline(), PolicyConfig::DEADLINE);
+}
+
+#[test]
+fn deadline_has_no_cliff_between_short_and_long_paths() {
+    let mut before = PolicyConfig::DEADLINE;
+    for rtt_ms in (20..500).step_by(10) {
+        let mut policy = policy(Rules::Evenkeel);
+        learn_round_trip(&mut policy, rtt_ms);
+        let deadline = policy.deadline();
+        assert!(
+            deadline >= before && deadline <= before + 2 * DEADLINE_STEP,
+            "{rtt_ms} ms"
+        );
+        before = deadline;
+    }
+}
+
+#[test]
+fn encoder_with_a_floor_makes_fewer_frames_at_the_same_rate() {
+    let mut policy = policy(Rules::Evenkeel);
+    for _ in 0..2 {
+        policy.observe_frame(&coded(100, 1_500));
+    }
+    // 100 kb/s are 500 bytes a frame, a third of what the encoder can do.
+    let path = path(100.0, 60);
+    let mut made = 0;
+    for n in 0..300 {
+        if policy.target(at(40 * n), &path, Bytes::ZERO).is_some() {
+            policy.observe_frame(&coded(500, 1_500));
+            made += 1;
+        }
+    }
+    assert!((95..=105).contains(&made), "{made}");
+}
+
+#[test]
+fn frames_of_their_own_size_are_always_asked_for() {
+    let mut policy = policy(Rules::Evenkeel);
+    policy.set_encoder(true);
+    policy.observe_frame(&coded(100, 150_000));
+    let path = path(100.0, 60);
+    assert!((0..100).all(|n| policy.target(at(40 * n), &path, Bytes::ZERO).is_some()));
+}
+
+#[test]
+fn encoder_below_its_target_is_asked_for_more() {
+    let mut policy = policy(Rules::Evenkeel);
+    let path = path(3_000.0, 60);
+    for n in 0..100 {
+        let target = policy.target(at(40 * n), &path, Bytes::ZERO).unwrap();
+        let size = target.size.get() * 9 / 10;
+        policy.observe_frame(&coded(target.size.get(), size));
+    }
+    let target = policy.target(at(4_000), &path, Bytes::ZERO).unwrap();
+    let expected = (FIRST_RATE * INTERVAL).as_f64() / 0.9;
+    assert!((target.size.as_f64() / expected - 1.0).abs() < 0.02);
+}
+
+/// (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1,000 B.
+#[test]
+fn thesis_makes_frames_as_large_as_the_deadline_allows() {
+    let mut policy = policy(Rules::Thesis);
+    let target = policy.target(at(0), &path(800.0, 100), Bytes::new(1_000));
+    assert_eq!(target.unwrap().size, Bytes::new(8_000));
+}
+
+#[test]
+fn thesis_begins_a_frame_only_in_time() {
+    let policy = policy(Rules::Thesis);
+    let path = path(800.0, 100);
+    // 50 ms of network, 10 of playout and 40 of its own leave 50.
+    let may_begin = |ms| policy.may_begin(Duration::from_millis(ms), Bytes::new(4_000), &path);
+    assert_eq!([49, 51].map(may_begin), [true, false]);
+}
+
+#[test]
+fn policies_are_known_by_their_names() {
+    for rules in Rules::ALL {
+        assert_eq!(rules.name().parse(), Ok(rules));
+    }
+    assert_eq!("none".parse::<Rules>(), Err(UnknownRules));
+}
+
+proptest! {
+    #[test]
+    fn targets_are_bounded_by_tfrc_whatever_is_reported(
+        kbps in 20.0..50_000.0f64,
+        reports in prop::collection::vec((0u64..500, 0u64..2_000, 0.0..1e8f64), 0..50),
+    ) {
+        let mut policy = policy(Rules::Evenkeel);
+        let path = path(kbps, 60);
+        let mut now = at(1_000);
+        for (later, round_trip, received) in reports {
+            now += Duration::from_millis(later);
+            policy.model.set_bound(path.allowed_rate);
+            let rtt = Duration::from_millis(round_trip);
+            policy.model.handle_round_trip(now, now, rtt, Rate::from_bits_per_sec(received));
+            policy.update_deadline();
+            if let Some(target) = policy.target(now, &path, Bytes::ZERO) {
+                prop_assert!(target.size <= (path.allowed_rate * INTERVAL).max(LEAST_FRAME));
+                prop_assert!(target.deadline <= LONGEST_DEADLINE);
+            }
+        }
+    }
+}

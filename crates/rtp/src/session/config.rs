@@ -109,6 +109,10 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
+            // Reports by RFC 8888 name packets by the numbers of one source.
+            if send.feedback == FeedbackMode::Ccfb && send.repair.is_some() {
+                send.feedback = FeedbackMode::Twcc;
+            }
             let feedback = send.feedback;
             send.repair = send.repair.filter(|_| feedback.counts_two_sources());
             if let Some(repair) = &mut send.repair {

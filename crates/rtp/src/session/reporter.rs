@@ -65,8 +65,8 @@ pub(super) struct Address {
 }
 
 impl Reporter {
-    pub(super) fn new(config: &ReceiveConfig) -> Self {
-        match config.feedback {
+    pub(super) fn new(feedback: FeedbackMode, config: &ReceiveConfig) -> Self {
+        match feedback {
             FeedbackMode::Tfrc => Self::Tfrc(Box::new(Receiver::new(config.tfrc.clone()))),
             FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(CCFB_PACKETS))),
             FeedbackMode::Twcc => Self::Twcc {
