@@ -316,8 +316,8 @@ fn hold_to(
         let absent = of_result.map(|it| it.definition.scenario.absent_recordings());
         if let Some(absent) = absent.filter(|absent| !absent.is_empty()) {
             eprintln!(
-                "evenkeel: warning: {}: not held to its golden result, as {} is absent: name the folder of recorded \
-                 links in {}",
+                "evenkeel: warning: {}: models stand in for {}, so the result is not held to its golden one: name the \
+                 folder of the recordings in {}",
                 result.id,
                 absent.join(", "),
                 recorded::FOLDER_VARIABLE
