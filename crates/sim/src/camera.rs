@@ -54,6 +54,13 @@ pub struct Shooting {
     pub most: Rate,
 }
 
+impl Shooting {
+    fn is_paused(&self, at: Instant) -> bool {
+        self.pause
+            .is_some_and(|[from, to]| (from..to).contains(&at))
+    }
+}
+
 /// A camera with its encoder.
 #[derive(Debug)]
 pub(crate) struct Camera {
@@ -91,11 +98,7 @@ impl Camera {
             return None;
         }
         self.index += 1;
-        if self
-            .shooting
-            .pause
-            .is_some_and(|[from, to]| (from..to).contains(&now))
-        {
+        if self.shooting.is_paused(now) {
             return None;
         }
         match &mut self.pictures {
@@ -120,6 +123,14 @@ impl Camera {
             };
             (now + CODING, frame)
         });
+    }
+
+    /// Counts the captures from one instant on until before another.
+    pub(crate) fn captures(&self, [from, to]: [Instant; 2]) -> usize {
+        let due =
+            (0..self.index).map(|index| self.shooting.start + self.format.frame_rate.due(index));
+        due.filter(|at| (from..to).contains(at) && !self.shooting.is_paused(*at))
+            .count()
     }
 
     /// When it wants to be asked next.

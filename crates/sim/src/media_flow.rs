@@ -42,6 +42,8 @@ pub struct MediaEnd {
     /// When the report begins.
     warm: Instant,
     report: CallReport,
+    /// The media timestamp of every frame that arrived whole, and when its last packet did.
+    completed: Vec<(u32, Instant)>,
 }
 
 impl MediaEnd {
@@ -138,7 +140,24 @@ impl MediaEnd {
             buffer: vec![0; CONTROL_BUFFER.max(packet.get() as usize)],
             warm,
             report: CallReport::new(warm),
+            completed: Vec::new(),
         }
+    }
+
+    /// Counts the pictures that the camera captured from one instant on until before another.
+    pub fn captures(&self, window: [Instant; 2]) -> usize {
+        let camera = self.camera.as_ref();
+        camera.map_or(0, |camera| camera.captures(window))
+    }
+
+    /// The frames that arrived whole, late or not: when each was captured, and when its last packet arrived.
+    ///
+    /// Capture times are known once a sender report has arrived, also those of frames before it.
+    pub fn arrivals(&self) -> impl Iterator<Item = [Instant; 2]> + '_ {
+        let session = self.call.session();
+        self.completed
+            .iter()
+            .filter_map(|(timestamp, at)| Some([session.captured_at(*timestamp)?, *at]))
     }
 
     /// Its state: X, R, p, the deadline.
@@ -199,6 +218,11 @@ impl MediaEnd {
             {
                 let error = size.as_f64() / target.as_f64() - 1.0;
                 self.report.handle_coded(media.at, error.abs());
+            }
+            if let CallEvent::Media(media) = &event
+                && let EventKind::Completed { timestamp, .. } = media.kind
+            {
+                self.completed.push((timestamp, media.at));
             }
             self.report.handle_event(&event);
         }

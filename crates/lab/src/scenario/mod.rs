@@ -4,6 +4,7 @@
 //! so any number of them go at once and give the same bytes.
 
 mod analysis;
+mod cellular_model;
 mod controllers;
 mod descheduling;
 mod end_of_congestion;
@@ -103,6 +104,8 @@ pub enum Kind {
     QueueDynamics(queue_dynamics::QueueDynamics),
     /// Calls on a bottleneck, as RFC 8867 has them.
     Rmcat(rmcat::Rmcat),
+    /// The seeded model of cellular links beside their recordings.
+    CellularModel(cellular_model::CellularModel),
     /// Receivers that lie, in each format, to senders that check and to senders that do not.
     Selfish(selfish::Selfish),
     /// How fast the rate can grow, by formula.
@@ -208,6 +211,7 @@ impl Kind {
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
+            Self::CellularModel(scenario) => scenario,
             Self::Selfish(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
@@ -236,7 +240,16 @@ impl Kind {
         match self {
             Self::Timeline(timeline) => timeline.load(folder),
             Self::FeedbackCompare(compare) => compare.load(folder),
+            Self::Rmcat(rmcat) => rmcat.load(folder),
             _ => Ok(()),
+        }
+    }
+
+    /// The recorded links that it names and that are absent on this machine: models stand in for them.
+    pub fn absent_recordings(&self) -> Vec<&str> {
+        match self {
+            Self::Rmcat(rmcat) => rmcat.absent().collect(),
+            _ => Vec::new(),
         }
     }
 

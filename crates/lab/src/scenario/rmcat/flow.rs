@@ -14,7 +14,7 @@ use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 use crate::network::{Tcp, Tfrc, broken};
 use crate::scenario::{Impossible, RunError, require};
-use crate::units::Time;
+use crate::units::{BitRate, Time};
 
 /// One flow.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,6 +33,8 @@ pub(super) struct Flow {
     /// Its data goes against that of the others.
     #[serde(default)]
     pub(super) backward: bool,
+    /// The most that a call asks for; RFC 8867's unless given.
+    max_rate: Option<BitRate>,
     /// The only bottleneck that it crosses, from 0; all of them unless given.
     pub(super) hop: Option<usize>,
 }
@@ -88,16 +90,23 @@ impl Kind {
     }
 }
 
-/// In bits per second, the most that a flow of this kind asks for.
-pub(super) fn most(kind: Kind) -> f64 {
-    if kind.is_call() { MOST } else { f64::INFINITY }
-}
-
 impl Flow {
+    /// The most that it asks for, in bits per second.
+    pub(super) fn max_rate(&self) -> f64 {
+        let usual = if self.kind.is_call() {
+            MOST
+        } else {
+            f64::INFINITY
+        };
+        self.max_rate.map_or(usual, |rate| rate.0.bits_per_sec())
+    }
+
     pub(super) fn verify(&self, hops: usize) -> Result<(), Impossible> {
         require(self.start < self.stop, "stop", "after start")?;
         let hop = self.hop.is_none_or(|hop| hop < hops);
         require(hop, "hop", "the number of a bottleneck, from 0")?;
+        let capped = self.max_rate.is_none() || self.kind.is_call();
+        require(capped, "max_rate", "given for a call alone")?;
         let Some([from, to]) = self.pause else {
             return Ok(());
         };
@@ -139,7 +148,7 @@ impl Flow {
                     start,
                     stop,
                     pause: self.pause.map(|pause| pause.map(|at| Instant::ZERO + at.0)),
-                    most: Rate::from_bits_per_sec(MOST),
+                    most: Rate::from_bits_per_sec(self.max_rate()),
                 };
                 let pictures = self.pictures(seed, random)?;
                 Ok([
