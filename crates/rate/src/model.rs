@@ -154,7 +154,7 @@ impl PathModel {
         self.least = LeastDelayed {
             queue: round_trip - self.base.get(),
             sent,
-            sent_before: self.sent.sent_until(sent),
+            sent_before: self.sent.report_until(sent),
         };
         self.burst += 1;
         self.delivery_rate = received.bytes_per_sec();

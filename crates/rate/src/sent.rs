@@ -78,11 +78,14 @@ impl SentPackets {
         self.packets.get(index).map(|packet| packet.at)
     }
 
-    /// Bytes that had left by then.
-    pub(crate) fn sent_until(&self, at: f64) -> f64 {
+    /// The packets that left up to then are reported, whatever became of them. Gives the bytes that had left.
+    pub(crate) fn report_until(&mut self, at: f64) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
+        self.packets.drain(..index);
+        self.first += index as u64;
+        self.reported = self.reported.max(self.first);
         self.packets
-            .get(index)
+            .front()
             .map_or(self.total, |packet| packet.sent_before)
     }
 
