@@ -245,7 +245,7 @@ impl PathModel {
             sending_rate: self.window.sending_rate(self.interval),
             delivery_rate: self.delivery_rate,
         };
-        let begin = || StandingQueue::begin(report.delivery_rate);
+        let begin = || StandingQueue::begin(report.queue, report.delivery_rate);
         let standing = self.standing.get_or_insert_with(begin);
         let is_least = self.law.is_least();
         match standing.observe(
