@@ -91,7 +91,8 @@ impl StandingQueue {
         self.shortest = self.shortest.min(report.queue);
         self.longest = self.longest.max(report.queue);
         let is_steady = self.longest - self.shortest < STEADY * self.time.min(LEAST_ROUNDS * round);
-        let is_others = is_least && is_steady && self.time > LEAST_ROUNDS * round + report.round_trip;
+        let is_others =
+            is_least && is_steady && self.time > LEAST_ROUNDS * round + report.round_trip;
         let should_have_drained = is_others || self.drained > DRAINED * report.least;
         if self.flat_time > (FLAT_ROUND_TRIPS * report.round_trip).max(FLAT_TIME) {
             Verdict::LongerPath(self.least)
