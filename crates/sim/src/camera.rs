@@ -54,6 +54,14 @@ pub struct Shooting {
     pub most: Rate,
 }
 
+impl Shooting {
+    /// Does the camera give nothing at this instant?
+    pub(crate) fn pauses_at(&self, at: Instant) -> bool {
+        let pause = self.pause;
+        pause.is_some_and(|[from, to]| (from..to).contains(&at))
+    }
+}
+
 /// A camera with its encoder.
 #[derive(Debug)]
 pub(crate) struct Camera {
@@ -91,17 +99,18 @@ impl Camera {
             return None;
         }
         self.index += 1;
-        if self
-            .shooting
-            .pause
-            .is_some_and(|[from, to]| (from..to).contains(&now))
-        {
+        if self.shooting.pauses_at(now) {
             return None;
         }
         match &mut self.pictures {
             Pictures::Coded(source) => Some(Captured(source.next().ok()??.into())),
             Pictures::Sizes(..) => Some(Captured(None)),
         }
+    }
+
+    /// How many pictures were due so far.
+    pub(crate) const fn captures(&self) -> u64 {
+        self.index
     }
 
     /// Begins to code a picture, to `target` bytes of scan or to what the rate of pictures allows.
