@@ -33,7 +33,8 @@ impl fmt::Debug for Pictures {
 }
 
 impl Pictures {
-    pub(crate) fn format(&self) -> Format {
+    /// Their size and frame rate.
+    pub fn format(&self) -> Format {
         match self {
             Self::Coded(source) => source.format(),
             Self::Sizes(format, _) => *format,
@@ -55,16 +56,15 @@ pub struct Shooting {
 }
 
 impl Shooting {
-    /// Does the camera give nothing at this instant?
-    pub(crate) fn pauses_at(&self, at: Instant) -> bool {
-        let pause = self.pause;
-        pause.is_some_and(|[from, to]| (from..to).contains(&at))
+    pub(crate) fn is_paused(&self, at: Instant) -> bool {
+        self.pause
+            .is_some_and(|[from, to]| (from..to).contains(&at))
     }
 }
 
 /// A camera with its encoder.
 #[derive(Debug)]
-pub(crate) struct Camera {
+pub struct Camera {
     pictures: Pictures,
     encoder: Encoder,
     shooting: Shooting,
@@ -76,7 +76,8 @@ pub(crate) struct Camera {
 }
 
 impl Camera {
-    pub(crate) fn new(pictures: Pictures, shooting: Shooting) -> Self {
+    /// A camera that waits for the first capture.
+    pub fn new(pictures: Pictures, shooting: Shooting) -> Self {
         Self {
             format: pictures.format(),
             pictures,
@@ -88,18 +89,18 @@ impl Camera {
     }
 
     /// The frame that has been coded by now.
-    pub(crate) fn poll_coded(&mut self, now: Instant) -> Option<EncodedFrame> {
+    pub fn poll_coded(&mut self, now: Instant) -> Option<EncodedFrame> {
         let coded = self.coding.take_if(|(at, _)| *at <= now);
         coded.map(|(_, frame)| frame)
     }
 
     /// The picture that is captured now; one of which nobody wants to know is lost.
-    pub(crate) fn poll_captured(&mut self, now: Instant) -> Option<Captured> {
+    pub fn poll_captured(&mut self, now: Instant) -> Option<Captured> {
         if self.next_capture()? > now {
             return None;
         }
         self.index += 1;
-        if self.shooting.pauses_at(now) {
+        if self.shooting.is_paused(now) {
             return None;
         }
         match &mut self.pictures {
@@ -109,12 +110,12 @@ impl Camera {
     }
 
     /// How many pictures were due so far.
-    pub(crate) const fn captures(&self) -> u64 {
+    pub const fn pictures_due(&self) -> u64 {
         self.index
     }
 
     /// Begins to code a picture, to `target` bytes of scan or to what the rate of pictures allows.
-    pub(crate) fn code(&mut self, now: Instant, captured: &Captured, target: Bytes) {
+    pub fn code(&mut self, now: Instant, captured: &Captured, target: Bytes) {
         let target = target.min(self.shooting.most * self.format.frame_rate.interval());
         let image = match (&captured.0, &mut self.pictures) {
             (Some(picture), _) => self.encoder.encode(picture, target).ok().map(|e| e.image),
@@ -132,7 +133,7 @@ impl Camera {
     }
 
     /// When it wants to be asked next.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let coded = self.coding.as_ref().map(|(at, _)| *at);
         self.next_capture().into_iter().chain(coded).min()
     }
@@ -145,7 +146,7 @@ impl Camera {
 
 /// A picture, if there are any.
 #[derive(Debug)]
-pub(crate) struct Captured(Option<Picture>);
+pub struct Captured(Option<Picture>);
 
 /// An image of a size within what the encoder comes to: 95 % of the target and all of it.
 fn blank(format: Format, target: Bytes, random: &mut Random) -> JpegImage {

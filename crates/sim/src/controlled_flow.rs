@@ -104,7 +104,7 @@ impl ControlledSender {
             self.packetize(frame.picture.size());
         }
         if let Some(captured) = self.camera.poll_captured(now) {
-            self.coding = self.camera.captures() as u32 - 1;
+            self.coding = self.camera.pictures_due() as u32 - 1;
             let target = self.controller.target_rate(self.backlog) * self.interval;
             self.camera.code(now, &captured, target);
         }

@@ -2,7 +2,7 @@
 
 use crate::camera::Shooting;
 use evenkeel_media::source::FrameRate;
-use tfrc::time::Instant;
+use tfrc::time::{Duration, Instant};
 
 /// The frames of one flow, numbered from zero at the first capture.
 ///
@@ -74,7 +74,18 @@ impl FrameLog {
         });
         let stop = self.shooting.stop;
         let taken = frames.take_while(move |frame| frame.captured < stop);
-        taken.filter(|frame| !self.shooting.pauses_at(frame.captured))
+        taken.filter(|frame| !self.shooting.is_paused(frame.captured))
+    }
+
+    /// From one capture to the next.
+    pub fn interval(&self) -> Duration {
+        self.rate.interval()
+    }
+
+    /// The number of the newest frame that was captured by this instant.
+    pub fn number_at(&self, now: Instant) -> u64 {
+        let since = now.saturating_since(self.shooting.start);
+        (since.as_nanos() / self.interval().as_nanos()) as u64
     }
 
     fn captured(&self, number: u64) -> Instant {

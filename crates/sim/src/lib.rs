@@ -60,7 +60,7 @@ mod viewer;
 mod web;
 
 pub use agent::{Agent, Packet};
-pub use camera::{Pictures, Shooting};
+pub use camera::{Camera, Captured, Pictures, Shooting};
 pub use controlled_flow::{
     ArrivalReport, ControlledReceiver, ControlledSender, FramePacket, controlled_flow,
 };

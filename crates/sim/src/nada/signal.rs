@@ -3,7 +3,7 @@
 use super::loss_intervals::LossIntervals;
 use crate::rate_controller::PacketReport;
 use std::collections::VecDeque;
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 /// The parameters of RFC 8698 table 2 that the receiver's side uses, with their default values.
@@ -187,6 +187,7 @@ fn warped(queueing: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tfrc::time::Duration;
 
     /// Packet `sequence` of 1,000 bytes leaves every 10 ms; it arrives `transit` later.
     fn arrive(statistics: &mut PathStatistics, sequence: u64, transit: u64) -> Instant {
