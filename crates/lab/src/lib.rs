@@ -10,6 +10,7 @@
 //! its bounds and where they are from.
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 pub mod experiment;
 pub mod figure;
 pub mod findings;

@@ -37,6 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
+use crate::comparison::Comparison;
 use crate::findings::{Findings, Sample};
 use crate::network::Stage;
 use crate::real::Real;
@@ -46,6 +47,7 @@ pub(crate) use require::{
     impossible, require, require_bins, require_jitter, require_lost_one_in, require_recordable,
     require_round_trips, require_window,
 };
+pub use rmcat::{CallEnds, CallSetup, Peers};
 
 /// A kind of scenario with its parameters: the table `[scenario.KIND]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -103,6 +105,8 @@ pub enum Kind {
     QueueDynamics(queue_dynamics::QueueDynamics),
     /// Calls on a bottleneck, as RFC 8867 has them.
     Rmcat(rmcat::Rmcat),
+    /// The product's call and rate controllers of others in the same cells.
+    Peers(rmcat::Peers),
     /// Receivers that lie, in each format, to senders that check and to senders that do not.
     Selfish(selfish::Selfish),
     /// How fast the rate can grow, by formula.
@@ -151,6 +155,8 @@ impl fmt::Display for RunError {
     }
 }
 
+impl std::error::Error for RunError {}
+
 /// What every kind can do.
 pub trait Scenario {
     /// Refuses parameters that no run could have.
@@ -171,6 +177,11 @@ pub trait Scenario {
 
     /// How a test bed runs it, if one can.
     fn real(&self) -> Option<&dyn Real> {
+        None
+    }
+
+    /// What the report shows of its metrics side by side, if they are of peers.
+    fn comparison(&self) -> Option<Comparison> {
         None
     }
 
@@ -208,6 +219,7 @@ impl Kind {
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
+            Self::Peers(scenario) => scenario,
             Self::Selfish(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
@@ -236,6 +248,7 @@ impl Kind {
         match self {
             Self::Timeline(timeline) => timeline.load(folder),
             Self::FeedbackCompare(compare) => compare.load(folder),
+            Self::Peers(peers) => peers.load(folder),
             _ => Ok(()),
         }
     }

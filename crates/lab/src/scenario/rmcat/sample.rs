@@ -35,9 +35,9 @@ const LEAST_PERIOD: f64 = 5.0;
 
 /// Part of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Period {
-    from: f64,
-    to: f64,
+pub(super) struct Period {
+    pub(super) from: f64,
+    pub(super) to: f64,
 }
 
 /// The metrics and curves of a run.
@@ -60,7 +60,7 @@ pub(super) fn of(case: &Case, seen: &Seen) -> Sample {
     sample
 }
 
-fn periods(case: &Case) -> Vec<Period> {
+pub(super) fn periods(case: &Case) -> Vec<Period> {
     let changes = case.bottleneck.iter().chain(&case.backward);
     let changes = changes.flat_map(|capacity| capacity.changes().map(|(at, _)| at.secs()));
     let flows = case.flow.iter().filter(|flow| flow.kind.is_long());
@@ -81,7 +81,7 @@ fn periods(case: &Case) -> Vec<Period> {
 }
 
 impl Period {
-    fn has(&self, time: f64) -> bool {
+    pub(super) fn has(&self, time: f64) -> bool {
         (self.from..self.to).contains(&time)
     }
 
@@ -122,7 +122,7 @@ fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
             .backward
             .as_ref()
             .map_or(f64::INFINITY, |c| c.at(middle));
-        return (back / others.count() as f64).min(flow::most(flow.kind));
+        return (back / others.count() as f64).min(flow.max_rate());
     }
     let shares = case
         .bottleneck
@@ -134,7 +134,7 @@ fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
             flow.crosses(hop)
                 .then(|| capacity.at(middle) / others as f64)
         });
-    shares.fold(flow::most(flow.kind), f64::min)
+    shares.fold(flow.max_rate(), f64::min)
 }
 
 fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
