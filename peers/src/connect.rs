@@ -20,7 +20,7 @@ const SEND_BUFFER: usize = 4_000;
 const MOST_ROUND_TRIPS: u32 = 4_000;
 
 /// One peer.
-pub(crate) struct Peer {
+pub(crate) struct RtcPeer {
     pub(crate) rtc: Rtc,
     pub(crate) address: SocketAddr,
     pub(crate) outgoing: VecDeque<Vec<u8>>,
@@ -28,7 +28,7 @@ pub(crate) struct Peer {
     pub(crate) due: Instant,
 }
 
-impl Peer {
+impl RtcPeer {
     fn new(host: u8, sends: bool, now: Instant) -> Self {
         let crypto = Arc::new(str0m::crypto::from_feature_flags());
         let mut config = Rtc::builder()
@@ -92,14 +92,14 @@ impl Peer {
 
 /// A sender that would like to have `desired` bits per second, its receiver, and the time at which both are
 /// connected.
-pub(crate) fn connect(desired: f64) -> ([Peer; 2], Instant) {
+pub(crate) fn connect(desired: f64) -> ([RtcPeer; 2], Instant) {
     #[expect(
         clippy::disallowed_methods,
         reason = "str0m takes no other instants; only their differences count"
     )]
     let mut now = Instant::now();
     let [mut sender, mut receiver] =
-        [(1, true), (2, false)].map(|(host, sends)| Peer::new(host, sends, now));
+        [(1, true), (2, false)].map(|(host, sends)| RtcPeer::new(host, sends, now));
     introduce(&mut sender, &mut receiver);
     introduce(&mut receiver, &mut sender);
     for (peer, is_active) in [(&mut sender, true), (&mut receiver, false)] {
@@ -129,7 +129,7 @@ pub(crate) fn connect(desired: f64) -> ([Peer; 2], Instant) {
 }
 
 /// Gives one peer the candidate, the fingerprint and the credentials of the other one.
-fn introduce(peer: &mut Peer, other: &mut Peer) {
+fn introduce(peer: &mut RtcPeer, other: &mut RtcPeer) {
     let candidate = |address| Candidate::host(address, "udp").expect("a host address");
     peer.rtc.add_local_candidate(candidate(peer.address));
     peer.rtc.add_remote_candidate(candidate(other.address));
@@ -141,14 +141,14 @@ fn introduce(peer: &mut Peer, other: &mut Peer) {
     api.set_remote_ice_credentials(credentials);
 }
 
-fn deliver(now: Instant, from: &mut Peer, to: &mut Peer) {
+fn deliver(now: Instant, from: &mut RtcPeer, to: &mut RtcPeer) {
     for datagram in std::mem::take(&mut from.outgoing) {
         to.receive(now, from.address, &datagram, drop);
     }
 }
 
 /// One video stream with retransmissions and transport-wide feedback.
-fn declare(sender: &mut Peer, receiver: &mut Peer) {
+fn declare(sender: &mut RtcPeer, receiver: &mut RtcPeer) {
     let (mid, [ssrc, repair]) = ("vid".into(), SSRC.map(Into::into));
     let mut api = sender.rtc.direct_api();
     api.declare_media(mid, MediaKind::Video);

@@ -15,7 +15,7 @@ use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-use crate::connect::{INITIAL_RATE, Peer, SSRC, connect};
+use crate::connect::{INITIAL_RATE, RtcPeer, SSRC, connect};
 
 /// The largest packet above UDP, as a call's.
 const MAX_PACKET: u64 = 1_200;
@@ -38,7 +38,7 @@ pub(crate) fn ends(setup: CallSetup) -> [Traffic; 2] {
     let pt = pt.expect("VP8 is configured").pt();
     let addresses = [sender.address, receiver.address];
     let log = FrameLog::new(setup.shooting, rate);
-    let video = VideoSender {
+    let video = GccVideo {
         interval: rate.interval(),
         camera: Camera::new(setup.pictures, setup.shooting),
         coding: 0,
@@ -57,28 +57,28 @@ pub(crate) fn ends(setup: CallSetup) -> [Traffic; 2] {
         })
     };
     [
-        end(sender, 1, Role::Sender(Box::new(video))),
-        end(receiver, 0, Role::Receiver(log)),
+        end(sender, 1, CallRole::Sender(Box::new(video))),
+        end(receiver, 0, CallRole::Receiver(log)),
     ]
 }
 
 /// One end. Its clock begins when the flow starts: no probe leaves before.
 struct GccEnd {
-    peer: Peer,
+    peer: RtcPeer,
     other: std::net::SocketAddr,
     /// str0m's time at `start`.
     connected: StdInstant,
     start: Instant,
     now: Instant,
-    role: Role,
+    role: CallRole,
 }
 
-enum Role {
-    Sender(Box<VideoSender>),
+enum CallRole {
+    Sender(Box<GccVideo>),
     Receiver(FrameLog),
 }
 
-struct VideoSender {
+struct GccVideo {
     interval: Duration,
     camera: Camera,
     /// The frame that is being coded.
@@ -94,9 +94,9 @@ impl fmt::Debug for GccEnd {
     }
 }
 
-impl VideoSender {
+impl GccVideo {
     /// Captures what is due and sends the frame that is coded.
-    fn drive(&mut self, now: Instant, at: StdInstant, peer: &mut Peer) {
+    fn drive(&mut self, now: Instant, at: StdInstant, peer: &mut RtcPeer) {
         if let Some(frame) = self.camera.poll_coded(now) {
             self.send(frame.picture.size(), frame.timestamp, at, peer);
         }
@@ -107,7 +107,7 @@ impl VideoSender {
         }
     }
 
-    fn send(&mut self, frame: Bytes, timestamp: u32, at: StdInstant, peer: &mut Peer) {
+    fn send(&mut self, frame: Bytes, timestamp: u32, at: StdInstant, peer: &mut RtcPeer) {
         let of = frame.get().div_ceil(MAX_PACKET).max(1);
         let payload = frame.get().div_ceil(of).saturating_sub(PACKET_HEADERS);
         for index in 0..of {
@@ -135,7 +135,7 @@ impl VideoSender {
     }
 }
 
-impl Role {
+impl CallRole {
     fn handle(&mut self, now: Instant, event: &Event) {
         match self {
             Self::Sender(sender) => sender.handle(event),
@@ -170,7 +170,7 @@ impl GccEnd {
     fn drive(&mut self, now: Instant) {
         self.now = now;
         let at = self.at(now);
-        if let Role::Sender(sender) = &mut self.role {
+        if let CallRole::Sender(sender) = &mut self.role {
             sender.drive(now, at, &mut self.peer);
         }
         let role = &mut self.role;
@@ -210,8 +210,8 @@ impl Agent for GccEnd {
         let due = self.peer.due.saturating_duration_since(self.connected);
         let due = (self.start + due).max(self.now + LEAST_WAIT);
         let camera = match &self.role {
-            Role::Sender(sender) => sender.camera.poll_timeout(),
-            Role::Receiver(_) => None,
+            CallRole::Sender(sender) => sender.camera.poll_timeout(),
+            CallRole::Receiver(_) => None,
         };
         camera.into_iter().chain([due]).min()
     }
@@ -220,8 +220,8 @@ impl Agent for GccEnd {
 impl PeerEnd for GccEnd {
     fn frames(&self) -> Option<&FrameLog> {
         match &self.role {
-            Role::Sender(_) => None,
-            Role::Receiver(log) => Some(log),
+            CallRole::Sender(_) => None,
+            CallRole::Receiver(log) => Some(log),
         }
     }
 }

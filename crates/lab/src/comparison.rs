@@ -1,19 +1,20 @@
-//! Metrics of peers side by side: who is better than ours, where, and by how much more than chance.
+//! Metrics of peers side by side: where a peer differs from the first one by more than chance.
 
 use std::fmt::Write as _;
 
 use crate::figure::{escape, readable};
+use crate::metrics::Estimate;
 use crate::result::RunResult;
 
 /// What is set side by side.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Comparison {
-    /// Ours first: what names of metrics end in, and what people read.
+pub struct PeerComparison {
+    /// What names of metrics end in, and what people read. The first is compared with all others.
     pub peers: Vec<(String, String)>,
     /// The columns.
     pub measures: Vec<Measure>,
     /// A row a peer, each.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
 }
 
 /// A quantity.
@@ -38,7 +39,7 @@ pub enum Better {
 
 /// A condition under which the peers are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ComparedRow {
     /// For people.
     pub title: String,
     /// What stands between measure and peer in names of metrics; the first that has a metric counts.
@@ -47,19 +48,19 @@ pub struct Row {
     pub shares: Vec<(String, String)>,
 }
 
-/// How a peer stands to ours.
+/// A difference of less than this share is no difference to a viewer, however small the intervals are.
+const NEGLIGIBLE: f64 = 0.01;
+
+/// How a peer compares with the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Better,
     Worse,
-    /// The intervals overlap.
+    /// The intervals overlap, or the difference is negligible.
     Level,
 }
 
-/// A mean with half the width of its interval, zero if it has none.
-type Value = (f64, f64);
-
-impl Comparison {
+impl PeerComparison {
     /// The table as HTML, with a line a peer on how often it is better and worse.
     pub fn html(&self, result: &RunResult) -> String {
         let mut html = String::from("<h3>Side by side</h3>\n<ul>\n");
@@ -67,7 +68,7 @@ impl Comparison {
             let _ = writeln!(html, "<li>{}</li>", self.tally(result, peer, label));
         }
         html.push_str(
-            "</ul>\n<p>Better and worse: the 90 % intervals do not overlap.</p>\n\
+            "</ul>\n<p>Better and worse: the 90 % intervals do not overlap, and the means differ by 1 % or more.</p>\n\
              <table>\n<thead><tr><th>Case</th><th></th>",
         );
         for measure in &self.measures {
@@ -81,7 +82,7 @@ impl Comparison {
         html
     }
 
-    fn rows_of(&self, html: &mut String, result: &RunResult, row: &Row) {
+    fn rows_of(&self, html: &mut String, result: &RunResult, row: &ComparedRow) {
         for (index, (peer, label)) in self.peers.iter().enumerate() {
             html.push_str("<tr>");
             if index == 0 {
@@ -91,8 +92,8 @@ impl Comparison {
             let _ = write!(html, "<td>{}</td>", escape(label));
             for measure in &self.measures {
                 let class = match self.standing(result, measure, row, peer) {
-                    Some(Standing::Better) => " class=\"pass\" title=\"better than ours\"",
-                    Some(Standing::Worse) => " class=\"fail\" title=\"worse than ours\"",
+                    Some(Standing::Better) => " class=\"pass\" title=\"better than the first\"",
+                    Some(Standing::Worse) => " class=\"fail\" title=\"worse than the first\"",
                     Some(Standing::Level) | None => "",
                 };
                 let told = value(result, measure, row, peer);
@@ -108,7 +109,7 @@ impl Comparison {
         }
     }
 
-    /// Where a peer is better than ours and where it is worse.
+    /// Where a peer is better than the first one and how often it is worse.
     fn tally(&self, result: &RunResult, peer: &str, label: &str) -> String {
         let all = self.rows.iter().flat_map(|row| {
             let measures = self.measures.iter();
@@ -118,14 +119,16 @@ impl Comparison {
             })
         });
         let all: Vec<_> = all.collect();
+        let first = self.peers.first().map_or("", |(_, label)| label);
         let count = |wanted| {
             all.iter()
                 .filter(|(standing, ..)| *standing == wanted)
                 .count()
         };
         let mut text = format!(
-            "{}: better than ours in {} of {} comparisons, worse in {}.",
+            "{}: better than {} in {} of {} comparisons, worse in {}.",
             escape(label),
+            escape(first),
             count(Standing::Better),
             all.len(),
             count(Standing::Worse),
@@ -143,27 +146,29 @@ impl Comparison {
         text
     }
 
-    /// How a peer stands to ours; `None` for ours, and where one of the two has no value.
+    /// How a peer compares with the first one; `None` where one of the two has no value.
     fn standing(
         &self,
         result: &RunResult,
         measure: &Measure,
-        row: &Row,
+        row: &ComparedRow,
         peer: &str,
     ) -> Option<Standing> {
-        let (ours, _) = self.peers.first()?;
-        if peer == ours {
+        let (first, _) = self.peers.first()?;
+        if peer == first {
             return None;
         }
-        let (own, own_half) = value(result, measure, row, ours)?;
-        let (value, half) = value(result, measure, row, peer)?;
+        let reference = value(result, measure, row, first)?;
+        let value = value(result, measure, row, peer)?;
         let ahead = match measure.better {
-            Better::More => value - own,
-            Better::Less => own - value,
+            Better::More => value.mean - reference.mean,
+            Better::Less => reference.mean - value.mean,
         };
-        Some(if ahead > half + own_half {
+        let chance = half_width(&value) + half_width(&reference);
+        let least = chance.max(NEGLIGIBLE * reference.mean.abs());
+        Some(if ahead > least {
             Standing::Better
-        } else if -ahead > half + own_half {
+        } else if -ahead > least {
             Standing::Worse
         } else {
             Standing::Level
@@ -171,21 +176,27 @@ impl Comparison {
     }
 }
 
-fn value(result: &RunResult, measure: &Measure, row: &Row, peer: &str) -> Option<Value> {
+fn value(result: &RunResult, measure: &Measure, row: &ComparedRow, peer: &str) -> Option<Estimate> {
     let names = row.keys.iter();
     let mut names = names.map(|key| format!("{}_{key}_{peer}", measure.name));
     names.find_map(|name| metric_of(result, &name))
 }
 
-fn metric_of(result: &RunResult, name: &str) -> Option<Value> {
-    let value = result.metrics.get(name).copied().flatten()?;
+fn metric_of(result: &RunResult, name: &str) -> Option<Estimate> {
     let interval = result.intervals.get(name);
-    let half = interval.map_or(0.0, |[low, high]| (high - low) / 2.0);
-    Some((value, half))
+    Some(Estimate {
+        mean: result.metrics.get(name).copied().flatten()?,
+        half_width: interval.map(|[low, high]| (high - low) / 2.0),
+    })
 }
 
-fn text((mean, half): &Value) -> String {
-    format!("{} ± {}", short(*mean), short(*half))
+/// Zero without an interval.
+fn half_width(estimate: &Estimate) -> f64 {
+    estimate.half_width.unwrap_or(0.0)
+}
+
+fn text(estimate: &Estimate) -> String {
+    format!("{} ± {}", short(estimate.mean), short(half_width(estimate)))
 }
 
 /// Three digits, which is what five seeds tell.
@@ -211,18 +222,18 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    fn comparison() -> Comparison {
+    fn comparison() -> PeerComparison {
         let measure = |name: &str, better| Measure {
             name: name.to_owned(),
             heading: format!("{name} of it"),
             better,
         };
-        Comparison {
+        PeerComparison {
             peers: ["ours", "b", "c"]
                 .map(|key| (key.to_owned(), key.to_uppercase()))
                 .into(),
             measures: vec![measure("use", Better::More), measure("gap", Better::Less)],
-            rows: vec![Row {
+            rows: vec![ComparedRow {
                 title: "a".to_owned(),
                 keys: vec!["a".to_owned()],
                 shares: Vec::new(),
@@ -248,10 +259,10 @@ mod tests {
     fn table_says_where_a_peer_is_better() {
         let html = comparison().html(&result());
         let said =
-            "B: better than ours in 1 of 2 comparisons, worse in 0.<br>Better, use of it: a.";
+            "B: better than OURS in 1 of 2 comparisons, worse in 0.<br>Better, use of it: a.";
         assert!(html.contains(said), "{html}");
         assert!(
-            html.contains("<td class=\"pass\" title=\"better than ours\">95 ± 2</td>"),
+            html.contains("<td class=\"pass\" title=\"better than the first\">95 ± 2</td>"),
             "{html}"
         );
         assert!(html.contains("<td>310 ± 5</td>"), "{html}");

@@ -30,7 +30,7 @@ pub struct FeedbackReport<'a> {
 ///
 /// `backlog` is what the pacer holds: packets that are coded and have not left.
 pub trait RateController: fmt::Debug {
-    /// Takes note that a packet left.
+    /// Records that a packet left.
     fn on_sent(&mut self, now: Instant, sequence: u64, size: Bytes) {
         let _ = (now, sequence, size);
     }

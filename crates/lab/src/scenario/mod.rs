@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
-use crate::comparison::Comparison;
+use crate::comparison::PeerComparison;
 use crate::findings::{Findings, Sample};
 use crate::network::Stage;
 use crate::real::Real;
@@ -181,7 +181,7 @@ pub trait Scenario {
     }
 
     /// What the report shows of its metrics side by side, if they are of peers.
-    fn comparison(&self) -> Option<Comparison> {
+    fn comparison(&self) -> Option<PeerComparison> {
         None
     }
 

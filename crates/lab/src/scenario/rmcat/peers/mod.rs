@@ -19,7 +19,7 @@ use tfrc::time::Duration;
 use self::kept::{KeptCell, KeptResults};
 use self::wire::WireRecord;
 use super::{CallEnds, CallSetup, Case, Rmcat, World};
-use crate::comparison::Comparison;
+use crate::comparison::PeerComparison;
 use crate::findings::{Findings, Sample};
 use crate::scenario::{Impossible, Job, RunError, Scenario, impossible, require};
 
@@ -114,7 +114,7 @@ impl Scenario for Peers {
         self.run_with(peer, Job { cell: case, ..job }, &call)
     }
 
-    fn comparison(&self) -> Option<Comparison> {
+    fn comparison(&self) -> Option<PeerComparison> {
         let own = CONTROLLERS.map(|(key, label)| (key.to_owned(), label.to_owned()));
         let kept = self.results.iter();
         let kept = kept.map(|results| (results.peer.clone(), results.label.clone()));

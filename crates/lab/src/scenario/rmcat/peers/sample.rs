@@ -7,7 +7,7 @@ use evenkeel_sim::{End, LoggedFrame, Traffic};
 use super::super::sample::{Period, periods};
 use super::super::{Case, Seen};
 use super::wire::{BIN, WireFlow, WireRecord};
-use crate::comparison::{Better, Comparison, Measure, Row};
+use crate::comparison::{Better, ComparedRow, Measure, PeerComparison};
 use crate::findings::{Findings, Sample};
 use crate::metrics::{Throughput, lost_share, mean, quantile};
 
@@ -24,7 +24,7 @@ const SECOND: usize = 10;
 
 /// A period with its number.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct MeasuredPeriod {
     number: usize,
     /// All of it.
     whole: Period,
@@ -78,7 +78,7 @@ pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
 }
 
 /// The periods in which every flow takes part.
-fn spans(case: &Case) -> Vec<Span> {
+fn spans(case: &Case) -> Vec<MeasuredPeriod> {
     let long = || case.flow.iter().filter(|flow| flow.kind.is_long());
     let everyone = |period: &Period| {
         let middle = f64::midpoint(period.from, period.to);
@@ -97,7 +97,7 @@ fn spans(case: &Case) -> Vec<Span> {
         let starts = index == 0 && whole.to - whole.from > LONG_PERIOD;
         let from = whole.from + if starts { START } else { 0.0 };
         let grows = index == 0 || rate(whole) > rate(&periods[index - 1]);
-        Span {
+        MeasuredPeriod {
             number: index + 1,
             whole: *whole,
             measured: Period { from, ..*whole },
@@ -199,7 +199,7 @@ pub(super) fn draw_by_delay(findings: &mut Findings, case: &Case, peer: &str, la
 }
 
 /// The table of these metrics.
-pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> Comparison {
+pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> PeerComparison {
     let measure = |name: &str, heading: &str, better| Measure {
         name: name.to_owned(),
         heading: heading.to_owned(),
@@ -212,6 +212,7 @@ pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> Compar
         measure("in_time_pct", "whole in 150 ms, %", Better::More),
         measure("gap_ms", "longest gap, ms", Better::Less),
         measure("reaches_s", "90 % of the link after, s", Better::Less),
+        measure("reached_share", "seeds that reach it", Better::More),
         measure("lost_pct", "packets lost, %", Better::Less),
     ];
     let mut rows = Vec::new();
@@ -224,7 +225,7 @@ pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> Compar
             let long = case.flow.iter().filter(|flow| flow.kind.is_long());
             let several = long.clone().count() > 1;
             let shares = long.filter(|_| is_last && several);
-            rows.push(Row {
+            rows.push(ComparedRow {
                 title: format!("{}, {from} to {to} s", case.name),
                 keys: [Some(format!("{}_{}", span.number, case.name)), of_case]
                     .into_iter()
@@ -241,7 +242,7 @@ pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> Compar
             });
         }
     }
-    Comparison {
+    PeerComparison {
         peers,
         measures,
         rows,
