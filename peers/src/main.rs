@@ -2,8 +2,7 @@
 //!
 //! `cargo run --release --manifest-path peers/Cargo.toml`
 //!
-//! GCC is that of str0m. Its keys and identifiers are random, so that a result repeats within its
-//! interval and not to the byte.
+//! GCC is that of str0m. Its keys are random, and no metric depends on them.
 #![forbid(unsafe_code)]
 
 mod connect;

@@ -9,7 +9,7 @@ use super::super::{Case, Seen};
 use super::wire::{BIN, WireFlow, WireRecord};
 use crate::comparison::{Better, ComparedRow, Measure, PeerComparison};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Throughput, lost_share, mean, quantile};
+use crate::metrics::{Throughput, least_over_most, lost_share, mean, quantile};
 
 /// ITU-T G.114: what conversation does not notice, from capture to the last packet.
 const IN_TIME: f64 = 0.150;
@@ -60,21 +60,28 @@ pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
     let lost = 100.0 * lost_share(arrived, sent);
     sample.metric(format!("lost_pct_{}_{peer}", case.name), lost);
     if let Some(last) = spans.last() {
-        let long = case
-            .flow
-            .iter()
-            .zip(flows)
-            .filter(|(flow, _)| flow.kind.is_long());
-        for (flow, wire) in long {
-            let seconds = last.measured.to - last.measured.from;
-            let rate = bits(wire, &last.measured) / seconds / 1e6;
-            sample.metric(
-                format!("rate_mbps_{}_{}_{peer}", flow.name, case.name),
-                rate,
-            );
-        }
+        of_shares(&mut sample, case, peer, flows, &last.measured);
     }
     sample
+}
+
+/// How flows share the link in a period.
+fn of_shares(sample: &mut Sample, case: &Case, peer: &str, flows: &[WireFlow], period: &Period) {
+    let long = case.flow.iter().zip(flows);
+    let long = long.filter(|(flow, _)| flow.kind.is_long());
+    let mut rates = Vec::new();
+    for (flow, wire) in long {
+        let rate = bits(wire, period) / (period.to - period.from) / 1e6;
+        sample.metric(
+            format!("rate_mbps_{}_{}_{peer}", flow.name, case.name),
+            rate,
+        );
+        rates.push(rate);
+    }
+    if rates.len() > 1 {
+        let evenness = least_over_most(&rates);
+        sample.metric(format!("least_over_most_{}_{peer}", case.name), evenness);
+    }
 }
 
 /// The periods in which every flow takes part.
@@ -213,6 +220,7 @@ pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> PeerCo
         measure("gap_ms", "longest gap, ms", Better::Less),
         measure("reaches_s", "90 % of the link after, s", Better::Less),
         measure("reached_share", "seeds that reach it", Better::More),
+        measure("least_over_most", "least share over largest", Better::More),
         measure("lost_pct", "packets lost, %", Better::Less),
     ];
     let mut rows = Vec::new();
