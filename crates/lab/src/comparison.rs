@@ -96,9 +96,9 @@ impl PeerComparison {
                     Some(Standing::Worse) => " class=\"fail\" title=\"worse than the first\"",
                     Some(Standing::Level) | None => "",
                 };
-                let told = value(result, measure, row, peer);
-                let told = told.map_or_else(String::new, |value| text(&value));
-                let _ = write!(html, "<td{class}>{told}</td>");
+                let value = value(result, measure, row, peer);
+                let cell = value.map_or_else(String::new, |value| text(&value));
+                let _ = write!(html, "<td{class}>{cell}</td>");
             }
             let shares = row.shares.iter().filter_map(|(flow, metric)| {
                 let value = metric_of(result, &format!("{metric}_{peer}"))?;
@@ -199,7 +199,7 @@ fn text(estimate: &Estimate) -> String {
     format!("{} ± {}", short(estimate.mean), short(half_width(estimate)))
 }
 
-/// Three digits, which is what five seeds tell.
+/// Three digits: five seeds give no more.
 fn short(value: f64) -> String {
     if value.abs() >= 100.0 {
         readable(value.round())

@@ -297,7 +297,7 @@ mod tests {
     const TARGET: Rate = Rate::from_bits_per_sec(1e6);
     const STOP: Instant = Instant::from_secs(2);
 
-    /// Follows nothing, and remembers what it was told.
+    /// Ignores feedback, and remembers it.
     #[derive(Debug, Default)]
     struct Constant(Rc<RefCell<Vec<PacketReport>>>);
 

@@ -1,4 +1,4 @@
-//! What a run of one case with one controller says.
+//! The metrics of one case with one controller.
 //!
 //! Names of metrics end in the period (counted from 1), the case and the controller.
 
@@ -114,7 +114,7 @@ fn spans(case: &Case) -> Vec<MeasuredPeriod> {
     spans.collect()
 }
 
-/// The frames of a call: as its receiver has them, or as its packets told them.
+/// The frames of a call: from a peer's receiver, or from the call's packets on the wire.
 fn frames(seen: &Seen<WireRecord>, flow: usize) -> Vec<LoggedFrame> {
     let log = match seen.sim.agent(seen.flows[flow], End::Receiver) {
         Traffic::Peer(end) => end.frames(),

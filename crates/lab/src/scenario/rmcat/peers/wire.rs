@@ -1,4 +1,4 @@
-//! What crosses the network, flow by flow, and the frames of the product's call as its packets tell them.
+//! The packets of each flow on the wire, and the frames of the product's call by its RTP headers.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use tfrc::time::{Duration, Instant};
 use super::super::Case;
 use crate::metrics::Throughput;
 
-/// Seconds to 90 % of the link are told to this.
+/// The resolution of the seconds to 90 % of the link.
 pub(super) const BIN: Duration = Duration::from_millis(100);
 /// The static payload type of JPEG (RFC 3551 §6).
 const JPEG: u8 = 26;
@@ -32,7 +32,7 @@ pub(super) struct WireFlow {
 }
 
 impl WireRecord {
-    /// `logs` are those of the calls, in their order.
+    /// An empty record; `logs` has the frame log of each call, in the order of the flows.
     pub(super) fn new(case: &Case, length: Duration, logs: Vec<FrameLog>) -> Self {
         let received = Throughput::new(Instant::ZERO, Instant::ZERO + length, BIN);
         let mut logs = logs.into_iter();
@@ -74,7 +74,7 @@ impl Observer<Traffic> for WireRecord {
     }
 }
 
-/// What the header of a packet of the product's video says.
+/// Header fields of a packet of the product's video.
 #[derive(Clone, Copy, Debug)]
 struct RtpFields {
     sequence: u16,
