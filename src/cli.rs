@@ -18,6 +18,7 @@ use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
+use crate::link_rate::{self, LinkRate};
 use crate::queue::{self, Queue};
 use crate::tcp::MAX_FLOWS;
 use crate::units;
@@ -189,11 +190,23 @@ const WARMUP: Duration = Duration::from_secs(10);
 
 /// `evenkeel demo`.
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Example: evenkeel demo --rate 5M --rtt 20ms --seconds 60 --json out.json")]
+#[command(
+    after_help = "Example: evenkeel demo --rate 5M --rtt 20ms --seconds 60 --json out.json\n\
+        or: evenkeel demo --trace-link lte.down --rtt 40ms --queue 150kB"
+)]
 pub(crate) struct DemoArgs {
     /// Rate of the emulated link
     #[arg(long, value_name = "RATE", default_value = "3M", value_parser = units::rate, help_heading = "Link")]
     pub(crate) rate: Rate,
+    /// Let the link deliver as this file says, again and again, instead of at --rate: Mahimahi's format, in each
+    /// line the millisecond at which 1500 bytes can be delivered. The mean rate is shown, and a queue in time is of it
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "rate",
+        help_heading = "Link"
+    )]
+    pub(crate) trace_link: Option<PathBuf>,
     /// Round-trip time of the link with empty queues; half of it each way
     #[arg(long, value_name = "TIME", default_value = "60ms", value_parser = units::delay, help_heading = "Link")]
     pub(crate) rtt: Duration,
@@ -553,7 +566,8 @@ pub(crate) struct LinkRouterArgs {
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Example: evenkeel link relay 127.0.0.1:5004 127.0.0.1:5006 --rate 2M --delay 40ms\n\
-        with: evenkeel recv 127.0.0.1:5006        and: evenkeel send 127.0.0.1:5004"
+        with: evenkeel recv 127.0.0.1:5006        and: evenkeel send 127.0.0.1:5004\n\
+        or: evenkeel link relay 127.0.0.1:5004 127.0.0.1:5006 --rate trace:lte.down --queue 150kB"
 )]
 pub(crate) struct LinkRelayArgs {
     /// Where the sender sends to
@@ -577,9 +591,10 @@ pub(crate) struct EmulationArgs {
     /// queue, discipline, loss, jitter, reordering, duplication
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
     pub(crate) config: Option<PathBuf>,
-    /// Rate, each way; unlimited unless given
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate)]
-    pub(crate) rate: Option<Rate>,
+    /// Rate, each way; unlimited unless given. trace:FILE delivers as the file says, again and again: Mahimahi's
+    /// format, in each line the millisecond at which 1500 bytes can be delivered
+    #[arg(long, value_name = "RATE|trace:FILE", allow_hyphen_values = true, value_parser = link_rate::link_rate)]
+    pub(crate) rate: Option<LinkRate>,
     /// Propagation delay, each way
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms", value_parser = units::delay)]
     pub(crate) delay: Duration,

@@ -13,6 +13,7 @@ mod conform;
 mod control_socket;
 mod display;
 mod failure;
+mod link_rate;
 mod live;
 mod monitor;
 mod output_file;

@@ -223,6 +223,74 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn link_trace_errors_name_option_file_and_format() {
+    let headless = ["--headless", "--seconds", "1", "--warmup", "0"];
+    let demo = |more: &[&'static str]| [&["demo"], more, &headless[..]].concat();
+    refuses(
+        &demo(&["--trace-link", "no-such.down"]),
+        &["--trace-link no-such.down", "Mahimahi", "1500 bytes"],
+    );
+    refuses(
+        &demo(&["--trace-link", "Cargo.toml"]),
+        &["--trace-link Cargo.toml", "line 1", "Mahimahi"],
+    );
+    refuses(
+        &demo(&["--trace-link", "experiments/steps.trace", "--rate", "3M"]),
+        &["--trace-link", "--rate"],
+    );
+    let relay = |rate| {
+        [
+            "link",
+            "relay",
+            "127.0.0.1:0",
+            "127.0.0.1:9",
+            "--rate",
+            rate,
+        ]
+    };
+    refuses(
+        &relay("trace:no-such.down"),
+        &["--rate trace:no-such.down", "Mahimahi"],
+    );
+    refuses(&relay("trace:"), &["--rate", "trace:FILE"]);
+    refuses(&relay("fast"), &["--rate", "3M", "trace:FILE"]);
+}
+
+#[test]
+fn demo_and_relay_follow_a_link_trace() {
+    let output = run(&[
+        "demo",
+        "--trace-link",
+        "experiments/steps.trace",
+        "--headless",
+        "--seconds",
+        "1",
+        "--warmup",
+        "0",
+        "--json",
+        "-",
+    ]);
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one summary");
+    let trace = std::fs::read_to_string("experiments/steps.trace").expect("read the trace");
+    let millis: Vec<f64> = trace.lines().filter_map(|line| line.parse().ok()).collect();
+    let mean = millis.len() as f64 * 12e6 / millis[millis.len() - 1];
+    let told = summary["link_mean_bps"].as_f64().expect("a rate");
+    assert!((told / mean - 1.0).abs() < 1e-6, "{told}, not {mean}");
+    let relay = [
+        "link",
+        "relay",
+        "127.0.0.1:0",
+        "127.0.0.1:9",
+        "--rate",
+        "trace:experiments/steps.trace",
+        "--seconds",
+        "0.1",
+        "--json",
+    ];
+    assert_eq!(run(&relay).status.code(), Some(0));
+}
+
+#[test]
 fn what_the_conformance_suite_cannot_do_is_named() {
     refuses(&["conform", "--only", "B.9"], &["--only", "B.9", "--list"]);
     refuses(

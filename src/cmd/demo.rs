@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use evenkeel_link::{LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
@@ -17,6 +17,7 @@ use tfrc::units::{Rate, duration_from_secs};
 use crate::choices::Choices;
 use crate::cli::DemoArgs;
 use crate::failure::Failure;
+use crate::link_rate;
 use crate::monitor::{LinkView, Monitor, Watch};
 use crate::page::{Knobs, Mode, Page};
 use crate::party::{Party, PartyConfig};
@@ -30,6 +31,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     setup::summarised(&args.run)?;
     let clock = Clock::start();
     let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
+    let trace_link = args.trace_link.as_deref();
+    let trace = trace_link.map(|file| {
+        let given = format_args!("--trace-link {}", file.display());
+        link_rate::read(given, file)
+    });
+    let trace = trace.transpose()?;
     if args.both {
         setup::for_two(&args.picture)?;
     }
@@ -47,6 +54,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         &[
             setup::source_file(&args.picture),
             ("--schedule", args.schedule.as_deref()),
+            ("--trace-link", trace_link),
         ],
         setup::run_files(&args.run)
             .into_iter()
@@ -57,7 +65,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 
     let (socket_a, socket_b) = (loopback_socket()?, loopback_socket()?);
     let link = LinkConfig {
-        rate: args.rate,
+        rate: trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate),
         delay: args.rtt / 2,
         queue: args.queue.limit,
         discipline: args.queue.discipline,
@@ -85,6 +93,9 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     )
     .map_err(Failure::runtime)?;
     let relay = Arc::new(relay);
+    if let Some(trace) = trace {
+        follow_trace(&relay, &trace, args.both).map_err(Failure::runtime)?;
+    }
     if let Some(schedule) = schedule {
         start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
     }
@@ -196,6 +207,24 @@ fn start_schedule(
     relay.change(Direction::Reverse, LinkChange::Schedule(back))
 }
 
+/// A trace is of the media's directions; where these are one, reports come back at its mean rate.
+fn follow_trace(
+    relay: &RelayHandle<TcpFlows>,
+    trace: &DeliveryTrace,
+    both: bool,
+) -> Result<(), RelayGone> {
+    let mut media = carrying_media(both).iter();
+    media.try_for_each(|direction| relay.change(*direction, LinkChange::Trace(trace.clone())))
+}
+
+fn carrying_media(both: bool) -> &'static [Direction] {
+    if both {
+        &Direction::BOTH
+    } else {
+        &[Direction::Forward]
+    }
+}
+
 /// What can be chosen while the call runs. Repair packets need their own source from the start, and room that
 /// media leave them in each packet: only where there is a page to choose them on.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
@@ -247,11 +276,6 @@ fn start_page(
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
 fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
-    let media: &[Direction] = if both {
-        &[Direction::Forward, Direction::Reverse]
-    } else {
-        &[Direction::Forward]
-    };
     if let Some(delay) = knobs.delay_ms {
         let one_way = duration_from_secs(delay / 2e3);
         relay.change(Direction::Forward, LinkChange::Delay(one_way))?;
@@ -260,7 +284,7 @@ fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), 
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }
-    for direction in media {
+    for direction in carrying_media(both) {
         if let Some(rate) = knobs.rate_bps {
             relay.change(*direction, LinkChange::Rate(Rate::from_bits_per_sec(rate)))?;
         }

@@ -8,7 +8,7 @@ use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::nearest::nearest;
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
-use evenkeel_lab::{golden, report, result};
+use evenkeel_lab::{golden, recorded, report, result};
 use evenkeel_net::Clock;
 use serde_json::json;
 use tfrc::time::Duration;
@@ -137,7 +137,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     let every = args.all.then_some(&plan.experiments[..]);
     say_results(&args.out, &results, every, args.json)?;
     if let Some(folder) = &args.golden {
-        hold_to(folder, args.bless, &results)?;
+        hold_to(folder, args.bless, &results, &plan.experiments)?;
     }
     verdict(&results)
 }
@@ -301,10 +301,29 @@ fn print(result: &RunResult) -> Result<(), Failure> {
 }
 
 /// A metric that is not what it was fails the run; blessed, it becomes what it has to be.
-fn hold_to(folder: &Path, bless: bool, results: &[RunResult]) -> Result<(), Failure> {
+///
+/// Golden results of recorded links are of the recordings: what models gave in their place is not compared.
+fn hold_to(
+    folder: &Path,
+    bless: bool,
+    results: &[RunResult],
+    experiments: &[Experiment],
+) -> Result<(), Failure> {
     let mut changed = 0;
     let complete = results.iter().filter(|result| result.failed.is_none());
     for result in complete {
+        let of_result = experiments.iter().find(|it| it.id == result.id);
+        let absent = of_result.map(|it| it.definition.scenario.absent_recordings());
+        if let Some(absent) = absent.filter(|absent| !absent.is_empty()) {
+            eprintln!(
+                "evenkeel: warning: {}: models stand in for {}, so the result is not held to its golden one: name the \
+                 folder of the recordings in {}",
+                result.id,
+                absent.join(", "),
+                recorded::FOLDER_VARIABLE
+            );
+            continue;
+        }
         if bless {
             golden::bless(folder, result).map_err(Failure::runtime)?;
             continue;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use evenkeel_link::{LinkConfig, Loss};
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss};
 use evenkeel_net::{
     Clock, Direction, InterfaceState, Lateness, LinkChange, LinkSnapshot, LinkType, Relay,
     RelayConfig, RelayError, RelayHandle, Router, RouterConfig, RouterHandle, Watch,
@@ -21,6 +21,7 @@ use tfrc::time::Duration;
 use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
 use crate::control_socket::ControlSocket;
 use crate::failure::Failure;
+use crate::link_rate::{self, LinkRate};
 use crate::setup;
 use crate::stop::Stop;
 
@@ -121,26 +122,33 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
             "{name} {name}: what left by it would come in by it again: name two interfaces"
         )));
     }
+    let trace = trace(&args.emulation)?;
     let config = RouterConfig {
         interfaces: [args.a.clone(), args.b.clone()],
-        links: links(&args.emulation)?,
+        links: links(&args.emulation, trace.as_ref())?,
         seed: args.emulation.seed,
     };
-    logged(&args.emulation, LinkType::Ethernet, |clock, watch| {
-        let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
-        Ok(Emulator::Router(router, config.interfaces.clone()))
-    })
+    logged(
+        &args.emulation,
+        trace,
+        LinkType::Ethernet,
+        |clock, watch| {
+            let router = Router::spawn(clock, &config, watch).map_err(Failure::usage)?;
+            Ok(Emulator::Router(router, config.interfaces.clone()))
+        },
+    )
 }
 
 /// Emulates, and writes what is told of packets, if that is wanted; a capture has packets of this type.
 fn logged(
     args: &EmulationArgs,
+    trace: Option<DeliveryTrace>,
     link_type: LinkType,
     start: impl FnOnce(Clock, Option<Watch>) -> Result<Emulator, Failure>,
 ) -> Result<(), Failure> {
     let (lines, capture) = (args.log.as_deref(), args.pcap.as_deref());
     let mut writer = None;
-    let emulated = emulate(args, |clock| {
+    let emulated = emulate(args, trace, |clock| {
         let (watch, receiver) = if lines.is_some() || capture.is_some() {
             let (records, receiver) = mpsc::sync_channel(RECORDS);
             let captures = capture.is_some();
@@ -174,7 +182,8 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    let [forward, reverse] = links(&args.emulation)?;
+    let trace = trace(&args.emulation)?;
+    let [forward, reverse] = links(&args.emulation, trace.as_ref())?;
     let config = RelayConfig {
         bind_a: args.listen,
         bind_b: args.from.unwrap_or_else(|| SocketAddr::new(any, 0)),
@@ -184,7 +193,7 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
         reverse,
         seed: args.emulation.seed,
     };
-    logged(&args.emulation, LinkType::RawIp, |clock, watch| {
+    logged(&args.emulation, trace, LinkType::RawIp, |clock, watch| {
         let relay = match watch {
             Some(watch) => Relay::spawn_watched(clock, config, watch),
             // Nobody reads its events.
@@ -200,8 +209,19 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
     })
 }
 
+/// The trace that the links follow, if `--rate` names one.
+fn trace(args: &EmulationArgs) -> Result<Option<DeliveryTrace>, Failure> {
+    match &args.rate {
+        Some(LinkRate::Trace(file)) => {
+            let given = format_args!("--rate trace:{}", file.display());
+            link_rate::read(given, file).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
 /// From A to B, then from B to A.
-fn links(args: &EmulationArgs) -> Result<[LinkConfig; 2], Failure> {
+fn links(args: &EmulationArgs, trace: Option<&DeliveryTrace>) -> Result<[LinkConfig; 2], Failure> {
     if let Some(file) = &args.config {
         return LinkFile::read(&text(file)?)
             .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())));
@@ -210,7 +230,10 @@ fn links(args: &EmulationArgs) -> Result<[LinkConfig; 2], Failure> {
         delay: args.delay,
         queue: args.queue.limit,
         discipline: args.queue.discipline,
-        rate: args.rate.unwrap_or(LinkConfig::default().rate),
+        rate: match args.rate {
+            Some(LinkRate::Constant(rate)) => rate,
+            _ => trace.map_or(LinkConfig::default().rate, DeliveryTrace::mean_rate),
+        },
         ..LinkConfig::default()
     };
     let forward = LinkConfig {
@@ -226,6 +249,7 @@ fn links(args: &EmulationArgs) -> Result<[LinkConfig; 2], Failure> {
 /// Runs it until its time is up or it is told to stop, and prints what became of the packets.
 fn emulate(
     args: &EmulationArgs,
+    trace: Option<DeliveryTrace>,
     start: impl FnOnce(Clock) -> Result<Emulator, Failure>,
 ) -> Result<(), Failure> {
     let ScheduleFile { schedule, messages } = match &args.schedule {
@@ -241,6 +265,10 @@ fn emulate(
     };
     let emulator = start(clock)?;
     let started = clock.now();
+    if let Some(trace) = trace {
+        let both = Direction::BOTH.map(|way| (way, LinkChange::Trace(trace.clone())));
+        emulator.change(both.into()).map_err(Failure::runtime)?;
+    }
     if !schedule.changes().is_empty() {
         let back = LinkChange::Schedule(schedule.delays_only());
         let both = [

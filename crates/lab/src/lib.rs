@@ -10,6 +10,7 @@
 //! its bounds and where they are from.
 #![forbid(unsafe_code)]
 
+mod cellular;
 pub mod comparison;
 pub mod experiment;
 pub mod figure;
@@ -23,6 +24,7 @@ pub mod nearest;
 pub mod network;
 mod reader;
 pub mod real;
+pub mod recorded;
 pub mod report;
 pub mod result;
 pub mod runner;

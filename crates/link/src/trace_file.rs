@@ -70,12 +70,22 @@ impl DeliveryTrace {
             }
             millis.push(at);
         }
-        match millis.last() {
-            Some(period) if *period > 0 => Ok(Self {
-                millis: millis.into(),
-            }),
-            _ => Err(DeliveryTraceError::NoDuration),
-        }
+        Self::new(millis).ok_or(DeliveryTraceError::NoDuration)
+    }
+
+    /// A trace of these opportunities, in milliseconds from its start; `None` unless they are in order and end
+    /// between time 0 and a day.
+    pub fn new(millis: Vec<u64>) -> Option<Self> {
+        let period = *millis.last()?;
+        let is_sound = (1..=MAX_MILLIS).contains(&period) && millis.is_sorted();
+        is_sound.then(|| Self {
+            millis: millis.into(),
+        })
+    }
+
+    /// The opportunities of one loop, in milliseconds from its start.
+    pub fn millis(&self) -> &[u64] {
+        &self.millis
     }
 
     /// How long the loop is.
@@ -86,6 +96,15 @@ impl DeliveryTrace {
     /// The rate over a whole loop.
     pub fn mean_rate(&self) -> Rate {
         Bytes::new(self.millis.len() as u64 * Self::OPPORTUNITY.get()) / self.period()
+    }
+
+    /// What the link can deliver from one time of the trace on until before another.
+    pub fn deliverable(&self, from: Duration, to: Duration) -> Bytes {
+        let [from, to] = [from, to].map(|time| self.opportunities_before(time));
+        Bytes::new(
+            to.saturating_sub(from)
+                .saturating_mul(Self::OPPORTUNITY.get()),
+        )
     }
 
     /// When the `index`-th opportunity is, counted from zero at the trace's start.
@@ -130,6 +149,27 @@ mod tests {
         assert_eq!(trace.mean_rate(), Rate::from_bytes_per_sec(1_200_000.0));
         let instants: Vec<u128> = (0..8).map(|n| trace.opportunity(n).as_millis()).collect();
         assert_eq!(instants, [0, 2, 2, 5, 5, 7, 7, 10]);
+    }
+
+    #[test]
+    fn deliverable_bytes_are_counted_over_loops() {
+        let trace = DeliveryTrace::new(vec![0, 2, 2, 5]).expect("in order");
+        let opportunities = |from, to| {
+            let [from, to] = [from, to].map(Duration::from_millis);
+            trace.deliverable(from, to).get() / DeliveryTrace::OPPORTUNITY.get()
+        };
+        assert_eq!(opportunities(0, 5), 3);
+        // 2, 2, 5 and the next loop's 0, at 5 ms.
+        assert_eq!(opportunities(1, 6), 4);
+        assert_eq!(opportunities(0, 500), 400 - 1);
+        assert_eq!(opportunities(6, 1), 0);
+    }
+
+    #[test]
+    fn opportunities_out_of_order_are_refused() {
+        for millis in [vec![], vec![0], vec![2, 1], vec![1, MAX_MILLIS + 1]] {
+            assert_eq!(DeliveryTrace::new(millis), None);
+        }
     }
 
     #[test]

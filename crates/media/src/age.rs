@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::rtt_track::Least;
+use crate::least::Least;
 
 /// What is known of the age of frames.
 #[derive(Clone, Debug, Default)]

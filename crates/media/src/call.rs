@@ -1,11 +1,11 @@
 //! One end of a call: a session with what it sends and what it receives.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::session::{self, EventKind, Incoming, Session};
 use tfrc::time::Instant;
-use tfrc::trace::Trace;
 
 use crate::event::{self, NotShown};
 use crate::frame::{EncodedFrame, ReceivedFrame};
@@ -58,7 +58,7 @@ impl Call {
     /// holds for what it sends, `payloads` is what the packets carry, either way.
     pub fn new(
         now: Instant,
-        config: session::Config,
+        mut config: session::Config,
         policy: PolicyConfig,
         payloads: impl Into<Payloads>,
     ) -> Self {
@@ -66,6 +66,12 @@ impl Call {
         let receiver = config.receive.as_ref().map(|receive| {
             ReceivingSide::new(payloads.clone(), receive.clock_rate, policy.deadline)
         });
+        if let Some(send) = &mut config.send {
+            send.tfrc.max_credit = MAX_CREDIT;
+        }
+        if let Some(receive) = &mut config.receive {
+            receive.report_frames = true;
+        }
         let payload_type = config.send.as_ref().map(|send| send.payload_type);
         let sends = config.send.is_some();
         let session = Session::new(now, config);
@@ -101,8 +107,7 @@ impl Call {
         let sender = self.sender.as_mut()?;
         self.session.set_ceiling(sender.policy().ceiling());
         let path = self.session.path()?;
-        let departure = self.session.next_departure(self.now);
-        let target = sender.target(self.now, &path, departure);
+        let target = sender.target(self.now, &path);
         self.collect_events();
         target
     }
@@ -196,18 +201,9 @@ impl Call {
 
     /// Brings the events of all parts together, and passes on those of the session that concern media.
     fn collect_events(&mut self) {
+        self.observe_path();
         while let Some(event) = self.session.poll_event() {
             match event.kind {
-                EventKind::RateControl(Trace::Feedback {
-                    rtt_sample,
-                    sent_at,
-                    ..
-                }) => {
-                    if let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) {
-                        let loss = self.session.reported_loss();
-                        sender.observe_feedback(event.at, (rtt_sample, sent_at), &path, loss);
-                    }
-                }
                 EventKind::SenderReport { timestamp, .. } => {
                     if let Some(receiver) = &mut self.receiver {
                         receiver.note_report(event.at, timestamp);
@@ -238,6 +234,19 @@ impl Call {
         }
     }
 
+    /// Hands what feedback told of the path to the sending side.
+    fn observe_path(&mut self) {
+        let (Some(sender), Some(path)) = (&mut self.sender, self.session.path()) else {
+            return;
+        };
+        let loss = self.session.reported_loss();
+        let Some(sample) = self.session.poll_path() else {
+            return;
+        };
+        sender.observe_path(self.now, &sample, &path, loss);
+        self.session.set_ceiling(sender.policy().ceiling());
+    }
+
     fn note(&mut self, event: CallEvent) {
         if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
@@ -261,7 +270,8 @@ impl Call {
         let transmit = self
             .session
             .write_media(self.now, &packet.info, packet.payload, buf)?;
-        sender.packet_sent(self.now, &path, sequence, &buf[..transmit.len]);
+        let numbers = (sequence, self.session.last_number());
+        sender.packet_sent(self.now, &path, numbers, &buf[..transmit.len]);
         Some(transmit)
     }
 
@@ -274,7 +284,7 @@ impl Call {
         }
         let payload = sender.next_filler()?;
         let transmit = self.session.write_repair(self.now, payload, buf)?;
-        sender.filler_sent(self.now, transmit.len);
+        sender.filler_sent(self.now, self.session.last_number(), transmit.len);
         Some(transmit)
     }
 }
@@ -283,9 +293,6 @@ impl Endpoint for Call {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.advance(now);
         let incoming = self.session.handle_datagram(self.now, datagram);
-        if let (Some(sender), Incoming::Media(packet)) = (&mut self.sender, &incoming) {
-            sender.observe_arrival(packet.arrival, packet.send_time);
-        }
         if let Some(receiver) = &mut self.receiver {
             match incoming {
                 Incoming::Media(packet) => receiver.push_packet(self.now, &packet),
@@ -332,5 +339,7 @@ impl Endpoint for Call {
     }
 }
 
+/// What a sender that woke late may catch up with. More would make a burst of every frame: the pause before one is as long.
+const MAX_CREDIT: Duration = Duration::from_millis(2);
 /// Ten seconds of video between two drains.
 const MAX_EVENTS: usize = 1_024;

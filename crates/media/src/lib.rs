@@ -2,19 +2,15 @@
 #![forbid(unsafe_code)]
 
 mod age;
-mod back_queue;
 pub mod call;
-mod ceiling;
 mod chain;
 pub mod codec;
-mod departures;
-mod drain;
 mod drift;
 pub mod event;
-mod fall;
 pub mod filler;
 pub mod frame;
 mod halves;
+mod least;
 pub mod packetize;
 pub mod playout;
 pub mod policy;
@@ -24,7 +20,6 @@ pub mod reassemble;
 pub mod receiver;
 pub mod report;
 pub mod resize;
-mod rtt_track;
 pub mod sender;
 pub mod sending_buffer;
 pub mod sink;

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use evenkeel_rtp::session::{MediaInfo, Path};
+use evenkeel_rtp::session::{MediaInfo, Path, PathSample};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
 use crate::codec::Codec;
-use crate::departures::Departures;
 use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
-use crate::policy::{Ahead, CodedFrame, FrameTarget, Policy, PolicyConfig, Rules, Sample};
+use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
 /// What a sending side is told when it starts.
@@ -51,7 +50,6 @@ pub struct Outgoing<'a> {
 pub struct SendingSide {
     policy: Policy,
     buffer: SendingBuffer,
-    departures: Departures,
     packetizer: Packetizer,
     /// What makes the frames, as far as that was said.
     codec: Option<Codec>,
@@ -79,13 +77,8 @@ impl SendingSide {
         // Main and restart header (RFC 2435 §3.1): a first guess, replaced by what frames cost.
         let data = config.payload_capacity.saturating_sub(12).max(1);
         Self {
-            policy: Policy::new(
-                config.policy,
-                Bytes::from(packet),
-                packet as f64 / data as f64,
-            ),
+            policy: Policy::new(config.policy, packet as f64 / data as f64),
             buffer: SendingBuffer::new(config.packet_overhead),
-            departures: Departures::default(),
             packetizer: Packetizer::new(config.payload_capacity),
             codec: None,
             filling: Filling::new(
@@ -104,28 +97,16 @@ impl SendingSide {
         }
     }
 
-    /// Feedback came: a sample of the round-trip time, and the path as it leaves it. `loss` is the share of
-    /// packets lost, as far as reception reports tell.
-    pub fn observe_feedback(
-        &mut self,
-        now: Instant,
-        (rtt, sent_at): (Duration, Instant),
-        path: &Path,
-        loss: f64,
-    ) {
-        let packet = self.departures.size_of(sent_at);
-        let packet = packet.unwrap_or(self.policy.packet());
-        self.policy
-            .observe_feedback(now, Sample { rtt, packet }, path);
+    /// Feedback came, which leaves the path in this state. `loss` is the share of packets lost, as far as reception reports
+    /// tell.
+    pub fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path, loss: f64) {
+        let before = self.policy.stretched();
+        self.policy.observe_path(now, sample, path);
         self.filling.set_loss(PathLoss {
             events: path.loss_event_rate.get(),
             packets: loss,
         });
-    }
-
-    /// Media came from the peer: when they arrived, and when they left by its clock, in microseconds modulo 2^32.
-    pub fn observe_arrival(&mut self, arrival: Instant, send_time: u32) {
-        self.policy.observe_arrival(arrival, send_time);
+        self.note_deadline(now, before);
     }
 
     /// Another peer took the place of the one before, on a path of its own.
@@ -156,46 +137,33 @@ impl SendingSide {
         self.filling.set_filler(filler);
     }
 
-    /// What to make of the picture captured at `now`, where the next packet may leave at `departure` if any may; `None` if
-    /// it is better not encoded.
-    pub fn target(
-        &mut self,
-        now: Instant,
-        path: &Path,
-        departure: Option<Instant>,
-    ) -> Option<FrameTarget> {
+    /// What to make of the picture captured at `now`; `None` if it is better not encoded.
+    pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);
         let queued = self.queued();
-        let wait = departure.map_or(Duration::ZERO, |at| at.saturating_since(now));
-        let before = self.policy.stretched();
-        let mut target = self.policy.target(now, path, Ahead { queued, wait });
-        self.note_deadline(now, before);
-        // However often that is: what refers to a frame that was given up cannot be shown, and a keyframe weighs no
-        // more than another picture, so the rate bears it.
+        let Some(mut target) = self.policy.target(now, path, queued) else {
+            self.discard(now, None, Discard::Busy);
+            return None;
+        };
+        // A keyframe weighs no more than another picture, so the rate bears one for each gap.
         self.owes_keyframe |= self.buffer.take_gap();
-        match &mut target {
-            Some(target) => {
-                self.carried = target.rate * self.policy.config().frame_interval;
-                let share = self.filling.media_share(target.size);
-                target.size = Bytes::new((target.size.as_f64() * share) as u64);
-                target.rate = target.rate * share;
-                target.keyframe = std::mem::take(&mut self.owes_keyframe);
-                if target.keyframe {
-                    self.keyframe = Some(now);
-                    self.events.push(now, EventKind::Keyframe);
-                }
-                self.target = Some(target.size);
-                let (size, deadline) = (target.size, target.deadline);
-                let kind = EventKind::Target {
-                    size,
-                    queued,
-                    deadline,
-                };
-                self.events.push(now, kind);
-            }
-            None => self.discard(now, None, Discard::Busy),
+        self.carried = target.rate * self.policy.config().frame_interval;
+        let share = self.filling.media_share(target.size);
+        target.size = Bytes::new((target.size.as_f64() * share) as u64);
+        target.rate = target.rate * share;
+        target.keyframe = std::mem::take(&mut self.owes_keyframe);
+        if target.keyframe {
+            self.keyframe = Some(now);
+            self.events.push(now, EventKind::Keyframe);
         }
-        target
+        self.target = Some(target.size);
+        let kind = EventKind::Target {
+            size: target.size,
+            queued,
+            deadline: target.deadline,
+        };
+        self.events.push(now, kind);
+        Some(target)
     }
 
     /// The peer asks for a keyframe. One that was coded less than a round trip ago is the answer: the peer
@@ -257,47 +225,48 @@ impl SendingSide {
         path: &Path,
         sequence: u32,
     ) -> Option<Outgoing<'_>> {
-        let before = self.policy.stretched();
-        let policy = &mut self.policy;
-        let next = self.buffer.next_packet(now, path, policy, &mut self.events);
-        let info = next.map(|next| {
-            self.payload.clear();
-            next.frame.write(next.index, sequence, &mut self.payload);
-            let info = MediaInfo {
+        let policy = &self.policy;
+        let next = self
+            .buffer
+            .next_packet(now, path, policy, &mut self.events)?;
+        self.payload.clear();
+        next.frame.write(next.index, sequence, &mut self.payload);
+        Some(Outgoing {
+            info: MediaInfo {
                 timestamp: next.frame.timestamp(),
                 marker: next.index + 1 == next.frame.packets(),
-            };
-            (info, next.frame.codec())
-        });
-        self.note_deadline(now, before);
-        info.map(|(info, codec)| Outgoing {
-            info,
-            codec,
+            },
+            codec: next.frame.codec(),
             payload: &self.payload,
         })
     }
 
-    /// The packet that [`next_packet`](Self::next_packet) gave has left, with this sequence number and in these
-    /// bytes.
-    pub fn packet_sent(&mut self, now: Instant, path: &Path, sequence: u32, packet: &[u8]) {
-        let before = self.buffer.begun();
-        self.departures.handle_sent(now, packet.len());
-        self.buffer
-            .packet_sent(now, path, &mut self.policy, &mut self.events);
+    /// The packet that [`next_packet`](Self::next_packet) gave has left in these bytes, with this sequence number and under
+    /// this number of the session's.
+    pub fn packet_sent(
+        &mut self,
+        now: Instant,
+        path: &Path,
+        (sequence, number): (u32, u64),
+        packet: &[u8],
+    ) {
+        let is_first = self.buffer.begun() == 0;
+        let is_last = self.buffer.packet_sent(now, &mut self.events);
+        self.policy.packet_sent(now, number, packet.len(), is_last);
         let next = self.pushed + self.policy.config().frame_interval;
         let until_next = path.allowed_rate * next.saturating_since(now);
         let departed = Departed {
             packet,
             sequence: sequence as u16,
-            ends: (before == 0, self.buffer.begun() == 0),
+            ends: (is_first, is_last),
         };
         self.filling
             .handle_sent(&departed, self.unused.min(until_next));
     }
 
-    /// A packet of filler leaves, of so many bytes.
-    pub fn filler_sent(&mut self, now: Instant, len: usize) {
-        self.departures.handle_sent(now, len);
+    /// A packet of filler left, of this length and under this number.
+    pub fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
+        self.policy.packet_sent(now, number, len, true);
     }
 
     /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no
@@ -371,27 +340,14 @@ mod tests {
     }
 
     fn codes_keyframe(sender: &mut SendingSide, ms: u64) -> bool {
-        let target = sender.target(at(ms), &PATH, Some(at(ms)));
+        let target = sender.target(at(ms), &PATH);
         target.expect("a path with room").keyframe
-    }
-
-    /// 20 ms of 3 Mb/s are 7,500 bytes.
-    #[test]
-    fn a_frame_is_smaller_by_what_the_next_departure_leaves_less_time_for() {
-        let size = |departure| {
-            let target = sender().target(at(40), &PATH, departure);
-            target.expect("a path with room").size
-        };
-        let whole = size(Some(at(40)));
-        assert_eq!(size(None), whole);
-        assert_eq!(size(Some(at(20))), whole);
-        assert!(size(Some(at(60))) + Bytes::new(7_000) < whole);
     }
 
     #[test]
     fn every_picture_has_a_target_or_a_reason() {
         let mut sender = sender();
-        assert!(sender.target(at(0), &PATH, None).is_some());
+        assert!(sender.target(at(0), &PATH).is_some());
         sender.leave_out(at(0));
         let events = std::iter::from_fn(|| sender.poll_event());
         let kinds: Vec<_> = events.map(|event| event.kind).collect();

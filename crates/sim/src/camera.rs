@@ -5,7 +5,7 @@ use evenkeel_link::Random;
 use evenkeel_media::codec::mjpeg::restart_interval_for;
 use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture, QuantTables, Sampling};
 use evenkeel_media::rate_target::Encoder;
-use evenkeel_media::source::{Format, Source};
+use evenkeel_media::source::{Format, FrameRate, Source};
 use evenkeel_rtp::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
@@ -56,7 +56,14 @@ pub struct Shooting {
 }
 
 impl Shooting {
-    pub(crate) fn is_paused(&self, at: Instant) -> bool {
+    /// Iterates over the numbers and instants of all captures at a picture rate.
+    pub(crate) fn captures(self, rate: FrameRate) -> impl Iterator<Item = (u64, Instant)> {
+        let all = (0..).map(move |number| (number, self.start + rate.due(number)));
+        let until_stop = all.take_while(move |(_, at)| *at < self.stop);
+        until_stop.filter(move |(_, at)| !self.is_paused(*at))
+    }
+
+    fn is_paused(&self, at: Instant) -> bool {
         self.pause
             .is_some_and(|[from, to]| (from..to).contains(&at))
     }
@@ -130,6 +137,13 @@ impl Camera {
             };
             (now + CODING, frame)
         });
+    }
+
+    /// Counts the captures from one instant on until before another.
+    pub(crate) fn captures(&self, [from, to]: [Instant; 2]) -> usize {
+        let captures = self.shooting.captures(self.format.frame_rate);
+        let so_far = captures.take_while(|(number, _)| *number < self.index);
+        so_far.filter(|(_, at)| (from..to).contains(at)).count()
     }
 
     /// When it wants to be asked next.

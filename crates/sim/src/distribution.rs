@@ -32,7 +32,8 @@ impl Law {
         }
     }
 
-    pub(crate) fn draw(&self, random: &mut Random) -> f64 {
+    /// The next value.
+    pub fn draw(&self, random: &mut Random) -> f64 {
         match *self {
             Self::Constant(value) => value,
             Self::Exponential { mean } => mean * exponential(random),

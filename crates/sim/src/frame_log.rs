@@ -67,14 +67,11 @@ impl FrameLog {
 
     /// Every captured frame, in order of capture, including frames that were never sent.
     pub fn frames(&self) -> impl Iterator<Item = LoggedFrame> + '_ {
-        let numbers = 0..;
-        let frames = numbers.map(|number| LoggedFrame {
-            captured: self.captured(number),
+        let captures = self.shooting.captures(self.rate);
+        captures.map(|(number, captured)| LoggedFrame {
+            captured,
             complete: self.frames.get(number as usize).and_then(|f| f.complete),
-        });
-        let stop = self.shooting.stop;
-        let taken = frames.take_while(move |frame| frame.captured < stop);
-        taken.filter(|frame| !self.shooting.is_paused(frame.captured))
+        })
     }
 
     /// From one capture to the next.

@@ -14,7 +14,9 @@ use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
 use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
-use evenkeel_rtp::session::{CONTROL_BUFFER, Config, ReceiveConfig, RepairConfig, SendConfig};
+use evenkeel_rtp::session::{
+    CONTROL_BUFFER, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig,
+};
 use std::net::SocketAddr;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
@@ -40,6 +42,8 @@ pub struct MediaEnd {
     /// When the report begins.
     warm: Instant,
     report: CallReport,
+    /// The media timestamp of every frame that arrived whole, and when its last packet did.
+    completed: Vec<(u32, Instant)>,
 }
 
 impl MediaEnd {
@@ -73,6 +77,7 @@ impl MediaEnd {
         let send = SendConfig {
             repair: (policy.filler != Filler::None).then_some(repair),
             tfrc,
+            feedback: FeedbackMode::Ccfb,
             ..SendConfig::new(JPEG)
         };
         let config = Config {
@@ -88,6 +93,7 @@ impl MediaEnd {
     pub fn receiver(start: Instant, warm: Instant, standard: Standard, seed: u64) -> Self {
         let mut receive = ReceiveConfig {
             repair: Some(RepairConfig::PAYLOAD_TYPE),
+            feedback: FeedbackMode::Ccfb,
             ..ReceiveConfig::new(JPEG)
         };
         receive.tfrc.standard = standard;
@@ -134,7 +140,24 @@ impl MediaEnd {
             buffer: vec![0; CONTROL_BUFFER.max(packet.get() as usize)],
             warm,
             report: CallReport::new(warm),
+            completed: Vec::new(),
         }
+    }
+
+    /// Counts the pictures that the camera captured from one instant on until before another.
+    pub fn captures(&self, window: [Instant; 2]) -> usize {
+        let camera = self.camera.as_ref();
+        camera.map_or(0, |camera| camera.captures(window))
+    }
+
+    /// The frames that arrived whole, late or not: when each was captured, and when its last packet arrived.
+    ///
+    /// Capture times are known once a sender report has arrived, also those of frames before it.
+    pub fn arrivals(&self) -> impl Iterator<Item = [Instant; 2]> + '_ {
+        let session = self.call.session();
+        self.completed
+            .iter()
+            .filter_map(|(timestamp, at)| Some([session.captured_at(*timestamp)?, *at]))
     }
 
     /// Its state: X, R, p, the deadline.
@@ -195,6 +218,11 @@ impl MediaEnd {
             {
                 let error = size.as_f64() / target.as_f64() - 1.0;
                 self.report.handle_coded(media.at, error.abs());
+            }
+            if let CallEvent::Media(media) = &event
+                && let EventKind::Completed { timestamp, .. } = media.kind
+            {
+                self.completed.push((timestamp, media.at));
             }
             self.report.handle_event(&event);
         }

@@ -6,7 +6,7 @@
 /// rounds. A tie cannot occur: the square of a number of exactly 54 bits has more significant bits than
 /// the argument.
 #[inline]
-pub(crate) fn sqrt(x: f64) -> f64 {
+pub fn sqrt(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = bits >> 52;
     // Zero, a subnormal, infinity, NaN, or a sign.

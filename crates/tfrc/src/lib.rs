@@ -80,7 +80,7 @@ extern crate std;
 
 mod ecn;
 pub mod equation;
-mod float;
+pub mod float;
 pub mod loss;
 pub mod pacer;
 pub mod receiver;

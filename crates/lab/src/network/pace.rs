@@ -1,14 +1,13 @@
 //! How fast a bottleneck is: a rate, or a file that says when it may deliver.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Component, Path};
 
 use evenkeel_link::DeliveryTrace;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use tfrc::units::Rate;
 
+use crate::recorded;
 use crate::scenario::{Impossible, impossible};
 use crate::units::BitRate;
 
@@ -25,9 +24,6 @@ pub enum Pace {
         content: Option<DeliveryTrace>,
     },
 }
-
-/// A trace has a line for 1500 bytes: this is an hour at some 30 Mb/s.
-const MOST_BYTES: u64 = 64 << 20;
 
 impl Pace {
     /// Reads the file, if there is one to read.
@@ -65,13 +61,7 @@ fn read(folder: &Path, file: &str) -> Result<DeliveryTrace, String> {
     if file.is_empty() || !parts.all(|part| matches!(part, Component::Normal(_))) {
         return Err("not in or below the folder of the experiment".to_owned());
     }
-    let opened = File::open(folder.join(path)).map_err(|error| error.to_string())?;
-    let mut text = String::new();
-    let read = opened.take(MOST_BYTES).read_to_string(&mut text);
-    match read.map_err(|error| error.to_string())? as u64 {
-        MOST_BYTES => Err("64 MB or more".to_owned()),
-        _ => DeliveryTrace::parse(&text).map_err(|error| error.to_string()),
-    }
+    recorded::read(&folder.join(path))
 }
 
 impl<'de> Deserialize<'de> for Pace {

@@ -4,6 +4,7 @@
 //! so any number of them go at once and give the same bytes.
 
 mod analysis;
+mod cellular_model;
 mod controllers;
 mod descheduling;
 mod end_of_congestion;
@@ -107,6 +108,8 @@ pub enum Kind {
     Rmcat(rmcat::Rmcat),
     /// The product's call and rate controllers of others in the same cells.
     Peers(rmcat::Peers),
+    /// The seeded model of cellular links beside their recordings.
+    CellularModel(cellular_model::CellularModel),
     /// Receivers that lie, in each format, to senders that check and to senders that do not.
     Selfish(selfish::Selfish),
     /// How fast the rate can grow, by formula.
@@ -220,6 +223,7 @@ impl Kind {
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
             Self::Peers(scenario) => scenario,
+            Self::CellularModel(scenario) => scenario,
             Self::Selfish(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
             Self::QueueingDelay(scenario) => scenario,
@@ -248,8 +252,18 @@ impl Kind {
         match self {
             Self::Timeline(timeline) => timeline.load(folder),
             Self::FeedbackCompare(compare) => compare.load(folder),
+            Self::Rmcat(rmcat) => rmcat.load(folder),
             Self::Peers(peers) => peers.load(folder),
             _ => Ok(()),
+        }
+    }
+
+    /// The recorded links that it names and that are absent on this machine: models stand in for them.
+    pub fn absent_recordings(&self) -> Vec<&str> {
+        match self {
+            Self::Rmcat(rmcat) => rmcat.absent().collect(),
+            Self::Peers(peers) => peers.absent().collect(),
+            _ => Vec::new(),
         }
     }
 

@@ -80,6 +80,10 @@ impl fmt::Display for PacketizeError {
 
 impl std::error::Error for PacketizeError {}
 
+/// Room for the payload header of most packets, and for that of RFC 2435 with tables.
+const HEADER: usize = 24;
+const LONGEST_HEADER: usize = 160;
+
 /// Cuts the frames of one stream into packets.
 #[derive(Clone, Debug)]
 pub struct Packetizer {
@@ -101,17 +105,18 @@ impl Packetizer {
         self.capacity
     }
 
-    /// Plans the packets of a frame.
+    /// Plans the packets of a frame: two at least, because a single packet measures nothing of the path.
     pub fn packetize(&mut self, frame: EncodedFrame) -> Result<PacketizedFrame, PacketizeError> {
+        let half = usize::try_from(frame.picture.size().get() / 2).unwrap_or(usize::MAX);
+        let capacity = self.capacity.min(half.saturating_add(HEADER));
         let payloads = match frame.picture {
             CodedPicture::Jpeg(image) => {
-                Payloads::Jpeg(JpegPayloads::plan(image, &mut self.tables, self.capacity)?)
+                let with_tables = self.capacity.min(capacity.max(LONGEST_HEADER));
+                Payloads::Jpeg(JpegPayloads::plan(image, &mut self.tables, with_tables)?)
             }
-            CodedPicture::Raw(picture) => Payloads::Raw(RawPayloads::plan(picture, self.capacity)?),
-            CodedPicture::H264(picture) => {
-                Payloads::H264(H264Payloads::plan(picture, self.capacity)?)
-            }
-            CodedPicture::Dv(frame) => Payloads::Dv(DvPayloads::plan(frame, self.capacity)?),
+            CodedPicture::Raw(picture) => Payloads::Raw(RawPayloads::plan(picture, capacity)?),
+            CodedPicture::H264(picture) => Payloads::H264(H264Payloads::plan(picture, capacity)?),
+            CodedPicture::Dv(frame) => Payloads::Dv(DvPayloads::plan(frame, capacity)?),
         };
         let mut packetized = PacketizedFrame {
             captured: frame.captured,

@@ -21,22 +21,13 @@ pub(super) fn largest_frame(config: &PolicyConfig, path: &Path, queued: Bytes) -
     path.allowed_rate * left - queued
 }
 
-/// From capture to display of a frame of `size` bytes that begins now: the left side of the transmission
-/// condition, `(now − t_capture) + R/2 + L/X + t_pbuf < γ` (equation 6.4).
-pub(super) fn delay_if_sent(
-    config: &PolicyConfig,
-    path: &Path,
-    age: Duration,
-    size: Bytes,
-) -> Duration {
-    age.saturating_add(network(path))
+/// The transmission condition for a frame of `size` bytes that begins now, `(now − t_capture) + R/2 + L/X + t_pbuf < γ`
+/// (equation 6.4). Before the first round-trip time X is a formality (RFC 5348 §4.2): by it nothing would ever be sent.
+pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, age: Duration, size: Bytes) -> bool {
+    let delay = age
+        .saturating_add(network(path))
         .saturating_add(size / path.allowed_rate)
-        .saturating_add(config.playout)
-}
-
-/// Is that in time? Before the first round-trip time X is a formality (RFC 5348 §4.2): by it nothing
-/// would ever be sent.
-pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, delay: Duration) -> bool {
+        .saturating_add(config.playout);
     path.rtt.is_none() || delay < config.deadline
 }
 

@@ -5,14 +5,14 @@ mod world;
 use std::time::Duration;
 
 use evenkeel_media::quality::percentile;
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Instant;
 use tfrc::units::Rate;
 use world::{End, Outcome, Scenario, World};
 
 /// The bounds of a call on a path that serves it well.
 fn assert_good(outcome: &Outcome) {
-    assert!(outcome.media_over_x >= 0.9, "{outcome:#?}");
-    assert!(outcome.x_over_link >= 0.85, "{outcome:#?}");
+    assert!(outcome.media_over_link >= 0.85, "{outcome:#?}");
     assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
     assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
     assert!(
@@ -56,14 +56,31 @@ fn both_directions_at_once_are_no_worse() {
     assert_good(&outcome);
 }
 
-/// Also where frames and their deadline hold X in turn, and over round trips longer than a frame.
+/// Reports of p and X_recv give a round trip each and nothing more.
 #[test]
-fn x_stays_below_what_would_queue_wherever_the_deadline_binds() {
+fn call_with_bare_round_trips_is_on_time() {
+    for seed in 1..=3 {
+        let outcome = Scenario {
+            seed,
+            feedback: FeedbackMode::Tfrc,
+            ..Scenario::new(60, 3_000, 25)
+        }
+        .run();
+        assert!(outcome.media_over_link >= 0.6, "{outcome:#?}");
+        assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
+        assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+        assert!(outcome.damaged <= 25, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn low_frame_rate_over_a_long_path_meets_the_deadline() {
     for (rtt, kbps, fps) in [
         (60, 800, 10),
+        (100, 800, 10),
+        (100, 3_000, 10),
         (130, 1_000, 15),
         (150, 1_000, 15),
-        (180, 1_000, 15),
     ] {
         for seed in 1..=2 {
             let outcome = Scenario {
@@ -71,39 +88,11 @@ fn x_stays_below_what_would_queue_wherever_the_deadline_binds() {
                 ..Scenario::new(rtt, kbps, fps)
             }
             .run();
-            assert!(outcome.x_over_link <= 1.0, "{rtt} ms: {outcome:#?}");
+            assert!(outcome.media_over_link >= 0.5, "{rtt} ms: {outcome:#?}");
             assert!(outcome.loss <= 0.005, "{rtt} ms: {outcome:#?}");
             assert!(outcome.delay_p95 <= 150.0, "{rtt} ms: {outcome:#?}");
+            assert!(outcome.longest_gap <= 300.0, "{rtt} ms: {outcome:#?}");
         }
-    }
-}
-
-/// Left to itself X would rise to 1.6 times the link (RFC 5348 §4.3: twice what arrives), because frames
-/// that the deadline holds small lose nothing.
-#[test]
-fn a_frame_fills_what_the_deadline_leaves_of_a_long_interval() {
-    for (kbps, seed, loss) in [
-        (800, 1, 0.0),
-        (800, 2, 0.0),
-        (800, 1, 0.000_5),
-        (800, 2, 0.002),
-        (3_000, 1, 0.0),
-        (3_000, 2, 0.0),
-    ] {
-        let outcome = Scenario {
-            seed,
-            loss,
-            ..Scenario::new(100, kbps, 10)
-        }
-        .run();
-        assert!(outcome.media_over_x >= 0.75, "{outcome:#?}");
-        assert!(
-            outcome.media_over_x * outcome.x_over_link >= 0.65,
-            "{outcome:#?}"
-        );
-        assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
-        assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
-        assert!(outcome.damaged <= 10, "{outcome:#?}");
     }
 }
 
@@ -248,39 +237,6 @@ fn clocks_that_part_make_frames_neither_late_nor_old() {
         assert!(
             superseded(&outcome) <= superseded(&usual),
             "{drift_ppm} ppm: {outcome:#?}"
-        );
-    }
-}
-
-/// Equation 6.3 takes X at the capture of a frame for its mean while the frame leaves (thesis §7.3). Where little is
-/// queued the one is the other. How X grew of late, by which the thesis's footnote 4 would correct it, makes it worse.
-#[test]
-fn x_at_the_capture_is_x_while_the_frame_leaves() {
-    for (rtt, kbps, fps) in [(20, 5_000, 10), (60, 3_000, 25), (100, 800, 10)] {
-        let mut errors = [const { Vec::new() }; 2];
-        for seed in 1..=3 {
-            let mut world = World::new(Scenario {
-                seed,
-                ..Scenario::new(rtt, kbps, fps)
-            });
-            world.run();
-            let (mut growth, mut last) = (0.0, None);
-            for [captured, sending] in world.rates_of_frames(Instant::from_secs(10)) {
-                growth += (captured / last.unwrap_or(captured) - 1.0 - growth) / 4.0;
-                last = Some(captured);
-                for (errors, x) in errors.iter_mut().zip([captured, captured * (1.0 + growth)]) {
-                    errors.push((x / sending - 1.0_f64).abs());
-                }
-            }
-        }
-        let percentiles =
-            |errors: Vec<f64>| [50.0, 95.0].map(|part| percentile(&errors, part).expect("frames"));
-        let [plain, grown] = errors.map(percentiles);
-        println!("{rtt} ms, {kbps} kb/s: off by {plain:.3?}, with the growth {grown:.3?}");
-        assert!(plain[0] <= 0.03 && plain[1] <= 0.1, "{rtt} ms: {plain:?}");
-        assert!(
-            plain[0] < grown[0] && plain[1] < grown[1],
-            "{rtt} ms: {grown:?}"
         );
     }
 }

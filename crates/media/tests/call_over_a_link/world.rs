@@ -15,7 +15,7 @@ use evenkeel_media::quality::percentile;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::rtp::media_time;
-use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
+use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
@@ -42,6 +42,7 @@ pub(crate) struct Scenario {
     pub(crate) pause: Option<(Instant, Instant)>,
     /// What the second end's clock gains, in parts per million.
     pub(crate) drift_ppm: i64,
+    pub(crate) feedback: FeedbackMode,
     pub(crate) seed: u64,
 }
 
@@ -65,6 +66,7 @@ impl Scenario {
             stop: None,
             pause: None,
             drift_ppm: 0,
+            feedback: FeedbackMode::Ccfb,
             seed: 1,
         }
     }
@@ -181,10 +183,16 @@ impl Studio {
         let mut config = Config::new("end", scenario.seed * 2 + index as u64);
         config.peer = Some(address(1 - index));
         if index == 0 || scenario.both {
-            config.send = Some(SendConfig::new(26));
+            config.send = Some(SendConfig {
+                feedback: scenario.feedback,
+                ..SendConfig::new(26)
+            });
         }
         if index == 1 || scenario.both {
-            config.receive = Some(ReceiveConfig::new(26));
+            config.receive = Some(ReceiveConfig {
+                feedback: scenario.feedback,
+                ..ReceiveConfig::new(26)
+            });
         }
         config.bandwidth = scenario.rate;
         let interval = Duration::from_secs(1) / scenario.fps as u32;
@@ -507,25 +515,6 @@ impl World {
         delays.collect()
     }
 
-    /// X when each frame was captured, and its mean while the frame left, from `warm` on.
-    pub(crate) fn rates_of_frames(&self, warm: Instant) -> Vec<[f64; 2]> {
-        let seen = &self.ends[0].seen;
-        let rates = |from: Instant, until: Instant| {
-            let begin = seen.rates.partition_point(|(at, ..)| *at <= from);
-            let end = seen.rates.partition_point(|(at, ..)| *at <= until);
-            &seen.rates[begin.saturating_sub(1)..end]
-        };
-        let mean = |rates: &[(Instant, Rate, u64)]| {
-            rates.iter().map(|(_, x, _)| x.bits_per_sec()).sum::<f64>() / rates.len() as f64
-        };
-        let frames = seen.sent.iter().filter(|[captured, ..]| *captured >= warm);
-        frames
-            .map(|&[captured, begun, sent]| {
-                [mean(rates(captured, captured)), mean(rates(begun, sent))]
-            })
-            .collect()
-    }
-
     /// How many frames came late to the second end from then on.
     pub(crate) fn late_after(&self, known: Instant) -> usize {
         let completed = self.ends[1].seen.completed.iter();
@@ -553,12 +542,11 @@ impl World {
         let (first, last) = (rates[0], rates[rates.len() - 1]);
         let bytes = last.2 - first.2;
         let span = last.0.saturating_since(first.0);
-        let x = rates.iter().map(|r| r.1.bits_per_sec()).sum::<f64>() / rates.len() as f64;
         let counters = self.links[sender].counters();
         let queues: Vec<f64> = self.queue_ms[self.queue_ms.len() / 6..].to_vec();
         Outcome {
-            media_over_x: (Bytes::new(bytes) / span).bits_per_sec() / x,
-            x_over_link: x / self.scenario.rate.bits_per_sec(),
+            media_over_link: (Bytes::new(bytes) / span).bits_per_sec()
+                / self.scenario.rate.bits_per_sec(),
             loss: (counters.dropped.packets + counters.lost.packets) as f64
                 / counters.received.packets.max(1) as f64,
             shown: shown.len(),
@@ -583,8 +571,7 @@ impl World {
 #[derive(Debug)]
 #[allow(dead_code, reason = "printed whole where a bound is missed")]
 pub(crate) struct Outcome {
-    pub(crate) media_over_x: f64,
-    pub(crate) x_over_link: f64,
+    pub(crate) media_over_link: f64,
     pub(crate) loss: f64,
     pub(crate) shown: usize,
     pub(crate) captured: u64,

@@ -109,6 +109,10 @@ impl Config {
         }
         if let Some(send) = &mut self.send {
             send.payload_type = clamp_payload_type(send.payload_type);
+            // Reports by RFC 8888 name packets by the numbers of one source.
+            if send.feedback == FeedbackMode::Ccfb && send.repair.is_some() {
+                send.feedback = FeedbackMode::Twcc;
+            }
             let feedback = send.feedback;
             send.repair = send.repair.filter(|_| feedback.counts_two_sources());
             if let Some(repair) = &mut send.repair {
@@ -240,6 +244,8 @@ pub struct ReceiveConfig {
     pub feedback: FeedbackMode,
     /// The payload type of repair packets (RFC 8627), where such are used if they come.
     pub repair: Option<u8>,
+    /// Reports of arrivals leave with the end of each frame, not only once a round trip.
+    pub report_frames: bool,
 }
 
 impl ReceiveConfig {
@@ -252,6 +258,7 @@ impl ReceiveConfig {
             tfrc: patient(),
             feedback: FeedbackMode::default(),
             repair: None,
+            report_frames: false,
         }
     }
 

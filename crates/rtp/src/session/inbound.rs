@@ -9,6 +9,7 @@ use tfrc::{Arrival, Ecn};
 
 use super::MEMBER_TIMEOUT;
 use super::config::ReceiveConfig;
+use super::feedback_mode::FeedbackMode;
 use super::reporter::Reporter;
 use super::statistics::Ignored;
 use crate::ext::RttSendTs;
@@ -42,6 +43,7 @@ pub(super) struct Inbound {
     ssrc: u32,
     clock_rate: u32,
     reporter: Reporter,
+    reports_frames: bool,
     extender: Extender,
     seen: Seen,
     /// Of the transport-wide numbers.
@@ -61,11 +63,18 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
-    pub(super) fn new(ssrc: u32, config: &ReceiveConfig) -> Self {
+    /// Its first packet has a transport-wide number if `is_numbered` says so: who numbers packets so and is to be told of
+    /// arrivals wants to be told by those numbers.
+    pub(super) fn new(ssrc: u32, config: &ReceiveConfig, is_numbered: bool) -> Self {
+        let feedback = match config.feedback {
+            FeedbackMode::Ccfb if is_numbered => FeedbackMode::Twcc,
+            feedback => feedback,
+        };
         Self {
             ssrc,
             clock_rate: config.clock_rate,
-            reporter: Reporter::new(config),
+            reporter: Reporter::new(feedback, config),
+            reports_frames: config.report_frames,
             extender: Extender::new(),
             seen: Seen::default(),
             transport: Extender::new(),
@@ -90,6 +99,9 @@ impl Inbound {
         // TFRC goes by transport-wide numbers where there are any, and a new one makes no new packet.
         if !self.seen.insert(sequence) {
             return Err(Ignored::Duplicate);
+        }
+        if self.reports_frames && packet.header.marker {
+            self.reporter.end_frame(packet.arrival);
         }
         self.first = self.first.min(sequence);
         self.received += 1;
@@ -277,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_wall_clock_that_was_set_back_is_believed_after_a_silence() {
-        let mut inbound = Inbound::new(1, &ReceiveConfig::new(26));
+        let mut inbound = Inbound::new(1, &ReceiveConfig::new(26), false);
         let report = |seconds| SenderReport {
             ssrc: 1,
             ntp: NtpTime::from_unix(Duration::from_secs(seconds)),

@@ -218,9 +218,9 @@ impl Session {
         let Some(config) = &self.config.receive else {
             return Err(Ignored::UnknownPayloadType);
         };
-        let inbound = self
-            .inbound
-            .get_or_insert_with(|| Inbound::new(packet.header.ssrc, config));
+        let inbound = self.inbound.get_or_insert_with(|| {
+            Inbound::new(packet.header.ssrc, config, packet.transport.is_some())
+        });
         let sequence = inbound.handle_media(packet)?;
         if inbound.received() > 1 {
             self.peer.confirm();

@@ -12,6 +12,7 @@ mod inbound;
 mod keyframes;
 mod media;
 mod outbound;
+mod path_sample;
 mod peer;
 mod random;
 mod reception;
@@ -33,6 +34,7 @@ pub use config::{Config, ReceiveConfig, RepairConfig, SendConfig};
 pub use event::{Event, EventKind, Lie};
 pub use fallback::{Breach, RateSource};
 pub use feedback_mode::{FeedbackMode, UnknownFeedback};
+pub use path_sample::{PathSample, PathSignal};
 pub use statistics::{Ignored, Statistics};
 
 use budget::Budget;
@@ -307,6 +309,17 @@ impl Session {
     /// What the sender knows of the path; `None` for a session that only receives.
     pub fn path(&self) -> Option<Path> {
         self.outbound.as_ref().map(Outbound::path)
+    }
+
+    /// What feedback told of the path since the last call, if any came. To be asked for after each datagram and timeout:
+    /// only the newest is kept.
+    pub fn poll_path(&mut self) -> Option<PathSample<'_>> {
+        self.outbound.as_mut()?.poll_path()
+    }
+
+    /// The number of the packet that left last, by which [`PathSample::deliveries`] name it.
+    pub fn last_number(&self) -> u64 {
+        self.outbound.as_ref().map_or(0, Outbound::last_number)
     }
 
     /// What sets the rate of media; `None` for a session that only receives.

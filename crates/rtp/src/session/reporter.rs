@@ -65,8 +65,8 @@ pub(super) struct Address {
 }
 
 impl Reporter {
-    pub(super) fn new(config: &ReceiveConfig) -> Self {
-        match config.feedback {
+    pub(super) fn new(feedback: FeedbackMode, config: &ReceiveConfig) -> Self {
+        match feedback {
             FeedbackMode::Tfrc => Self::Tfrc(Box::new(Receiver::new(config.tfrc.clone()))),
             FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(CCFB_PACKETS))),
             FeedbackMode::Twcc => Self::Twcc {
@@ -94,6 +94,14 @@ impl Reporter {
                 };
                 !receiver.handle_data(&arrival).duplicate
             }
+        }
+    }
+
+    /// The packet that arrived at `at` ended a frame, of which a report is to tell at once.
+    pub(super) fn end_frame(&mut self, at: Instant) {
+        match self {
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
+            Self::Tfrc(_) | Self::Sack(_) | Self::App { .. } => {}
         }
     }
 

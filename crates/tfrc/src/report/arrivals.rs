@@ -10,6 +10,8 @@ use crate::time::{Instant, Nanos};
 /// Reports are this far apart where the sender tells no round-trip time: what RTCP feedback of real-time
 /// media commonly uses, so at least one report a round trip on most paths.
 const INTERVAL: Duration = Duration::from_millis(50);
+/// Reports at the ends of frames are so far apart at least: 100 a second are 2 % of a stream of 2 Mb/s.
+const FRAME_GAP: Duration = Duration::from_millis(10);
 /// Packets above a hole that make it a loss (RFC 5348 §5.1).
 const NDUPACK: u64 = 3;
 
@@ -91,6 +93,8 @@ pub struct Arrivals<const N: usize> {
     quiet_until: Instant,
     /// From then on a packet takes a report along; `MAX` while one is due.
     timer: Instant,
+    /// From then on the end of a frame takes one along.
+    frame_timer: Instant,
     /// When a report is due, if there is news by then.
     due: Instant,
     rtt: Option<Duration>,
@@ -120,6 +124,7 @@ impl<const N: usize> Arrivals<N> {
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
             timer: Instant::ZERO,
+            frame_timer: Instant::ZERO,
             due: Instant::MAX,
             rtt: None,
             interval: INTERVAL.into(),
@@ -202,6 +207,15 @@ impl<const N: usize> Arrivals<N> {
         self.timer = Instant::MAX;
     }
 
+    /// The packet that arrived at `at` ended a frame: its report is due, so that a sender learns at once what the frame
+    /// met. Where frames end more than a hundred times a second, some are passed over.
+    pub fn end_frame(&mut self, at: Instant) {
+        if at >= self.frame_timer {
+            self.due = self.due.min(at);
+            self.timer = Instant::MAX;
+        }
+    }
+
     /// When [`Arrivals::poll_report`] has something to do: an instant that has passed means at once.
     /// Reports are a round trip apart, or as the packets that one may speak of fill it; they leave early
     /// when a loss shows, once a round trip at most. Then the next packet takes one along, so that none has waited
@@ -246,6 +260,7 @@ impl<const N: usize> Arrivals<N> {
         self.again = self.end - self.unreported;
         (self.unreported, self.told_end) = (self.end, self.end);
         self.others = NONE;
+        self.frame_timer = now + FRAME_GAP;
         self.news = self.loss.min(self.end + self.most_new);
         // After one that left alone, and so had waited, the next packet has the next: or where packets come in
         // bunches, two round trips and more apart, each report would have.

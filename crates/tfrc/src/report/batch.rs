@@ -42,6 +42,8 @@ impl Known {
 pub(super) struct Batch {
     known: [Known; BATCH],
     len: usize,
+    /// How many were taken last; they stay until another is added.
+    taken: usize,
     /// When the last of them arrived.
     latest: Instant,
     /// How often one took the place of another to bring them into order.
@@ -54,6 +56,7 @@ impl Batch {
         Self {
             known: [NONE; BATCH],
             len: 0,
+            taken: 0,
             latest: Instant::ZERO,
             moves: 0,
         }
@@ -97,8 +100,15 @@ impl Batch {
         if self.moves == MOVES {
             known.sort_unstable_by_key(|known| (known.at, known.seq));
         }
+        self.taken = self.len;
         (self.len, self.latest, self.moves) = (0, Instant::ZERO, 0);
         known
+    }
+
+    /// What was taken last, unless an arrival was added since.
+    pub(super) fn taken(&self) -> &[Known] {
+        let taken = if self.len == 0 { self.taken } else { 0 };
+        &self.known[..taken]
     }
 }
 

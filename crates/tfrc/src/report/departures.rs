@@ -10,7 +10,7 @@ use super::batch::{Batch, Known};
 use super::clock::Clock;
 use super::vector::{Anchor, Vector};
 use super::ways::Ways;
-use super::{Header, Told};
+use super::{Delivery, Header, Told};
 use crate::Ecn;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
@@ -270,6 +270,20 @@ impl<const N: usize> Departures<N> {
     ) -> Option<Feedback> {
         self.note_report(now, header, packets);
         self.conclude(now)
+    }
+
+    /// The packets that the last call of [`Departures::conclude`] counted as arrived, in the order of arrival. Times are the
+    /// receiver's word. A report of more packets than fit into a batch leaves the last of them.
+    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+        self.batch.taken().iter().map(|known| Delivery {
+            number: known.seq,
+            arrived_at: known.at,
+        })
+    }
+
+    /// The number of the next packet.
+    pub const fn next_number(&self) -> u64 {
+        self.next
     }
 
     /// p, X_recv and the packets of the receiver as the reports tell it.

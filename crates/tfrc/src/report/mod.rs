@@ -40,6 +40,15 @@ pub struct Header {
     pub resolution: Duration,
 }
 
+/// A packet that arrived, as a sender of media learns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The number under which it was sent, which neither wraps nor starts again.
+    pub number: u64,
+    /// When it arrived, on a clock that runs as the receiver's, with any zero.
+    pub arrived_at: Instant,
+}
+
 /// What a report says of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {

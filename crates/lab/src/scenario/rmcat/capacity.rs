@@ -1,63 +1,233 @@
-//! The rate of a bottleneck over time.
+//! What a bottleneck can carry over time: rates in steps, or the deliveries of a cellular link.
 
-use serde::Deserialize;
+use std::fmt;
+use std::path::Path;
 
-use crate::scenario::{Impossible, require};
+use evenkeel_link::{DeliveryTrace, Random};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use tfrc::time::Duration;
+use tfrc::units::{Rate, duration_from_secs};
+
+use crate::cellular::Model;
+use crate::recorded;
+use crate::scenario::{Impossible, RunError, impossible, require};
 use crate::units::{BitRate, Time};
 
-/// Rates, each from an instant on; the first from zero.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Capacity(Vec<(Time, BitRate)>);
+/// `[[time, rate], …]`, `{ trace = "NAME" }` or `{ generated = "NAME" }`.
+#[derive(Clone, Debug)]
+pub(super) enum Capacity {
+    /// Rates, each from an instant on; the first from zero.
+    Steps(Vec<(Time, BitRate)>),
+    /// A cellular link.
+    Cellular(Cellular),
+}
+
+/// A cellular link, by the name of its recording.
+#[derive(Clone, Debug)]
+pub(super) struct Cellular {
+    name: String,
+    /// The recording is wanted; the model stands in where the file is absent.
+    is_recorded: bool,
+    /// The recording, if it is wanted and there.
+    recording: Option<DeliveryTrace>,
+    /// The trace of one run, drawn from the model.
+    generated: Option<DeliveryTrace>,
+}
+
+/// A generated trace is as long as this, and looped.
+const GENERATED: Duration = Duration::from_secs(120);
+/// A curve shows the mean capacity over this, in seconds.
+const DRAWN: f64 = 1.0;
 
 impl Capacity {
     pub(super) fn verify(&self) -> Result<(), Impossible> {
-        let from_zero = self.0.first().is_some_and(|(at, _)| at.0.is_zero());
-        let ordered = self.0.is_sorted_by(|a, b| a.0 < b.0);
-        let wanted = "[time, rate] pairs, from 0s on, each later than the last";
-        require(from_zero && ordered, "bottleneck", wanted)
+        match self {
+            Self::Steps(steps) => {
+                let from_zero = steps.first().is_some_and(|(at, _)| at.0.is_zero());
+                let ordered = steps.is_sorted_by(|a, b| a.0 < b.0);
+                let wanted = "[time, rate] pairs, from 0s on, each later than the last";
+                require(from_zero && ordered, "bottleneck", wanted)
+            }
+            Self::Cellular(link) => link.verify(),
+        }
     }
 
-    /// What it begins with.
-    pub(super) fn first(&self) -> BitRate {
-        self.0[0].1
+    /// Reads its recording, if that is wanted and there.
+    pub(super) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        match self {
+            Self::Cellular(link) if link.is_recorded => link.load(folder),
+            _ => Ok(()),
+        }
     }
 
-    /// What it changes to, and when.
+    /// Copies it, and draws a trace from the model if there is no recording.
+    pub(super) fn drawn(&self, random: &mut Random) -> Result<Self, RunError> {
+        let Self::Cellular(link) = self else {
+            return Ok(self.clone());
+        };
+        let mut link = link.clone();
+        if link.recording.is_none() {
+            let model = Model::of(&link.name);
+            link.generated = model.and_then(|model| model.generate(GENERATED, random));
+        }
+        match link.trace() {
+            Some(_) => Ok(Self::Cellular(link)),
+            None => Err(RunError::Failed(format!("{}: no delivery", link.name))),
+        }
+    }
+
+    /// The name of the recording, if one is wanted, and whether the file is there.
+    pub(super) fn recording(&self) -> Option<(&str, bool)> {
+        match self {
+            Self::Cellular(link) if link.is_recorded => {
+                Some((&link.name, link.recording.is_some()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn trace(&self) -> Option<&DeliveryTrace> {
+        match self {
+            Self::Steps(_) => None,
+            Self::Cellular(link) => link.trace(),
+        }
+    }
+
+    /// The first rate, or the mean rate of the trace.
+    pub(super) fn first(&self) -> Rate {
+        match self {
+            Self::Steps(steps) => steps[0].1.0,
+            Self::Cellular(_) => self.trace().map_or(Rate::ZERO, DeliveryTrace::mean_rate),
+        }
+    }
+
+    /// The rates that it changes to, and when.
     pub(super) fn changes(&self) -> impl Iterator<Item = (Time, BitRate)> + '_ {
-        self.0[1..].iter().copied()
+        let steps = match self {
+            Self::Steps(steps) => &steps[1..],
+            Self::Cellular(_) => &[],
+        };
+        steps.iter().copied()
     }
 
-    /// In bits per second, at a time in seconds.
-    pub(super) fn at(&self, time: f64) -> f64 {
-        let so_far = self.0.iter().take_while(|(at, _)| at.secs() <= time);
-        so_far
-            .last()
-            .map_or(f64::NAN, |(_, rate)| rate.0.bits_per_sec())
+    /// The mean in bits per second between two times in seconds.
+    pub(super) fn mean(&self, from: f64, to: f64) -> f64 {
+        self.bits(from, to) / (to - from)
     }
 
-    /// The bits that it could carry between two times in seconds.
+    /// The bits that it could carry between two times in seconds; none of a link whose trace is not drawn yet.
     pub(super) fn bits(&self, from: f64, to: f64) -> f64 {
-        let ends = self.0[1..].iter().map(|(at, _)| at.secs());
-        let steps = self.0.iter().zip(ends.chain([f64::INFINITY]));
-        steps
-            .map(|((begin, rate), end)| {
-                let time = end.min(to) - begin.secs().max(from);
-                rate.0.bits_per_sec() * time.max(0.0)
-            })
-            .sum()
+        match self {
+            Self::Steps(steps) => {
+                let ends = steps[1..].iter().map(|(at, _)| at.secs());
+                let steps = steps.iter().zip(ends.chain([f64::INFINITY]));
+                steps
+                    .map(|((begin, rate), end)| {
+                        let time = end.min(to) - begin.secs().max(from);
+                        rate.0.bits_per_sec() * time.max(0.0)
+                    })
+                    .sum()
+            }
+            Self::Cellular(_) => self.trace().map_or(0.0, |trace| {
+                let [from, to] = [from, to].map(duration_from_secs);
+                trace.deliverable(from, to).as_f64() * 8.0
+            }),
+        }
     }
 
     /// As a curve of steps up to a time in seconds, in kb/s.
     pub(super) fn curve(&self, to: f64) -> Vec<(f64, f64)> {
-        let ends = self.0[1..].iter().map(|(at, _)| at.secs());
-        let steps = self.0.iter().zip(ends.chain([to]));
+        let begins: Vec<f64> = match self {
+            Self::Steps(steps) => steps.iter().map(|(at, _)| at.secs()).collect(),
+            Self::Cellular(_) => (0..(to / DRAWN) as u32)
+                .map(|i| f64::from(i) * DRAWN)
+                .collect(),
+        };
+        let ends = begins.iter().skip(1).copied().chain([to]);
+        let steps = begins.iter().zip(ends);
         steps
-            .flat_map(|((begin, rate), end)| {
-                let kilobits = rate.0.bits_per_sec() / 1e3;
-                [(begin.secs(), kilobits), (end, kilobits)]
+            .flat_map(|(&begin, end)| {
+                let kilobits = self.mean(begin, end) / 1e3;
+                [(begin, kilobits), (end, kilobits)]
             })
             .collect()
+    }
+}
+
+impl Cellular {
+    fn trace(&self) -> Option<&DeliveryTrace> {
+        self.recording.as_ref().or(self.generated.as_ref())
+    }
+
+    fn verify(&self) -> Result<(), Impossible> {
+        if self.recording.is_some() || Model::of(&self.name).is_some() {
+            return Ok(());
+        }
+        let wanted = format!("a recording that is there, or one of {}", Model::names());
+        let key = if self.is_recorded {
+            "trace"
+        } else {
+            "generated"
+        };
+        Err(impossible(key, wanted))
+    }
+
+    /// An error if the file is there and no trace.
+    fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        let file = folder.join(&self.name);
+        if self.name.contains(['/', '\\']) || !file.is_file() {
+            return Ok(());
+        }
+        let read = recorded::read(&file).map_err(|what| {
+            let file = file.display();
+            impossible(
+                "trace",
+                format!("a file of Mahimahi's format: {file}: {what}"),
+            )
+        });
+        self.recording = Some(read?);
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Capacity {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(CapacityVisitor)
+    }
+}
+
+struct CapacityVisitor;
+
+impl<'de> Visitor<'de> for CapacityVisitor {
+    type Value = Capacity;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[time, rate] pairs, { trace = \"NAME\" } or { generated = \"NAME\" }")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, pairs: A) -> Result<Capacity, A::Error> {
+        let pairs = Vec::deserialize(de::value::SeqAccessDeserializer::new(pairs));
+        pairs.map(Capacity::Steps)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Capacity, A::Error> {
+        #[derive(serde::Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Named {
+            Trace(String),
+            Generated(String),
+        }
+        let named = Named::deserialize(de::value::MapAccessDeserializer::new(map))?;
+        let (name, is_recorded) = match named {
+            Named::Trace(name) => (name, true),
+            Named::Generated(name) => (name, false),
+        };
+        Ok(Capacity::Cellular(Cellular {
+            name,
+            is_recorded,
+            recording: None,
+            generated: None,
+        }))
     }
 }
 
@@ -76,7 +246,7 @@ mod tests {
         assert!(capacity.verify().is_ok());
         assert_eq!(capacity.bits(30.0, 70.0), 10e6 + 60e6 + 20e6);
         assert_eq!(capacity.bits(41.0, 42.0), 3e6);
-        assert_eq!([39.9, 40.0, 99.0].map(|t| capacity.at(t)), [1e6, 3e6, 2e6]);
+        assert_eq!(capacity.mean(30.0, 50.0), 2e6);
         let corners = [
             (0.0, 1e3),
             (40.0, 1e3),
@@ -97,5 +267,46 @@ mod tests {
         ] {
             assert!(capacity(wrong).verify().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn recording_counts_its_own_deliveries_where_the_file_is_there() {
+        let folder = std::env::temp_dir().join(format!("evenkeel-traces-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("a.down"), "500\n500\n1500\n2000\n").unwrap();
+        std::fs::write(folder.join("b.down"), "x\n").unwrap();
+        let load = |name: &str| {
+            let mut capacity = capacity(&format!(r#"{{ trace = "{name}" }}"#));
+            capacity.load(&folder).map(|()| capacity)
+        };
+        let recorded = load("a.down").unwrap();
+        assert_eq!(recorded.recording(), Some(("a.down", true)));
+        assert_eq!(recorded.verify(), Ok(()));
+        // The loop takes 2 s, and its last delivery belongs to the next second.
+        let means = [0.0, 1.0, 2.0].map(|from| recorded.mean(from, from + 1.0));
+        assert_eq!(means, [24e3, 12e3, 36e3]);
+        let wrong = load("b.down").unwrap_err().to_string();
+        assert!(
+            wrong.contains("b.down") && wrong.contains("line 1"),
+            "{wrong}"
+        );
+        let absent = load("none.down").unwrap().verify().unwrap_err().to_string();
+        assert!(absent.contains("TMobile-LTE-short.up"), "{absent}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn model_stands_in_and_draws_the_same_from_a_seed() {
+        let absent = capacity(r#"{ trace = "Verizon-LTE-short.down" }"#);
+        let generated = capacity(r#"{ generated = "Verizon-LTE-short.down" }"#);
+        let run = absent.drawn(&mut Random::new(1, 1)).unwrap();
+        assert_eq!(run.recording(), Some(("Verizon-LTE-short.down", false)));
+        assert_eq!(generated.recording(), None);
+        let bits = |capacity: &Capacity, seed| {
+            let drawn = capacity.drawn(&mut Random::new(seed, 1)).unwrap();
+            drawn.bits(0.0, 60.0)
+        };
+        assert_eq!(bits(&absent, 1), bits(&generated, 1));
+        assert_ne!(bits(&generated, 1), bits(&generated, 2));
     }
 }

@@ -4,12 +4,18 @@
 //! A path has its propagation delay before and after the bottlenecks. Whatever an end sends is late by
 //! |N(0, σ²)| up to 3σ, without reordering within a flow (RFC 8867 §4.2; RFC 8868 §4.5.2, by which jitter
 //! is of the time of emission). The way back has no limit unless the case gives one.
+//!
+//! A bottleneck may follow a recorded cellular link, delivery by delivery. Where the recording is absent, a seeded
+//! model of the link stands in.
 
 mod capacity;
 mod flow;
+mod measured;
 mod peers;
 mod record;
 mod sample;
+
+use std::path::Path;
 
 use evenkeel_link::{Change, CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit, Random};
 use evenkeel_sim::{Access, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
@@ -25,7 +31,8 @@ use self::record::Record;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
 use crate::network::{Impairments, Tcp, Tfrc, advance, broken};
-use crate::units::Time;
+use crate::recorded;
+use crate::units::{Size, Time};
 
 /// Parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,8 +55,8 @@ pub struct Rmcat {
 struct Case {
     /// In names of metrics and of curves.
     name: String,
-    /// What a queue holds, in time at the rate of its bottleneck.
-    queue: Time,
+    /// What a queue holds.
+    queue: QueueSize,
     /// What else decides which packets wait.
     #[serde(default)]
     discipline: Queueing,
@@ -67,6 +74,35 @@ struct Case {
     backward: Option<Capacity>,
     /// The run ends with the last of them.
     flow: Vec<Flow>,
+    /// The time over which use of the links and frames in time are measured, if they are.
+    measured: Option<[Time; 2]>,
+}
+
+/// A time at the rate of the bottleneck (the mean rate of a trace), or bytes.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a time such as \"300ms\" or a size such as \"150kB\""
+)]
+enum QueueSize {
+    Time(Time),
+    Size(Size),
+}
+
+impl QueueSize {
+    fn limit(self) -> QueueLimit {
+        match self {
+            Self::Time(time) => QueueLimit::Time(time.0),
+            Self::Size(size) => QueueLimit::Bytes(size.0),
+        }
+    }
+
+    fn holds_packets(self) -> bool {
+        match self {
+            Self::Time(time) => !time.0.is_zero(),
+            Self::Size(size) => size.0 >= QueueLimit::LEAST_BYTES,
+        }
+    }
 }
 
 /// The discipline of a queue.
@@ -101,12 +137,12 @@ impl Scenario for Rmcat {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let case = &self.case[job.cell];
+        let case = self.case[job.cell].drawn(job.seed)?;
         let product = |call: CallSetup| call.product_ends(&self.tfrc, case.ecn);
-        let world = World::new(case, self, job.seed, &product)?;
+        let world = World::new(&case, self, job.seed, &product)?;
         let record = Record::new(case.flow.len(), case.length());
         let seen = world.run(job, record)?;
-        Ok(sample::of(case, &seen))
+        Ok(sample::of(&case, &seen))
     }
 
     /// What a congested way back costs the first flow: its rate over that of the case without one.
@@ -121,12 +157,47 @@ impl Scenario for Rmcat {
     }
 }
 
+impl Rmcat {
+    /// Reads the recordings that are there.
+    pub(super) fn load(&mut self, experiments: &Path) -> Result<(), Impossible> {
+        let folder = recorded::folder(experiments);
+        for (index, case) in self.case.iter_mut().enumerate() {
+            let mut capacities = case.bottleneck.iter_mut().chain(&mut case.backward);
+            let loaded = capacities.try_for_each(|capacity| capacity.load(&folder));
+            loaded.map_err(|wrong| wrong.inside("case", index))?;
+        }
+        Ok(())
+    }
+
+    /// The recordings that are absent, so that models stand in for them.
+    pub(super) fn absent(&self) -> impl Iterator<Item = &str> {
+        let recordings = self.case.iter().flat_map(Case::recordings);
+        recordings.filter_map(|(name, is_there)| (!is_there).then_some(name))
+    }
+}
+
 impl Case {
+    /// The recordings that are wanted, and whether they are there.
+    fn recordings(&self) -> impl Iterator<Item = (&str, bool)> {
+        let capacities = self.bottleneck.iter().chain(&self.backward);
+        capacities.filter_map(Capacity::recording)
+    }
+
+    /// Copies the case, with traces drawn for the links without a recording.
+    fn drawn(&self, seed: u64) -> Result<Self, RunError> {
+        let mut case = self.clone();
+        let capacities = case.bottleneck.iter_mut().chain(&mut case.backward);
+        for (capacity, stream) in capacities.zip(TRACE_STREAMS..) {
+            *capacity = capacity.drawn(&mut Random::new(seed, stream))?;
+        }
+        Ok(case)
+    }
+
     fn verify(&self) -> Result<(), Impossible> {
         self.path.verify()?;
         let drawn = !self.path.is_scripted();
         require(drawn, "path", "without listed losses")?;
-        require(!self.queue.0.is_zero(), "queue", "above 0")?;
+        require(self.queue.holds_packets(), "queue", "a packet or more")?;
         let marks = !self.ecn || self.discipline == Queueing::Codel;
         require(marks, "ecn", "with a discipline that marks")?;
         require(!self.bottleneck.is_empty(), "bottleneck", "one or more")?;
@@ -144,8 +215,20 @@ impl Case {
             "bottleneck",
             "10 Gbit over the run at most: slower, or every stop earlier",
         )?;
+        let inside = |[from, to]: [Time; 2]| from < to && to.0 < self.length();
+        let measured = self.measured.is_none_or(inside);
+        require(measured, "measured", "[from, to], before the last stop")?;
         let hops = self.bottleneck.len();
         self.flow.iter().try_for_each(|flow| flow.verify(hops))
+    }
+
+    /// The part of a metric's name that tells several bottlenecks apart.
+    fn link_suffix(&self, hop: usize) -> String {
+        if self.bottleneck.len() == 1 {
+            String::new()
+        } else {
+            format!("_link{}", hop + 1)
+        }
     }
 
     fn length(&self) -> Duration {
@@ -155,8 +238,8 @@ impl Case {
 
     fn link(&self, capacity: &Capacity) -> LinkConfig {
         LinkConfig {
-            rate: capacity.first().0,
-            queue: QueueLimit::Time(self.queue.0),
+            rate: capacity.first(),
+            queue: self.queue.limit(),
             discipline: match self.discipline {
                 Queueing::TailDrop => Discipline::DropTail,
                 Queueing::Codel => Discipline::CoDel(CoDelConfig {
@@ -175,6 +258,8 @@ const MOST_BITS: f64 = 10e9;
 const LOOK: Duration = Duration::from_millis(50);
 /// Above the streams of the links.
 const STREAMS: u64 = 1 << 32;
+/// Above the streams of the flows.
+const TRACE_STREAMS: u64 = 1 << 33;
 
 /// A simulation of a case.
 struct World {
@@ -250,8 +335,13 @@ impl World {
         let back = shape.bottlenecks[0][1];
         let capacities = forward.iter().copied().zip(&case.bottleneck);
         let limited = case.backward.iter().map(|capacity| (back, capacity));
+        let capacities = capacities.chain(limited);
+        for (link, capacity) in capacities.clone() {
+            if let Some(trace) = capacity.trace() {
+                sim.set_trace(link, trace.clone());
+            }
+        }
         let mut changes: Vec<(Instant, LinkId, Rate)> = capacities
-            .chain(limited)
             .flat_map(|(link, capacity)| {
                 let changes = capacity.changes();
                 changes.map(move |(at, rate)| (Instant::ZERO + at.0, link, rate.0))
@@ -308,96 +398,4 @@ impl World {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    fn rmcat(bottleneck: &str, more: &str, flow: &str) -> Result<Rmcat, toml::de::Error> {
-        toml::from_str(&format!(
-            r#"tcp = {{ variant = "sack", min_rto = "200ms", clock = "0s", delayed_ack = true }}
-               jitter = "5ms"
-               [[case]]
-               name = "a"
-               queue = "300ms"
-               bottleneck = {bottleneck}
-               {more}
-               flow = [{flow}]"#
-        ))
-    }
-
-    const LINK: &str = r#"[[["0s", "1Mb/s"], ["5s", "0.5Mb/s"]]]"#;
-    const CALL: &str = r#"{ name = "S1", kind = "call-sizes", stop = "10s", delay = "50ms" }"#;
-
-    fn run(rmcat: &Rmcat) -> Findings {
-        let stop = AtomicBool::new(false);
-        let job = Job {
-            cell: 0,
-            seed: 1,
-            stop: &stop,
-        };
-        Findings::join(&[vec![rmcat.run(job).unwrap()]])
-    }
-
-    #[test]
-    fn what_no_run_could_have_is_refused() {
-        assert_eq!(rmcat(LINK, "", CALL).unwrap().verify(), Ok(()));
-        let pause = CALL.replace("stop", r#"pause = ["2s", "20s"], stop"#);
-        let tcp =
-            r#"{ name = "T", kind = "tcp", stop = "9s", pause = ["2s", "3s"], delay = "1ms" }"#;
-        let hop = CALL.replace("stop", "hop = 1, stop");
-        for (bottleneck, more, flow, key) in [
-            ("[]", "", CALL, "bottleneck"),
-            (LINK, "ecn = true", CALL, "ecn"),
-            (LINK, "", "", "flow"),
-            (LINK, "", &hop, "hop"),
-            (LINK, "", &pause, "pause"),
-            (LINK, "", tcp, "pause"),
-        ] {
-            let refused = rmcat(bottleneck, more, flow).unwrap().verify();
-            assert_eq!(refused.map_err(|error| error.key), Err(key));
-        }
-        let two = format!("[{0}, {0}]", &LINK[1..LINK.len() - 1]);
-        let backward = format!("backward = {}", &LINK[1..LINK.len() - 1]);
-        let refused = rmcat(&two, &backward, CALL).unwrap().verify();
-        assert_eq!(refused.map_err(|error| error.key), Err("backward"));
-    }
-
-    #[test]
-    fn a_call_follows_its_path_and_its_packets_are_conserved() {
-        let findings = run(&rmcat(LINK, "", CALL).unwrap());
-        let value = |name: &str| findings.value(name);
-        // It begins with a packet a round trip, and 300 ms at 1 Mb/s are 600 ms at half of that.
-        assert!(
-            (0.6..=1.0).contains(&value("utilisation_a")),
-            "{findings:?}"
-        );
-        assert!((0.0..0.1).contains(&value("loss_S1_a")), "{findings:?}");
-        let most = value("queueing_max_ms_S1_a");
-        assert!((300.0..=650.0).contains(&most), "{most} ms");
-        assert!(value("frames_shown_S1_a") > 230.0, "{findings:?}");
-    }
-
-    #[test]
-    fn data_against_the_others_meets_the_limit_of_the_way_back() {
-        // A call would take its rate back where its reports meet the queue of S1.
-        let back =
-            r#"{ name = "S2", kind = "tfrc", backward = true, stop = "10s", delay = "50ms" }"#;
-        let flows = format!("{CALL}, {back}");
-        let limited = rmcat(LINK, r#"backward = [["0s", "0.3Mb/s"]]"#, &flows).unwrap();
-        let rate = run(&limited).value("rate_kbps_S2_a");
-        assert!((150.0..=300.0).contains(&rate), "{rate} kb/s");
-        let free = rmcat(LINK, "", &flows).unwrap();
-        assert!(run(&free).value("rate_kbps_S2_a") > 1_000.0);
-    }
-
-    #[test]
-    fn jitter_delays_and_reorders_nothing() {
-        let audio = r#"{ name = "A", kind = "audio", stop = "10s", delay = "50ms" }"#;
-        let findings = run(&rmcat(LINK, "", audio).unwrap());
-        let [p50, most] = ["queueing_p50_ms_A_a", "queueing_max_ms_A_a"].map(|m| findings.value(m));
-        // A packet takes 0.72 or 1.44 ms; |N(0, 5 ms)| has its median at 3.37 ms and ends at 15 ms.
-        assert!((3.0..5.5).contains(&p50), "{p50} ms");
-        assert!((10.0..=16.5).contains(&most), "{most} ms");
-        assert_eq!(findings.value("loss_A_a"), 0.0);
-    }
-}
+mod tests;

@@ -7,9 +7,10 @@
 use evenkeel_media::report::Summary;
 use evenkeel_sim::{End, Traffic};
 
+use super::capacity::Capacity;
 use super::flow::{self, Flow};
 use super::record::{BIN, Packets};
-use super::{Case, Seen};
+use super::{Case, Seen, measured};
 use crate::findings::Sample;
 use crate::metrics::{
     Stable, Throughput, convergence_time, cov, friendliness, jain, least, least_over_most,
@@ -56,6 +57,7 @@ pub(super) fn of(case: &Case, seen: &Seen) -> Sample {
             of_frames(&mut sample, &key, &end.report().summary());
         }
     }
+    measured::of(&mut sample, case, seen);
     of_sharing(&mut sample, case, &seen.record.0, &periods);
     sample
 }
@@ -111,6 +113,7 @@ fn over(rates: &[f64], bins: usize) -> Vec<f64> {
 /// and no more than it asks for. What calls cannot use is there for the rest of them.
 fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
     let middle = f64::midpoint(period.from, period.to);
+    let mean = |capacity: &Capacity| capacity.mean(period.from, period.to);
     let active = |other: &&Flow| other.kind.is_long() && other.is_active(middle);
     if flow.backward {
         let others = case
@@ -118,10 +121,7 @@ fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
             .iter()
             .filter(active)
             .filter(|other| other.backward);
-        let back = case
-            .backward
-            .as_ref()
-            .map_or(f64::INFINITY, |c| c.at(middle));
+        let back = case.backward.as_ref().map_or(f64::INFINITY, mean);
         return (back / others.count() as f64).min(flow.max_rate());
     }
     let shares = case
@@ -131,8 +131,7 @@ fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
         .filter_map(|(hop, capacity)| {
             let others = case.flow.iter().filter(active);
             let others = others.filter(|other| other.crosses(hop)).count();
-            flow.crosses(hop)
-                .then(|| capacity.at(middle) / others as f64)
+            flow.crosses(hop).then(|| mean(capacity) / others as f64)
         });
     shares.fold(flow.max_rate(), f64::min)
 }
@@ -141,11 +140,7 @@ fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
     let name = &case.name;
     let end = case.length().as_secs_f64();
     for (hop, capacity) in case.bottleneck.iter().enumerate() {
-        let which = if case.bottleneck.len() == 1 {
-            String::new()
-        } else {
-            format!("_link{}", hop + 1)
-        };
+        let which = case.link_suffix(hop);
         let link = seen.sim.link(seen.forward[hop]);
         let carried = link.counters().delivered.bytes.as_f64() * 8.0;
         let utilisation = carried / capacity.bits(0.0, end);
@@ -154,7 +149,7 @@ fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
             let crossing = case.flow.iter().zip(&seen.record.0);
             let crossing = crossing.filter(|(flow, _)| flow.crosses(hop));
             let rates = crossing.map(|(_, packets)| mean(&rates(&packets.received, period)));
-            let used = rates.sum::<f64>() / capacity.at(period.from);
+            let used = rates.sum::<f64>() / capacity.mean(period.from, period.to);
             sample.metric(format!("utilisation{which}_{}_{name}", index + 1), used);
         }
         let waits = seen.queues.iter().map(|(_, waits)| waits[hop] * 1e3);
@@ -227,7 +222,7 @@ fn of_media(sample: &mut Sample, case: &Case, flow: &Flow, packets: &Packets, pe
         let of = |period| rates(&packets.received, period);
         let (all, late) = (of(period), of(&period.late()));
         let steady = mean(&late);
-        let share = steady / possible(case, flow, period);
+        let share = steady / possible(case, flow, &period.late());
         sample.metric(format!("of_possible_{key}"), share);
         let seconds = convergence_time(&all, BIN.as_secs_f64(), STABLE);
         sample.metric(format!("converges_s_{key}"), seconds);

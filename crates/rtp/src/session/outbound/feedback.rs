@@ -8,7 +8,7 @@ use tfrc::trace::Trace;
 use super::super::event::Lie;
 use super::super::feedback_mode::FeedbackMode;
 use super::super::statistics::Ignored;
-use super::{Control, IN_FLIGHT, Outbound};
+use super::{Control, IN_FLIGHT, Outbound, PathSignal};
 use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
@@ -72,6 +72,11 @@ impl Outbound {
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
         };
+        self.path_signal = Some(PathSignal::RoundTrip {
+            sent_at,
+            round_trip: arrival.saturating_since(sent_at) - delay,
+            receive_rate,
+        });
         // The time between the kernel's receipt and ours is no part of the round trip.
         let waited = now.saturating_since(arrival);
         Ok(Some(sender.handle_feedback(
@@ -164,6 +169,17 @@ impl Outbound {
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
         };
+        // A vector tells no arrival times.
+        self.path_signal = Some(if self.config.feedback == FeedbackMode::Sack {
+            let trip = noted.arrival.saturating_since(feedback.sent_at);
+            PathSignal::RoundTrip {
+                sent_at: feedback.sent_at,
+                round_trip: trip.saturating_sub(feedback.delay),
+                receive_rate: feedback.receive_rate,
+            }
+        } else {
+            PathSignal::Deliveries
+        });
         // The time between the kernel's receipt and ours is no part of the round trip.
         let delay = feedback.delay + now.saturating_since(noted.arrival);
         let feedback = Feedback { delay, ..feedback };

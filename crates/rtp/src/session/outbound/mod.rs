@@ -19,6 +19,7 @@ use super::fallback::{Breach, RateSource};
 use super::feedback_mode::FeedbackMode;
 use super::gaps::{Gaps, LEFT_OUT, MARKED};
 use super::hosts::Hosts;
+use super::path_sample::{PathSample, PathSignal};
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_media::SentMedia;
@@ -60,6 +61,10 @@ pub(super) struct Outbound {
     departures: Option<Box<Departures<IN_FLIGHT>>>,
     /// What reports told of it and is not counted yet.
     noted: Option<Noted>,
+    /// The number of the last packet, by which deliveries name it.
+    last_number: u64,
+    /// What feedback told of the path, until the caller takes it.
+    path_signal: Option<PathSignal>,
     /// What the receiver can have received, where it computes p.
     receivable: Receivable,
     /// That of the next media packet, extended: its lower half is RTP's.
@@ -124,6 +129,8 @@ impl Outbound {
             control,
             departures: None,
             noted: None,
+            last_number: 0,
+            path_signal: None,
             receivable: Receivable::default(),
             sequence,
             transport: sequence,
@@ -291,8 +298,10 @@ impl Outbound {
         }
         let rtt = self.rtt();
         if let Some(departures) = &mut self.departures {
+            self.last_number = departures.next_number();
             departures.handle_sent(now, Bytes::from(size), rtt);
         } else {
+            self.last_number += 1;
             self.receivable.handle_sent(now, Bytes::from(size), rtt);
         }
         self.transport = self.transport.wrapping_add(1);
@@ -344,6 +353,18 @@ impl Outbound {
     /// True if sender reports take R along.
     pub(super) fn tells_round_trip(&self) -> bool {
         self.config.feedback == FeedbackMode::App
+    }
+
+    /// The number of the packet that left last.
+    pub(super) fn last_number(&self) -> u64 {
+        self.last_number
+    }
+
+    /// What feedback told of the path since the last call.
+    pub(super) fn poll_path(&mut self) -> Option<PathSample<'_>> {
+        let signal = self.path_signal.take()?;
+        let departures = self.departures.as_deref();
+        Some(PathSample { signal, departures })
     }
 
     /// What receivers report.

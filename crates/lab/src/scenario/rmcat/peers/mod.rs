@@ -153,18 +153,18 @@ impl Peers {
         job: Job<'_>,
         call: &CallEnds<'_>,
     ) -> Result<Sample, RunError> {
-        let case = &self.rmcat.case[job.cell];
+        let case = self.rmcat.case[job.cell].drawn(job.seed)?;
         let logs = RefCell::new(Vec::new());
         let logged = |setup: CallSetup| {
             let rate = setup.pictures.format().frame_rate;
             logs.borrow_mut().push(FrameLog::new(setup.shooting, rate));
             call(setup)
         };
-        let mut world = World::new(case, &self.rmcat, job.seed, &logged)?;
+        let mut world = World::new(&case, &self.rmcat, job.seed, &logged)?;
         world.length += DRAIN;
-        let record = WireRecord::new(case, world.length, logs.take());
+        let record = WireRecord::new(&case, world.length, logs.take());
         let seen = world.run(job, record)?;
-        Ok(sample::of(case, peer, &seen))
+        Ok(sample::of(&case, peer, &seen))
     }
 
     /// The file of results of a controller that is built apart, of the samples of every case.
@@ -172,8 +172,9 @@ impl Peers {
         KeptResults::new(peer, label, &self.described, cases).text()
     }
 
-    /// Reads the kept results that are there.
+    /// Reads the recordings and the kept results that are there.
     pub(in crate::scenario) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+        self.rmcat.load(folder)?;
         for file in &self.kept {
             let path = folder.join(file);
             let results = KeptResults::read(&path).map_err(|error| {
@@ -183,6 +184,11 @@ impl Peers {
             self.results.extend(results);
         }
         Ok(())
+    }
+
+    /// The recordings that are absent, so that models stand in for them.
+    pub(in crate::scenario) fn absent(&self) -> impl Iterator<Item = &str> {
+        self.rmcat.absent()
     }
 
     fn drawn_by_delay(&self) -> impl Iterator<Item = &Case> {

@@ -1,0 +1,42 @@
+//! The least sample of the last half to whole minute.
+
+use std::time::Duration;
+
+use tfrc::time::Instant;
+
+/// The least of what was observed of late.
+#[derive(Clone, Debug)]
+pub(crate) struct Least<T> {
+    /// Of the window before, and of the current one.
+    minima: [Option<T>; 2],
+    start: Instant,
+}
+
+/// A sample is kept for one window at least and two at most.
+const WINDOW: Duration = Duration::from_secs(30);
+
+impl<T> Default for Least<T> {
+    fn default() -> Self {
+        Self {
+            minima: [None, None],
+            start: Instant::ZERO,
+        }
+    }
+}
+
+impl<T: Ord + Copy> Least<T> {
+    /// A sample came.
+    pub(crate) fn observe(&mut self, now: Instant, sample: T) {
+        if now.saturating_since(self.start) > WINDOW {
+            self.minima = [self.minima[1], None];
+            self.start = now;
+        }
+        let [_, current] = &mut self.minima;
+        *current = Some(current.map_or(sample, |least| least.min(sample)));
+    }
+
+    /// The least; `None` if no sample came.
+    pub(crate) fn get(&self) -> Option<T> {
+        self.minima.iter().flatten().min().copied()
+    }
+}

@@ -1,0 +1,98 @@
+//! What a frame costs beyond the bytes that an encoder was asked for.
+
+use std::time::Duration;
+
+use tfrc::units::Bytes;
+
+/// A frame that was coded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodedFrame {
+    /// From its capture until it entered the sending buffer.
+    pub(crate) preparation: Duration,
+    /// The size that was asked for.
+    pub(crate) target: Option<Bytes>,
+    /// Its coded bytes.
+    pub(crate) scan: Bytes,
+    /// The same with every header that TFRC counts.
+    pub(crate) wire: Bytes,
+}
+
+/// Headers, encoding time and the encoder's error, measured over the last frames.
+#[derive(Clone, Debug)]
+pub(super) struct FrameCost {
+    /// Mean time from capture to the sending buffer.
+    pub(super) preparation: Duration,
+    /// Bytes on the wire for a byte that the encoder was asked for.
+    expansion: f64,
+    /// Bytes on the wire for a coded byte, in full packets.
+    headers: f64,
+    /// Frames have a size of their own, as those of DV.
+    pub(super) own_size: bool,
+    /// The size on the wire below which the encoder could not go.
+    pub(super) floor: Bytes,
+    /// The last frame was larger than it was asked to be.
+    missed: bool,
+}
+
+/// A running mean has this many frames: a third of a second at 25 frames a second.
+const AVERAGE_OVER: u32 = 8;
+/// An encoder that comes out this far above its target could not make the picture smaller.
+const MISSED: f64 = 1.25;
+/// The floor falls by this part with each frame.
+const FLOOR_DECAY: u64 = 64;
+
+impl FrameCost {
+    pub(super) fn new(headers: f64) -> Self {
+        Self {
+            preparation: Duration::ZERO,
+            expansion: headers,
+            headers,
+            own_size: false,
+            floor: Bytes::ZERO,
+            missed: false,
+        }
+    }
+
+    /// Another encoder takes over, whose frames may have a size of their own.
+    pub(super) fn set_encoder(&mut self, own_size: bool) {
+        self.own_size = own_size;
+        self.expansion = self.headers;
+        self.floor = Bytes::ZERO;
+        self.missed = false;
+    }
+
+    pub(super) fn observe(&mut self, frame: &CodedFrame) {
+        let mean = self.preparation.saturating_mul(AVERAGE_OVER - 1);
+        self.preparation = mean.saturating_add(frame.preparation) / AVERAGE_OVER;
+        let scan = frame.scan.as_f64();
+        if self.own_size {
+            self.floor = frame.wire;
+            self.expansion = frame.wire.as_f64() / scan.max(1.0);
+            return;
+        }
+        let target = frame.target.map_or(scan, Bytes::as_f64);
+        let missed = scan > MISSED * target;
+        // A single miss may be a keyframe or a first picture.
+        self.floor = if missed && self.missed {
+            frame.wire
+        } else {
+            Bytes::new(self.floor.get() - self.floor.get().div_ceil(FLOOR_DECAY))
+        };
+        self.missed = missed;
+        // A frame far from its target measures the picture, not the encoder.
+        if !missed && MISSED * scan > target && scan > 0.0 {
+            let expansion = frame.wire.as_f64() / target;
+            self.expansion += (expansion - self.expansion) / f64::from(AVERAGE_OVER);
+        }
+    }
+
+    /// The size to ask for so that a frame takes `wire` bytes with its headers.
+    pub(super) fn coded_size(&self, wire: Bytes) -> Bytes {
+        Bytes::new((wire.as_f64() / self.expansion) as u64)
+    }
+
+    /// The coded bytes of a frame in full packets of `wire` bytes.
+    pub(super) fn without_headers(&self, wire: Bytes) -> Bytes {
+        Bytes::new((wire.as_f64() / self.headers) as u64)
+    }
+}

@@ -1,0 +1,204 @@
+//! What a frame's burst shows of the bottleneck.
+//!
+//! A frame leaves as a burst at a multiple of the flow's rate. Where the bottleneck serves this flow more slowly, the burst
+//! arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it (packet-train
+//! dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
+
+use alloc::collections::VecDeque;
+
+use crate::Params;
+use crate::sent::SentPacket;
+
+/// The packets of a frame that arrived in order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    number: u64,
+    packets: u32,
+    /// When its first and its last packet left and arrived.
+    sent: [f64; 2],
+    arrived: [f64; 2],
+    /// Bytes after the first packet.
+    bytes: f64,
+}
+
+impl Burst {
+    fn begin(number: u64, sent: f64, arrived: f64) -> Self {
+        Self {
+            number,
+            packets: 1,
+            sent: [sent; 2],
+            arrived: [arrived; 2],
+            bytes: 0.0,
+        }
+    }
+
+    fn extend(&mut self, sent: f64, arrived: f64, size: f64) {
+        // An overtaken packet belongs to no spread.
+        if sent >= self.sent[1] && arrived >= self.arrived[1] {
+            self.sent[1] = sent;
+            self.arrived[1] = arrived;
+            self.bytes += size;
+            self.packets += 1;
+        }
+    }
+
+    fn spread_sent(&self) -> f64 {
+        self.sent[1] - self.sent[0]
+    }
+
+    fn spread_arrived(&self) -> f64 {
+        self.arrived[1] - self.arrived[0]
+    }
+
+    fn is_measurable(&self) -> bool {
+        self.packets >= 2 && self.spread_arrived() > 0.0
+    }
+}
+
+/// Sums over bursts, in which older ones fade.
+#[derive(Clone, Copy, Debug, Default)]
+struct Faded {
+    sent: f64,
+    arrived: f64,
+    bytes: f64,
+}
+
+impl Faded {
+    fn add(&mut self, burst: &Burst, memory: f64) {
+        self.sent = self.sent * memory + burst.spread_sent();
+        self.arrived = self.arrived * memory + burst.spread_arrived();
+        self.bytes = self.bytes * memory + burst.bytes;
+    }
+
+    fn service_rate(&self) -> f64 {
+        self.bytes / self.arrived
+    }
+
+    fn evenness(&self) -> f64 {
+        self.sent / self.arrived
+    }
+}
+
+/// Pace, service rate and time of the recent bursts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecentBursts {
+    /// Bytes per second at which they left and at which they arrived.
+    pub(crate) pace: f64,
+    pub(crate) served: f64,
+    /// From the first arrival to the last.
+    pub(crate) span: [f64; 2],
+}
+
+/// The bursts of late and what they show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bursts {
+    current: Burst,
+    /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
+    short: Faded,
+    long: Faded,
+    recent: VecDeque<Burst>,
+    /// By what share bursts were served more slowly than their mean, in the mean.
+    shortfall: f64,
+}
+
+/// What the short mean keeps of the bursts before.
+const SHORT_MEMORY: f64 = 0.5;
+/// The shortfall is a mean over so many frames.
+const SHORTFALL_FRAMES: f64 = 25.0;
+/// Bursts of so many frame intervals show what share of the link is this flow's.
+const RECENT_INTERVALS: f64 = 4.0;
+/// A frame that arrived in less time, in seconds, came at once.
+const LEAST_SPREAD: f64 = 1e-6;
+
+impl Bursts {
+    /// A packet arrived. Frames are `interval` seconds apart.
+    pub(crate) fn observe(
+        &mut self,
+        packet: &SentPacket,
+        arrived: f64,
+        interval: f64,
+        params: &Params,
+    ) {
+        if self.current.packets == 0 || self.current.number != packet.burst {
+            self.close(interval, params);
+            self.current = Burst::begin(packet.burst, packet.at, arrived);
+        } else {
+            self.current.extend(packet.at, arrived, packet.size);
+        }
+        if packet.ends_burst {
+            self.close(interval, params);
+        }
+    }
+
+    fn close(&mut self, interval: f64, params: &Params) {
+        let burst = core::mem::take(&mut self.current);
+        if !burst.is_measurable() {
+            return;
+        }
+        self.short.add(&burst, SHORT_MEMORY);
+        if self.long.arrived > 0.0 {
+            let is_stretched =
+                burst.spread_sent() < (1.0 - params.stretch) * burst.spread_arrived();
+            let served = burst.bytes / burst.spread_arrived();
+            let shortfall = (1.0 - served / self.long.service_rate()).clamp(0.0, 1.0);
+            let shortfall = if is_stretched { shortfall } else { 0.0 };
+            self.shortfall += (shortfall - self.shortfall) / SHORTFALL_FRAMES;
+        }
+        let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
+        self.long.add(&burst, memory);
+        self.recent.push_back(burst);
+    }
+
+    /// Forgets bursts that no longer show what share of the link is this flow's.
+    pub(crate) fn expire(&mut self, latest_arrival: f64, interval: f64) {
+        let oldest = latest_arrival - RECENT_INTERVALS * interval;
+        while self
+            .recent
+            .front()
+            .is_some_and(|burst| burst.arrived[1] < oldest)
+        {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The rate at which bursts are served, bytes per second; `None` before one was measured.
+    pub(crate) fn service_rate(&self) -> Option<f64> {
+        let is_known = self.short.arrived > 0.0;
+        is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
+    }
+
+    /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
+    pub(crate) fn evenness(&self) -> f64 {
+        if self.short.arrived > 0.0 {
+            self.short.evenness().min(self.long.evenness()).min(1.5)
+        } else {
+            1.0
+        }
+    }
+
+    /// How long the bottleneck takes for a packet of this size, in seconds; one before a burst was measured.
+    pub(crate) fn serialisation(&self, size: f64) -> f64 {
+        if self.long.arrived > 0.0 {
+            size / self.long.service_rate()
+        } else {
+            1.0
+        }
+    }
+
+    /// By what share bursts are served more slowly than their mean, in the mean.
+    pub(crate) fn shortfall(&self) -> f64 {
+        self.shortfall
+    }
+
+    /// The recent bursts, if there are any.
+    pub(crate) fn recent(&self) -> Option<RecentBursts> {
+        let (first, last) = (self.recent.front()?, self.recent.back()?);
+        let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
+        let bytes = sum(|burst| burst.bytes);
+        Some(RecentBursts {
+            pace: bytes / sum(Burst::spread_sent).max(LEAST_SPREAD),
+            served: bytes / sum(Burst::spread_arrived),
+            span: [first.arrived[0], last.arrived[1]],
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Evidence of cross traffic that keeps a queue standing.
+//!
+//! A burst that enters the bottleneck at pace P beside cross traffic Y leaves it at B = C·P/(P + Y). With Y = C − R, where R
+//! is what this flow gets in the mean, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands
+//! while the share is small is not this flow's. The excess of such a queue over the target is summed up (CUSUM; Page, 1954).
+
+use crate::Params;
+use crate::bursts::Bursts;
+use crate::window::Window;
+
+#[derive(Clone, Debug)]
+pub(crate) struct CrossTraffic {
+    /// The flow's share of what the link carries, while a queue stands.
+    share: f64,
+    /// The same over a longer time, kept while no queue stands.
+    usual_share: f64,
+    /// Seconds of queue times seconds.
+    evidence: f64,
+    /// For how long a queue has stood, and for how much of that bursts have shown a share.
+    stood: f64,
+    shown: f64,
+}
+
+/// What one report counts in the share, and in the usual share.
+const SHARE_GAIN: f64 = 0.25;
+const USUAL_GAIN: f64 = 0.1;
+/// Bursts show a share where their pace is this much faster than they are served.
+const VISIBLE: f64 = 1.05;
+/// A queue counts up to so many targets: a deeper one is no better evidence.
+const MOST_TARGETS: f64 = 4.0;
+/// A flow with more of the link than this is alone, as far as errors of the measurement allow.
+const ALONE: f64 = 0.7;
+/// The usual share is no less than this.
+const LEAST_SHARE: f64 = 0.05;
+
+impl Default for CrossTraffic {
+    fn default() -> Self {
+        Self::with_usual_share(1.0)
+    }
+}
+
+impl CrossTraffic {
+    fn with_usual_share(usual_share: f64) -> Self {
+        Self {
+            share: 1.0,
+            usual_share,
+            evidence: 0.0,
+            stood: 0.0,
+            shown: 0.0,
+        }
+    }
+
+    /// Takes in a report after `elapsed` seconds, with the queueing delay in seconds.
+    pub(crate) fn observe(
+        &mut self,
+        elapsed: f64,
+        queue: f64,
+        bursts: &Bursts,
+        window: &Window,
+        params: &Params,
+    ) {
+        if queue < params.queue_target {
+            *self = Self::with_usual_share(self.usual_share);
+            return;
+        }
+        self.stood += elapsed;
+        if let Some(bursts) = bursts.recent() {
+            self.shown += elapsed;
+            let received = window.rate_between(bursts.span);
+            let (pace, served) = (bursts.pace, bursts.served);
+            let share = if pace <= VISIBLE * served {
+                self.share
+            } else if pace > VISIBLE * received {
+                (received * (pace - served) / (served * (pace - received))).clamp(0.0, 1.0)
+            } else {
+                1.0
+            };
+            self.share += (share - self.share) * SHARE_GAIN;
+            self.usual_share += (share - self.usual_share) * USUAL_GAIN;
+        }
+        let counted = queue.min(MOST_TARGETS * params.queue_target);
+        let excess = counted * (1.0 - self.share) - params.queue_target;
+        self.evidence = (self.evidence + elapsed * excess).max(0.0);
+    }
+
+    /// True if the evidence is enough to compete.
+    pub(crate) fn is_proven(&self, params: &Params) -> bool {
+        self.evidence > params.alarm * params.queue_target
+    }
+
+    /// True if bursts show that the queue is this flow's own.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.share > ALONE && self.evidence == 0.0 && self.shown > self.stood / 2.0
+    }
+
+    /// The flow's share of what the link carries, when a queue stood last.
+    pub(crate) fn usual_share(&self) -> f64 {
+        self.usual_share.max(LEAST_SHARE)
+    }
+
+    /// From now on the evidence is this share of what is enough.
+    pub(crate) fn set_evidence(&mut self, share: f64, params: &Params) {
+        self.evidence = share * params.alarm * params.queue_target;
+    }
+}

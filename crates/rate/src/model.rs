@@ -1,0 +1,355 @@
+//! What is known of the path, and what may be sent into it.
+
+use tfrc::report::Delivery;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+use crate::Params;
+use crate::base::BaseDelay;
+use crate::bursts::Bursts;
+use crate::cross::CrossTraffic;
+use crate::law::Law;
+use crate::sent::SentPackets;
+use crate::signal::QueueSignal;
+use crate::standing::{StandingQueue, StandingReport, Verdict};
+use crate::window::Window;
+
+/// What the rate follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Queueing delay: the rate keeps it at the target.
+    Delay,
+    /// TFRC's X alone, beside cross traffic that keeps a queue standing.
+    Compete,
+}
+
+/// The packet of the last report that had the least queueing delay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeastDelayed {
+    /// Its queueing delay and when it left, in seconds.
+    pub(crate) queue: f64,
+    pub(crate) sent: f64,
+    /// Bytes that had left before it.
+    sent_before: f64,
+}
+
+/// What the path carries, and what is to be sent into it.
+///
+/// Hand in each packet that leaves and each report; ask for [`frame_budget`](Self::frame_budget) when a picture is captured and
+/// for [`pacing_rate`](Self::pacing_rate) when a packet may leave. [`set_bound`](Self::set_bound) with TFRC's X before each.
+#[derive(Clone, Debug)]
+pub struct PathModel {
+    pub(crate) params: Params,
+    /// Between two frames, in seconds.
+    pub(crate) interval: f64,
+    sent: SentPackets,
+    base: BaseDelay,
+    /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
+    base_serialisation: f64,
+    round_trip: BaseDelay,
+    last_round_trip: f64,
+    /// The mean time between reports, and when the last came, in seconds.
+    report_interval: f64,
+    reported: f64,
+    signal: QueueSignal,
+    pub(crate) window: Window,
+    pub(crate) bursts: Bursts,
+    pub(crate) cross: CrossTraffic,
+    standing: Option<StandingQueue>,
+    pub(crate) least: LeastDelayed,
+    /// The newest burst of which a packet arrived.
+    burst: u64,
+    /// The rate at which packets arrive, bytes per second.
+    pub(crate) delivery_rate: f64,
+    /// What the last frame was allowed and what it has sent, in bytes; the share that frames use of what they are allowed.
+    budget: f64,
+    frame_sent: f64,
+    pub(crate) usage: f64,
+    pub(crate) law: Law,
+}
+
+/// Reports are averaged over so many.
+const REPORTS: f64 = 8.0;
+/// A packet is overdue when so many reports should have come: two may be lost.
+const OVERDUE_REPORTS: f64 = 3.0;
+/// A report counts for no more than this, in seconds: nothing was measured between it and the one before.
+const MOST_ELAPSED: f64 = 0.1;
+/// One frame counts as much in the share that is used. An encoder that stays below its target by less than a tenth uses all.
+const USAGE_GAIN: f64 = 0.25;
+const FULLY_USED: f64 = 0.9;
+/// A frame of less than this share of what the rate gives is not worth its headers.
+const WORTH_SENDING: f64 = 0.25;
+
+impl PathModel {
+    /// A path of which nothing is known, for frames that are this far apart.
+    pub fn new(params: Params, frame_interval: Duration, initial: Rate) -> Self {
+        Self {
+            params,
+            interval: frame_interval.as_secs_f64(),
+            sent: SentPackets::default(),
+            base: BaseDelay::default(),
+            base_serialisation: f64::INFINITY,
+            round_trip: BaseDelay::default(),
+            last_round_trip: 0.0,
+            report_interval: 0.0,
+            reported: f64::NEG_INFINITY,
+            signal: QueueSignal::default(),
+            window: Window::default(),
+            bursts: Bursts::default(),
+            cross: CrossTraffic::default(),
+            standing: None,
+            least: LeastDelayed::default(),
+            burst: 0,
+            delivery_rate: 0.0,
+            budget: 0.0,
+            frame_sent: 0.0,
+            usage: 1.0,
+            law: Law::new(initial.bytes_per_sec()),
+        }
+    }
+
+    /// TFRC allows this rate from now on.
+    pub fn set_bound(&mut self, bound: Rate) {
+        self.law.bound = bound.bytes_per_sec();
+    }
+
+    /// A packet of `size` bytes leaves under this number, which is higher than those before. The last of a frame ends its
+    /// burst.
+    pub fn handle_sent(&mut self, now: Instant, number: u64, size: Bytes, ends_burst: bool) {
+        self.sent
+            .push(number, seconds(now), size.as_f64(), ends_burst);
+        self.frame_sent += size.as_f64();
+        if ends_burst {
+            let used = if self.budget > 0.0 {
+                self.frame_sent / (FULLY_USED * self.budget)
+            } else {
+                1.0
+            };
+            self.usage += (used.min(1.0) - self.usage) * USAGE_GAIN;
+            self.frame_sent = 0.0;
+        }
+    }
+
+    /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
+    pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
+        let now = seconds(now);
+        if let Some(newest) = self.ingest(deliveries) {
+            self.delivery_rate = self.window.delivery_rate(self.interval);
+            self.conclude(now, now - newest);
+        }
+    }
+
+    /// A report came that tells no arrivals: the round trip of the packet that left at `sent_at`, without the time that the
+    /// receiver waited, and the rate at which it received. The way back counts as the way there.
+    pub fn handle_round_trip(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        round_trip: Duration,
+        received: Rate,
+    ) {
+        let (now, sent) = (seconds(now), seconds(sent_at));
+        let round_trip = round_trip.as_secs_f64();
+        self.observe_transit(now, round_trip);
+        self.least = LeastDelayed {
+            queue: round_trip - self.base.get(),
+            sent,
+            sent_before: self.sent.report_until(sent),
+        };
+        self.burst += 1;
+        self.delivery_rate = received.bytes_per_sec();
+        self.conclude(now, round_trip);
+    }
+
+    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known.
+    fn ingest(&mut self, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
+        let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
+        for delivery in deliveries {
+            let Some(packet) = self.sent.deliver(delivery.number) else {
+                continue;
+            };
+            let arrived = seconds(delivery.arrived_at);
+            let transit = arrived - packet.at;
+            let serialisation = self.bursts.serialisation(packet.size);
+            if self.observe_transit(arrived, transit) {
+                self.base_serialisation = f64::INFINITY;
+            }
+            self.base_serialisation = self.base_serialisation.min(serialisation);
+            // A longer packet than the one that set the base delay takes longer without any queue.
+            let transit = transit - (serialisation - self.base_serialisation);
+            if transit < least_transit {
+                least_transit = transit;
+                self.least = LeastDelayed {
+                    queue: 0.0,
+                    sent: packet.at,
+                    sent_before: packet.sent_before,
+                };
+            }
+            self.burst = self.burst.max(packet.burst);
+            self.bursts
+                .observe(&packet, arrived, self.interval, &self.params);
+            self.window.observe(arrived, packet.at, packet.size);
+            newest = Some(newest.map_or(packet.at, |newest| newest.max(packet.at)));
+        }
+        newest?;
+        self.window.expire(self.interval);
+        self.bursts
+            .expire(self.window.latest_arrival(), self.interval);
+        self.least.queue = (least_transit - self.base.get()).max(0.0);
+        newest
+    }
+
+    /// Gives true if the base delay fell.
+    fn observe_transit(&mut self, arrived: f64, transit: f64) -> bool {
+        let before = self.base.get();
+        self.base.observe(arrived, transit);
+        // While a queue of others stands no packet shows the base delay.
+        if self.law.mode == Mode::Delay {
+            self.base.expire(arrived - 2.0 * self.params.hold);
+        }
+        self.base.get() < before
+    }
+
+    /// Draws the conclusions from a report that was taken in.
+    fn conclude(&mut self, now: f64, round_trip: f64) {
+        let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
+        self.report_interval += (elapsed - self.report_interval) / REPORTS;
+        self.reported = now;
+        self.last_round_trip = round_trip;
+        self.round_trip.observe(now, round_trip);
+        self.round_trip.expire(now - 2.0 * self.params.hold);
+        let frame = (self.least.sent, self.least.queue);
+        let target = self.target();
+        let queue = self
+            .signal
+            .observe(now, self.burst, frame, target, &self.params);
+        self.judge_standing_queue(elapsed, round_trip);
+        self.cross
+            .observe(elapsed, queue, &self.bursts, &self.window, &self.params);
+        self.follow(now, elapsed, round_trip, queue);
+    }
+
+    fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64) {
+        let (queue, least) = (self.least.queue, self.signal.least());
+        if self.law.mode == Mode::Compete || queue.max(least) <= self.target() / 2.0 {
+            self.standing = None;
+            return;
+        }
+        let report = StandingReport {
+            elapsed,
+            round_trip,
+            queue,
+            least,
+            sending_rate: self.window.sending_rate(self.interval),
+            delivery_rate: self.delivery_rate,
+        };
+        let begin = || StandingQueue::begin(report.delivery_rate);
+        let standing = self.standing.get_or_insert_with(begin);
+        let is_least = self.law.is_least();
+        match standing.observe(
+            &report,
+            is_least,
+            self.params.queue_target,
+            self.params.round,
+        ) {
+            Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
+            Verdict::Unexplained if self.cross.is_alone() => self.lengthen_path(least, round_trip),
+            // A flow at its least rate makes no queue.
+            Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
+            Verdict::Unexplained | Verdict::Open => {}
+        }
+    }
+
+    /// The path's own delay has grown by this many seconds.
+    fn lengthen_path(&mut self, by: f64, round_trip: f64) {
+        self.base.replace(self.base.latest(), self.base.get() + by);
+        self.round_trip.replace(self.reported, round_trip);
+        self.signal.shift(by);
+        self.standing = None;
+        self.law.draining = false;
+        self.cross.set_evidence(0.0, &self.params);
+    }
+
+    /// Seconds of queue per second, over the last frames.
+    pub(crate) fn queue_gradient(&self) -> f64 {
+        self.signal.gradient()
+    }
+
+    /// The queue that a packet would find that leaves now, in seconds: the queue that was measured and what was sent since,
+    /// less what was served. A packet that no report tells of has waited for as long as it is overdue.
+    pub(crate) fn own_queue(&self, now: f64) -> f64 {
+        let served = self.delivery_rate.max(self.law.rate);
+        let sent = self.sent.total() - self.least.sent_before;
+        let queue = self.least.queue + sent / served - (now - self.least.sent);
+        let interval = self.interval.max(self.report_interval);
+        let due = self.last_round_trip + OVERDUE_REPORTS * interval;
+        let unreported = self.sent.unreported_since();
+        let overdue = unreported.map_or(0.0, |sent| now - sent - due);
+        queue.max(overdue).max(0.0)
+    }
+
+    /// The largest frame, with its headers, that leaves no queue behind and arrives whole within `time` of its departure; no
+    /// less than is worth its headers.
+    pub fn frame_budget(&mut self, now: Instant, time: Duration) -> Bytes {
+        let now = seconds(now);
+        let rate = self.frame_rate(now);
+        let budget = rate * self.interval;
+        self.budget = match self.law.mode {
+            Mode::Compete => budget,
+            Mode::Delay => {
+                let in_time = rate * (time.as_secs_f64() - self.own_queue(now));
+                in_time.clamp(budget * WORTH_SENDING, budget)
+            }
+        };
+        Bytes::new(self.budget as u64)
+    }
+
+    /// The pace of a frame's packets.
+    pub fn pacing_rate(&self) -> Rate {
+        self.useful_rate()
+            .min(Rate::from_bytes_per_sec(self.law.bound))
+    }
+
+    /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
+    pub fn useful_rate(&self) -> Rate {
+        match self.law.mode {
+            Mode::Delay => Rate::from_bytes_per_sec(self.params.burst_gain * self.law.rate),
+            Mode::Compete => Rate::INFINITY,
+        }
+    }
+
+    /// The available rate of this flow.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))
+    }
+
+    /// What the rate follows.
+    pub fn mode(&self) -> Mode {
+        self.law.mode
+    }
+
+    /// The queueing delay of the last report.
+    pub fn queueing_delay(&self) -> Duration {
+        duration(self.least.queue)
+    }
+
+    /// The queueing delay that the flow aims at.
+    pub fn target_delay(&self) -> Duration {
+        duration(self.target())
+    }
+
+    /// The least round trip of the last minute; `None` before the first report.
+    pub fn base_round_trip(&self) -> Option<Duration> {
+        let least = self.round_trip.get();
+        least.is_finite().then(|| duration(least))
+    }
+}
+
+pub(crate) fn seconds(at: Instant) -> f64 {
+    at.as_nanos() as f64 * 1e-9
+}
+
+/// Of a number of seconds that arithmetic on times gave: from zero to a quarter of an hour.
+fn duration(seconds: f64) -> Duration {
+    Duration::from_nanos((seconds.clamp(0.0, 1e3) * 1e9) as u64)
+}

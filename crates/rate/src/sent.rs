@@ -1,0 +1,112 @@
+//! What was sent and not yet reported.
+
+use alloc::collections::VecDeque;
+
+/// A packet that left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentPacket {
+    /// When, in seconds.
+    pub(crate) at: f64,
+    /// Bytes.
+    pub(crate) size: f64,
+    /// Bytes that had left before it.
+    pub(crate) sent_before: f64,
+    /// The burst that it belongs to: a frame.
+    pub(crate) burst: u64,
+    /// It is the last of its burst.
+    pub(crate) ends_burst: bool,
+    delivered: bool,
+}
+
+/// The packets under way, by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SentPackets {
+    packets: VecDeque<SentPacket>,
+    /// The number of the first of them.
+    first: u64,
+    burst: u64,
+    /// Bytes that have left.
+    total: f64,
+    /// The number after the highest that arrived.
+    reported: u64,
+}
+
+/// A tenth of a second of uncompressed HDTV: what the session remembers, too.
+const MAX_PACKETS: usize = 8_192;
+/// Reports of packets that later ones overtook by more than this are ignored.
+const MAX_OVERTAKEN: u64 = 64;
+
+impl SentPackets {
+    /// A packet leaves. Numbers that were passed over belong to no packet.
+    pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
+        let next = self.first + self.packets.len() as u64;
+        if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN {
+            self.packets.clear();
+            self.first = number;
+        }
+        let packet = SentPacket {
+            at,
+            size,
+            sent_before: self.total,
+            burst: self.burst,
+            ends_burst,
+            delivered: false,
+        };
+        for _ in self.first + self.packets.len() as u64..number {
+            self.packets.push_back(SentPacket {
+                delivered: true,
+                ..packet
+            });
+        }
+        self.packets.push_back(packet);
+        self.total += size;
+        self.burst += u64::from(ends_burst);
+        while self.packets.len() > MAX_PACKETS {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Bytes that have left.
+    pub(crate) fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// When the first packet left that is newer than all that arrived; `None` if none did.
+    pub(crate) fn unreported_since(&self) -> Option<f64> {
+        let index = usize::try_from(self.reported.saturating_sub(self.first)).ok()?;
+        self.packets.get(index).map(|packet| packet.at)
+    }
+
+    /// The packets that left up to then are reported, whatever became of them. Gives the bytes that had left.
+    pub(crate) fn report_until(&mut self, at: f64) -> f64 {
+        let index = self.packets.partition_point(|packet| packet.at <= at);
+        self.packets.drain(..index);
+        self.first += index as u64;
+        self.reported = self.reported.max(self.first);
+        self.packets
+            .front()
+            .map_or(self.total, |packet| packet.sent_before)
+    }
+
+    /// A packet arrived; `None` if that is no news.
+    pub(crate) fn deliver(&mut self, number: u64) -> Option<SentPacket> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let packet = self.packets.get_mut(index)?;
+        self.reported = self.reported.max(number + 1);
+        if packet.delivered {
+            return None;
+        }
+        packet.delivered = true;
+        let packet = *packet;
+        while self.first + MAX_OVERTAKEN < number
+            || self.packets.front().is_some_and(|p| p.delivered)
+        {
+            if self.packets.pop_front().is_none() {
+                break;
+            }
+            self.first += 1;
+        }
+        Some(packet)
+    }
+}

@@ -1,0 +1,97 @@
+//! Queueing delay apart from noise.
+//!
+//! Jitter, radio grants and aggregation delay single frames, and rarely all frames of a round. A standing queue delays all of
+//! them. So the least delay of a round is a queue's for certain; a single frame's delay counts as far as it exceeds what
+//! frames deviate from their neighbours. A ramp deviates from nothing, so that a growing queue is no noise.
+
+use alloc::collections::VecDeque;
+
+use crate::Params;
+
+/// The least delay of a frame's packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Frame {
+    /// When the packet left, in seconds.
+    sent: f64,
+    /// Seconds beyond the base delay.
+    delay: f64,
+}
+
+/// The delays of frames.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct QueueSignal {
+    /// When a report came and its frame's delay, each less than those after it; as long as a round.
+    least: VecDeque<Frame>,
+    /// The last frames, newest last, and the number of the newest.
+    recent: [Frame; 4],
+    newest: Option<u64>,
+    /// How far frames deviate from the mean of their neighbours, in the mean.
+    noise: f64,
+    /// As much of a single frame's delay is taken for noise.
+    allowance: f64,
+}
+
+/// The noise is a mean over so many frames: two seconds at 25 frames a second.
+const NOISE_FRAMES: f64 = 50.0;
+/// Noise of this share of the target is what the target has room for.
+const TOLERATED: f64 = 0.5;
+
+impl QueueSignal {
+    /// Takes in the least delay of frame `number` as far as it is known, of a packet that left at `sent`. Gives the queueing
+    /// delay to act upon where `target` is aimed at. Times are in seconds.
+    pub(crate) fn observe(
+        &mut self,
+        now: f64,
+        number: u64,
+        (sent, delay): (f64, f64),
+        target: f64,
+        params: &Params,
+    ) -> f64 {
+        if self.newest == Some(number) {
+            let newest = &mut self.recent[3];
+            if delay < newest.delay {
+                *newest = Frame { sent, delay };
+            }
+        } else {
+            let [_, before, middle, after] = self.recent;
+            let deviation = middle.delay - f64::midpoint(before.delay, after.delay);
+            self.noise += (deviation.abs() - self.noise) / NOISE_FRAMES;
+            self.recent.rotate_left(1);
+            self.recent[3] = Frame { sent, delay };
+            self.newest = Some(number);
+        }
+        let delay = self.recent[3].delay;
+        while self.least.back().is_some_and(|last| last.delay >= delay) {
+            self.least.pop_back();
+        }
+        self.least.push_back(Frame { sent: now, delay });
+        while self.least[0].sent < now - params.round {
+            self.least.pop_front();
+        }
+        self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
+        self.least().max(delay - self.allowance)
+    }
+
+    /// The least delay of a round.
+    pub(crate) fn least(&self) -> f64 {
+        self.least.front().map_or(0.0, |first| first.delay)
+    }
+
+    /// Seconds of queue that grow in a second over the last frames and beyond the noise; zero where it shrinks.
+    pub(crate) fn gradient(&self) -> f64 {
+        let [from, .., to] = self.recent;
+        let growth = to.delay - from.delay - self.allowance;
+        if to.sent > from.sent {
+            (growth / (to.sent - from.sent)).max(0.0)
+        } else {
+            0.0
+        }
+    }
+
+    /// The base delay rose by this much.
+    pub(crate) fn shift(&mut self, by: f64) {
+        for frame in self.least.iter_mut().chain(&mut self.recent) {
+            frame.delay = (frame.delay - by).max(0.0);
+        }
+    }
+}

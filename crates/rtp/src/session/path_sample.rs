@@ -1,0 +1,41 @@
+//! What feedback says of the path beyond what TFRC takes from it.
+
+use tfrc::report::{Delivery, Departures};
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
+
+use super::outbound::IN_FLIGHT;
+
+/// What the peer's feedback measures.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PathSignal {
+    /// The arrivals of single packets ([`PathSample::deliveries`]).
+    Deliveries,
+    /// One round trip.
+    RoundTrip {
+        /// When the packet left that the feedback answers.
+        sent_at: Instant,
+        /// Without the time that the receiver waited.
+        round_trip: Duration,
+        /// X_recv.
+        receive_rate: Rate,
+    },
+}
+
+/// What feedback told of the path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSample<'a> {
+    /// What it measures.
+    pub signal: PathSignal,
+    pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
+}
+
+impl PathSample<'_> {
+    /// The packets that arrived since the sample before, in the order of arrival; none for other signals.
+    pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
+        let departures = self
+            .departures
+            .filter(|_| self.signal == PathSignal::Deliveries);
+        departures.into_iter().flat_map(Departures::deliveries)
+    }
+}
