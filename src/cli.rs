@@ -148,10 +148,10 @@ impl FromStr for CodecChoice {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// What receivers report, the same at both ends: p (tfrc), or what came, and the sender computes p:
-    /// RFC 8888 (ccfb), WebRTC's transport-wide feedback (twcc), a bit a packet (sack); or p in RTCP APP
-    /// packets beside the reports that RTCP sends anyway (app)
-    /// [default: tfrc, or what --sdp says]
+    /// What receivers report, the same at both ends: arrivals by RFC 8888 (ccfb) or as WebRTC does (twcc), from which
+    /// the sender measures delay and computes p; a bit a packet (sack); p (tfrc), or p in RTCP APP packets beside
+    /// the reports that RTCP sends anyway (app)
+    /// [default: ccfb, twcc with --filler, or what --sdp says]
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, help_heading = "Control")]
     pub(crate) feedback: Option<FeedbackMode>,
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C

@@ -454,6 +454,9 @@ pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
     Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
+/// What receivers of a call report unless `--feedback` says otherwise: arrivals, of which the path model is made.
+pub(crate) const CALL_FEEDBACK: FeedbackMode = FeedbackMode::Ccfb;
+
 /// One end's session: video under TFRC.
 pub(crate) fn session(
     name: &str,
@@ -471,11 +474,15 @@ pub(crate) fn session(
     config.peer = peer;
     config.wallclock = clock.ntp_of_zero();
     if role != Role::Receives {
-        config.send = Some(SendConfig::new(codec.payload_type()));
+        config.send = Some(SendConfig {
+            feedback: CALL_FEEDBACK,
+            ..SendConfig::new(codec.payload_type())
+        });
     }
     if role != Role::Sends {
         config.receive = Some(ReceiveConfig {
             repair: Some(RepairConfig::PAYLOAD_TYPE),
+            feedback: CALL_FEEDBACK,
             ..ReceiveConfig::new(codec.payload_type())
         });
     }
@@ -502,6 +509,10 @@ pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Resul
     };
     if filler == Filler::None {
         return Ok(());
+    }
+    // Transport-wide numbers count media and repair packets together.
+    if send.feedback == FeedbackMode::Ccfb {
+        send.feedback = FeedbackMode::Twcc;
     }
     if !send.feedback.counts_two_sources() {
         return Err(Failure::usage(format!(

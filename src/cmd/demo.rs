@@ -11,6 +11,7 @@ use evenkeel_media::policy::Rules;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Direction, LinkChange, Relay, RelayConfig, RelayGone, RelayHandle};
+use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
@@ -229,8 +230,9 @@ fn carrying_media(both: bool) -> &'static [Direction] {
 /// media leave them in each packet: only where there is a page to choose them on.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     let choice = setup::choice(&args.picture);
-    let feedback = args.run.feedback.unwrap_or_default();
-    let fillers = if !args.run.headless && feedback.counts_two_sources() {
+    let feedback = args.run.feedback.unwrap_or(setup::CALL_FEEDBACK);
+    let is_counted = feedback == FeedbackMode::Ccfb || feedback.counts_two_sources();
+    let fillers = if !args.run.headless && is_counted {
         Filler::ALL.to_vec()
     } else {
         vec![choice.filler]

@@ -137,7 +137,8 @@ impl Policy {
         if path.rtt.is_some() {
             self.model.set_bound(path.allowed_rate);
         }
-        let time = self.deadline.saturating_sub(self.fixed_delay());
+        let before = self.fixed_delay() + self.expected_queue();
+        let time = self.deadline.saturating_sub(before);
         let budget = self.model.frame_budget(now, time);
         let leaves_meanwhile = self.model.pacing_rate() * self.cost.preparation;
         let wire = budget - (queued - leaves_meanwhile);
@@ -208,14 +209,19 @@ impl Policy {
         self.cost.preparation + round_trip / 2 + self.config.playout
     }
 
-    /// A frame at the available rate takes its interval, and meets a queue of up to twice the target.
-    fn update_deadline(&mut self) {
-        let queue = match self.model.mode() {
+    /// The queueing delay that a frame is to be ready for.
+    fn expected_queue(&self) -> Duration {
+        match self.model.mode() {
             Mode::Delay => self.model.target_delay() * 2,
             Mode::Compete => self.model.queueing_delay(),
-        };
+        }
+    }
+
+    /// A frame at the available rate takes its interval.
+    fn update_deadline(&mut self) {
         let frame = self.config.frame_interval.min(LONGEST_FRAME);
-        let needed = (self.fixed_delay() + frame + queue).min(LONGEST_DEADLINE);
+        let needed = self.fixed_delay() + frame + self.expected_queue();
+        let needed = needed.min(LONGEST_DEADLINE);
         let is_slack = needed + DEADLINE_STEP * 2 < self.deadline;
         if self.config.rules == Rules::Thesis {
             self.deadline = self.config.deadline;

@@ -77,6 +77,8 @@ const MOST_ELAPSED: f64 = 0.1;
 /// One frame counts as much in the share that is used. An encoder that stays below its target by less than a tenth uses all.
 const USAGE_GAIN: f64 = 0.25;
 const FULLY_USED: f64 = 0.9;
+/// A burst is no further ahead of the rate than that of a frame of this length, in seconds: 25 frames a second.
+const LONGEST_BURST: f64 = 0.04;
 /// A frame of less than this share of what the rate gives is not worth its headers.
 const WORTH_SENDING: f64 = 0.25;
 
@@ -243,7 +245,7 @@ impl PathModel {
             sending_rate: self.window.sending_rate(self.interval),
             delivery_rate: self.delivery_rate,
         };
-        let begin = || StandingQueue::begin(report.delivery_rate);
+        let begin = || StandingQueue::begin(report.queue, report.delivery_rate);
         let standing = self.standing.get_or_insert_with(begin);
         let is_least = self.law.is_least();
         match standing.observe(
@@ -313,9 +315,15 @@ impl PathModel {
     /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
     pub fn useful_rate(&self) -> Rate {
         match self.law.mode {
-            Mode::Delay => Rate::from_bytes_per_sec(self.params.burst_gain * self.law.rate),
+            Mode::Delay => Rate::from_bytes_per_sec(self.burst_gain() * self.law.rate),
             Mode::Compete => Rate::INFINITY,
         }
+    }
+
+    /// By how much a frame leaves faster than at the rate. A frame of a long interval would make a long queue of its own.
+    fn burst_gain(&self) -> f64 {
+        let ahead = self.interval.min(LONGEST_BURST) * (1.0 - 1.0 / self.params.burst_gain);
+        self.interval / (self.interval - ahead)
     }
 
     /// The available rate of this flow.

@@ -3,8 +3,9 @@
 /// What is known of a queue since it went beyond half of its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandingQueue {
-    /// For how long, in seconds.
+    /// For how long, and how long it was at first, in seconds.
     time: f64,
+    first: f64,
     /// The delivery rate when it began, bytes per second.
     reference: f64,
     /// Seconds of queue that should have drained, as less was sent than that rate.
@@ -48,12 +49,15 @@ const FLAT_ROUND_TRIPS: f64 = 3.0;
 /// A queue is unexplained after this many rounds and a round trip, if so many times its length should have drained.
 const ROUNDS: f64 = 2.0;
 const DRAINED: f64 = 2.0;
+/// A queue that changes by less than this share of the time is no outage's.
+const STEADY: f64 = 0.25;
 
 impl StandingQueue {
-    /// A queue begins to stand while packets arrive at this rate.
-    pub(crate) fn begin(delivery_rate: f64) -> Self {
+    /// A queue of this many seconds begins to stand while packets arrive at this rate.
+    pub(crate) fn begin(queue: f64, delivery_rate: f64) -> Self {
         Self {
             time: 0.0,
+            first: queue,
             reference: delivery_rate.max(1.0),
             drained: 0.0,
             flat_time: 0.0,
@@ -79,7 +83,9 @@ impl StandingQueue {
         }
         self.flat_time += report.elapsed;
         let is_over = self.time > ROUNDS * round + report.round_trip;
-        let should_have_drained = is_least || self.drained > DRAINED * report.least;
+        // A queue behind an outage grows with time and goes with it.
+        let is_steady = (report.queue - self.first).abs() < STEADY * self.time;
+        let should_have_drained = is_least && is_steady || self.drained > DRAINED * report.least;
         if self.flat_time > (FLAT_ROUND_TRIPS * report.round_trip).max(FLAT_TIME) {
             Verdict::LongerPath(self.least)
         } else if is_over && should_have_drained {

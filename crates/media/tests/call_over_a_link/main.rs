@@ -69,7 +69,8 @@ fn call_with_bare_round_trips_is_on_time() {
         assert!(outcome.media_over_link >= 0.6, "{outcome:#?}");
         assert!(outcome.delay_p95 <= 150.0, "{outcome:#?}");
         assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
-        assert!(outcome.damaged <= 25, "{outcome:#?}");
+        // A queue of 50 ms that one sample a round trip has to keep from overflowing.
+        assert!(outcome.damaged <= 50, "{outcome:#?}");
     }
 }
 
