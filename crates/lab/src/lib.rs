@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod cellular;
+pub mod comparison;
 pub mod experiment;
 pub mod figure;
 pub mod findings;

@@ -192,6 +192,9 @@ fn section(page: &mut String, entry: &Entry) {
         );
     }
     questions(page, entry);
+    if let Some(comparison) = definition.scenario.scenario().comparison() {
+        page.push_str(&comparison.html(result));
+    }
     let notes = result.told(&definition.notes);
     if !notes.is_empty() {
         let _ = writeln!(page, "<h3>Notes</h3>\n<p>{}</p>", escape(&notes));

@@ -5,7 +5,7 @@ use evenkeel_link::Random;
 use evenkeel_media::codec::mjpeg::restart_interval_for;
 use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture, QuantTables, Sampling};
 use evenkeel_media::rate_target::Encoder;
-use evenkeel_media::source::{Format, Source};
+use evenkeel_media::source::{Format, FrameRate, Source};
 use evenkeel_rtp::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
@@ -33,7 +33,8 @@ impl fmt::Debug for Pictures {
 }
 
 impl Pictures {
-    pub(crate) fn format(&self) -> Format {
+    /// Their size and frame rate.
+    pub fn format(&self) -> Format {
         match self {
             Self::Coded(source) => source.format(),
             Self::Sizes(format, _) => *format,
@@ -55,6 +56,13 @@ pub struct Shooting {
 }
 
 impl Shooting {
+    /// Iterates over the numbers and instants of all captures at a picture rate.
+    pub(crate) fn captures(self, rate: FrameRate) -> impl Iterator<Item = (u64, Instant)> {
+        let all = (0..).map(move |number| (number, self.start + rate.due(number)));
+        let until_stop = all.take_while(move |(_, at)| *at < self.stop);
+        until_stop.filter(move |(_, at)| !self.is_paused(*at))
+    }
+
     fn is_paused(&self, at: Instant) -> bool {
         self.pause
             .is_some_and(|[from, to]| (from..to).contains(&at))
@@ -63,7 +71,7 @@ impl Shooting {
 
 /// A camera with its encoder.
 #[derive(Debug)]
-pub(crate) struct Camera {
+pub struct Camera {
     pictures: Pictures,
     encoder: Encoder,
     shooting: Shooting,
@@ -75,7 +83,8 @@ pub(crate) struct Camera {
 }
 
 impl Camera {
-    pub(crate) fn new(pictures: Pictures, shooting: Shooting) -> Self {
+    /// A camera that waits for the first capture.
+    pub fn new(pictures: Pictures, shooting: Shooting) -> Self {
         Self {
             format: pictures.format(),
             pictures,
@@ -87,13 +96,13 @@ impl Camera {
     }
 
     /// The frame that has been coded by now.
-    pub(crate) fn poll_coded(&mut self, now: Instant) -> Option<EncodedFrame> {
+    pub fn poll_coded(&mut self, now: Instant) -> Option<EncodedFrame> {
         let coded = self.coding.take_if(|(at, _)| *at <= now);
         coded.map(|(_, frame)| frame)
     }
 
     /// The picture that is captured now; one of which nobody wants to know is lost.
-    pub(crate) fn poll_captured(&mut self, now: Instant) -> Option<Captured> {
+    pub fn poll_captured(&mut self, now: Instant) -> Option<Captured> {
         if self.next_capture()? > now {
             return None;
         }
@@ -107,8 +116,13 @@ impl Camera {
         }
     }
 
+    /// How many pictures were due so far.
+    pub const fn pictures_due(&self) -> u64 {
+        self.index
+    }
+
     /// Begins to code a picture, to `target` bytes of scan or to what the rate of pictures allows.
-    pub(crate) fn code(&mut self, now: Instant, captured: &Captured, target: Bytes) {
+    pub fn code(&mut self, now: Instant, captured: &Captured, target: Bytes) {
         let target = target.min(self.shooting.most * self.format.frame_rate.interval());
         let image = match (&captured.0, &mut self.pictures) {
             (Some(picture), _) => self.encoder.encode(picture, target).ok().map(|e| e.image),
@@ -127,14 +141,13 @@ impl Camera {
 
     /// Counts the captures from one instant on until before another.
     pub(crate) fn captures(&self, [from, to]: [Instant; 2]) -> usize {
-        let due =
-            (0..self.index).map(|index| self.shooting.start + self.format.frame_rate.due(index));
-        due.filter(|at| (from..to).contains(at) && !self.shooting.is_paused(*at))
-            .count()
+        let captures = self.shooting.captures(self.format.frame_rate);
+        let so_far = captures.take_while(|(number, _)| *number < self.index);
+        so_far.filter(|(_, at)| (from..to).contains(at)).count()
     }
 
     /// When it wants to be asked next.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         let coded = self.coding.as_ref().map(|(at, _)| *at);
         self.next_capture().into_iter().chain(coded).min()
     }
@@ -147,7 +160,7 @@ impl Camera {
 
 /// A picture, if there are any.
 #[derive(Debug)]
-pub(crate) struct Captured(Option<Picture>);
+pub struct Captured(Option<Picture>);
 
 /// An image of a size within what the encoder comes to: 95 % of the target and all of it.
 fn blank(format: Format, target: Bytes, random: &mut Random) -> JpegImage {

@@ -36,10 +36,14 @@
 
 mod agent;
 mod camera;
+mod controlled_flow;
 mod distribution;
 mod event;
+mod frame_log;
 mod media_flow;
+mod nada;
 mod rap;
+mod rate_controller;
 mod session_flow;
 mod shape;
 mod simulation;
@@ -56,11 +60,17 @@ mod viewer;
 mod web;
 
 pub use agent::{Agent, Packet};
-pub use camera::{Pictures, Shooting};
+pub use camera::{Camera, Captured, Pictures, Shooting};
+pub use controlled_flow::{
+    ArrivalReport, ControlledReceiver, ControlledSender, FramePacket, controlled_flow,
+};
 pub use distribution::Law;
 pub use evenkeel_rtp::session::FeedbackMode;
+pub use frame_log::{FrameLog, LoggedFrame};
 pub use media_flow::MediaEnd;
+pub use nada::{Nada, NadaConfig};
 pub use rap::{RapAck, RapReceiver, RapSender};
+pub use rate_controller::{FeedbackReport, PacketReport, RateController};
 pub use session_flow::{Rtcp, SessionEnd};
 pub use shape::{Access, Place, Shape};
 pub use simulation::{End, FlowId, Observer, Outcome, Simulation, Travelling};
@@ -70,7 +80,7 @@ pub use tcp_flow::{TcpReceiver, TcpSender};
 pub use tear::{TearReceiver, TearSender};
 pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
 pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
-pub use traffic::{Body, Traffic};
+pub use traffic::{Body, PeerEnd, Traffic};
 pub use video::{
     DATAGRAM, FRAME_RATE, Frame, FrameKind, FrameTrace, FrameTraceError, FrameTraceFileError, GOP,
     Movie, Pace, TsStream, VideoSender, VideoTransport,

@@ -2,6 +2,8 @@
 //! indirection and a packet needs no memory of its own.
 
 use crate::agent::{Agent, Packet};
+use crate::controlled_flow::{ArrivalReport, FramePacket};
+use crate::frame_log::FrameLog;
 use crate::media_flow::MediaEnd;
 use crate::rap::{RapAck, RapReceiver, RapSender};
 use crate::session_flow::SessionEnd;
@@ -13,6 +15,7 @@ use crate::tear::{TearReceiver, TearSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
 use crate::video::VideoSender;
 use crate::web::{WebReceiver, WebSender};
+use core::fmt;
 use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
@@ -46,6 +49,16 @@ pub enum Body {
     TcpAck(Ack),
     /// A RAP receiver's acknowledgement.
     RapAck(RapAck),
+    /// Media of a controlled flow.
+    FramePacket(FramePacket),
+    /// The feedback of a controlled flow.
+    Arrivals(Box<ArrivalReport>),
+}
+
+/// An end of a flow that runs a rate controller of others, of this crate or of another one.
+pub trait PeerEnd: Agent<Body = Body> + fmt::Debug {
+    /// The frames that this end receives; `None` for the end that sends.
+    fn frames(&self) -> Option<&FrameLog>;
 }
 
 /// An end of a flow of any kind. Each lies by itself, so that small ones stay close together in a large
@@ -82,6 +95,15 @@ pub enum Traffic {
     VideoSender(Box<VideoSender>),
     /// Counts what arrives.
     Sink(Box<Sink>),
+    /// A rate controller of others.
+    Peer(Box<dyn PeerEnd>),
+}
+
+impl Traffic {
+    /// An end that runs a rate controller of others.
+    pub fn peer(end: impl PeerEnd + 'static) -> Self {
+        Self::Peer(Box::new(end))
+    }
 }
 
 macro_rules! kinds {
@@ -130,6 +152,7 @@ macro_rules! each {
             Self::Source($agent) => $call,
             Self::VideoSender($agent) => $call,
             Self::Sink($agent) => $call,
+            Self::Peer($agent) => $call,
         }
     };
 }

@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Deserialize;
 
+use crate::comparison::PeerComparison;
 use crate::findings::{Findings, Sample};
 use crate::network::Stage;
 use crate::real::Real;
@@ -47,6 +48,7 @@ pub(crate) use require::{
     impossible, require, require_bins, require_jitter, require_lost_one_in, require_recordable,
     require_round_trips, require_window,
 };
+pub use rmcat::{CallEnds, CallSetup, Peers};
 
 /// A kind of scenario with its parameters: the table `[scenario.KIND]`.
 #[derive(Clone, Debug, Deserialize)]
@@ -104,6 +106,8 @@ pub enum Kind {
     QueueDynamics(queue_dynamics::QueueDynamics),
     /// Calls on a bottleneck, as RFC 8867 has them.
     Rmcat(rmcat::Rmcat),
+    /// The product's call and rate controllers of others in the same cells.
+    Peers(rmcat::Peers),
     /// The seeded model of cellular links beside their recordings.
     CellularModel(cellular_model::CellularModel),
     /// Receivers that lie, in each format, to senders that check and to senders that do not.
@@ -154,6 +158,8 @@ impl fmt::Display for RunError {
     }
 }
 
+impl std::error::Error for RunError {}
+
 /// What every kind can do.
 pub trait Scenario {
     /// Refuses parameters that no run could have.
@@ -174,6 +180,11 @@ pub trait Scenario {
 
     /// How a test bed runs it, if one can.
     fn real(&self) -> Option<&dyn Real> {
+        None
+    }
+
+    /// What the report shows of its metrics side by side, if they are of peers.
+    fn comparison(&self) -> Option<PeerComparison> {
         None
     }
 
@@ -211,6 +222,7 @@ impl Kind {
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
+            Self::Peers(scenario) => scenario,
             Self::CellularModel(scenario) => scenario,
             Self::Selfish(scenario) => scenario,
             Self::IncreaseBound(scenario) => scenario,
@@ -241,6 +253,7 @@ impl Kind {
             Self::Timeline(timeline) => timeline.load(folder),
             Self::FeedbackCompare(compare) => compare.load(folder),
             Self::Rmcat(rmcat) => rmcat.load(folder),
+            Self::Peers(peers) => peers.load(folder),
             _ => Ok(()),
         }
     }
@@ -249,6 +262,7 @@ impl Kind {
     pub fn absent_recordings(&self) -> Vec<&str> {
         match self {
             Self::Rmcat(rmcat) => rmcat.absent().collect(),
+            Self::Peers(peers) => peers.absent().collect(),
             _ => Vec::new(),
         }
     }

@@ -12,7 +12,7 @@ use tfrc::SenderConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-use crate::network::{Tcp, Tfrc, broken};
+use crate::network::{Tcp, TcpVariant, Tfrc, broken};
 use crate::scenario::{Impossible, RunError, require};
 use crate::units::{BitRate, Time};
 
@@ -35,6 +35,8 @@ pub(super) struct Flow {
     pub(super) backward: bool,
     /// The most that a call asks for; RFC 8867's unless given.
     max_rate: Option<BitRate>,
+    /// Loss recovery of this TCP flow, in place of the scenario's.
+    variant: Option<TcpVariant>,
     /// The only bottleneck that it crosses, from 0; all of them unless given.
     pub(super) hop: Option<usize>,
 }
@@ -90,6 +92,33 @@ impl Kind {
     }
 }
 
+/// What the ends of a call are made of, whatever controls its rate.
+#[derive(Debug)]
+pub struct CallSetup {
+    /// When the camera captures, and the largest rate of the encoder.
+    pub shooting: Shooting,
+    /// The frames, with their own random stream.
+    pub pictures: Pictures,
+    /// The seed of everything else in the call.
+    pub seed: u64,
+}
+
+/// Makes the sender and the receiver of a call.
+pub type CallEnds<'a> = dyn Fn(CallSetup) -> [Traffic; 2] + 'a;
+
+impl CallSetup {
+    /// The product's own call.
+    pub(super) fn product_ends(self, tfrc: &Tfrc, ecn: bool) -> [Traffic; 2] {
+        let start = self.shooting.start;
+        let follow = tfrc.follow(SenderConfig::default());
+        let standard = tfrc.edition.standard();
+        [
+            MediaEnd::sender(self.pictures, self.shooting, follow, ecn, self.seed).into(),
+            MediaEnd::receiver(start, start, standard, self.seed).into(),
+        ]
+    }
+}
+
 impl Flow {
     /// The most that it asks for, in bits per second.
     pub(super) fn max_rate(&self) -> f64 {
@@ -107,6 +136,8 @@ impl Flow {
         require(hop, "hop", "the number of a bottleneck, from 0")?;
         let capped = self.max_rate.is_none() || self.kind.is_call();
         require(capped, "max_rate", "given for a call alone")?;
+        let recovers = self.variant.is_none() || self.kind == Kind::Tcp;
+        require(recovers, "variant", "given for a TCP flow alone")?;
         let Some([from, to]) = self.pause else {
             return Ok(());
         };
@@ -128,13 +159,14 @@ impl Flow {
         !self.backward && self.hop.is_none_or(|only| only == hop)
     }
 
-    /// Its sender and its receiver. `random` is its own.
+    /// Its sender and its receiver; `call` makes those of a call. `random` is its own.
     pub(super) fn ends(
         &self,
         tcp: &Tcp,
         tfrc: &Tfrc,
         ecn: bool,
         mut random: Random,
+        call: &CallEnds<'_>,
     ) -> Result<[Traffic; 2], RunError> {
         let [start, stop] = [self.start, self.stop].map(|time| Instant::ZERO + time.0);
         let follow = tfrc.follow(SenderConfig::default());
@@ -151,10 +183,11 @@ impl Flow {
                     most: Rate::from_bits_per_sec(self.max_rate()),
                 };
                 let pictures = self.pictures(seed, random)?;
-                Ok([
-                    MediaEnd::sender(pictures, shooting, follow, ecn, seed).into(),
-                    MediaEnd::receiver(start, start, tfrc.edition.standard(), seed).into(),
-                ])
+                Ok(call(CallSetup {
+                    shooting,
+                    pictures,
+                    seed,
+                }))
             }
             Kind::Tfrc => Ok([
                 TfrcSender::new(TfrcConfig {
@@ -168,7 +201,8 @@ impl Flow {
                 TfrcReceiver::new(tfrc.follows(ReceiveConfig::new(0).tfrc)).into(),
             ]),
             Kind::Tcp => {
-                let config = tcp.config(TCP_PACKET);
+                let variant = self.variant.unwrap_or(tcp.variant);
+                let config = Tcp { variant, ..*tcp }.config(TCP_PACKET);
                 let sender = TcpSender::new(&config, start, stop);
                 let receiver = TcpReceiver::new(&config);
                 Ok([

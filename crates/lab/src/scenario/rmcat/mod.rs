@@ -11,23 +11,26 @@
 mod capacity;
 mod flow;
 mod measured;
+mod peers;
 mod record;
 mod sample;
 
 use std::path::Path;
 
 use evenkeel_link::{Change, CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit, Random};
-use evenkeel_sim::{Access, FlowId, LinkId, Place, Shape, Simulation, Traffic};
+use evenkeel_sim::{Access, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
 use self::capacity::Capacity;
 use self::flow::Flow;
+pub use self::flow::{CallEnds, CallSetup};
+pub use self::peers::Peers;
 use self::record::Record;
 use super::{Impossible, Job, RunError, Scenario, require};
 use crate::findings::{Findings, Sample};
-use crate::network::{Tcp, Tfrc, advance, broken};
+use crate::network::{Impairments, Tcp, Tfrc, advance, broken};
 use crate::recorded;
 use crate::units::{Size, Time};
 
@@ -60,6 +63,11 @@ struct Case {
     /// Media says ECT(0), and the queue marks where it would drop.
     #[serde(default)]
     ecn: bool,
+    /// σ of the jitter, in place of the scenario's.
+    jitter: Option<Time>,
+    /// What every bottleneck does to the data besides queueing it.
+    #[serde(default)]
+    path: Impairments,
     /// The bottlenecks, one after the other: rates over time.
     bottleneck: Vec<Capacity>,
     /// The rate of the way back over time, where it is limited; with one bottleneck alone.
@@ -112,7 +120,12 @@ impl Scenario for Rmcat {
     fn verify(&self) -> Result<(), Impossible> {
         self.tfrc.verify_alone()?;
         require(!self.case.is_empty(), "case", "one or more")?;
-        self.case.iter().try_for_each(Case::verify)
+        self.case.iter().try_for_each(|case| {
+            // Its packets are told apart by their order.
+            let in_order = case.path.reordering.is_none() && case.path.duplication.is_none();
+            require(in_order, "path", "without reordering or duplication")?;
+            case.verify()
+        })
     }
 
     fn cells(&self) -> usize {
@@ -125,7 +138,10 @@ impl Scenario for Rmcat {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = self.case[job.cell].drawn(job.seed)?;
-        let seen = World::new(&case, self, job.seed)?.run(job)?;
+        let product = |call: CallSetup| call.product_ends(&self.tfrc, case.ecn);
+        let world = World::new(&case, self, job.seed, &product)?;
+        let record = Record::new(case.flow.len(), case.length());
+        let seen = world.run(job, record)?;
         Ok(sample::of(&case, &seen))
     }
 
@@ -178,6 +194,9 @@ impl Case {
     }
 
     fn verify(&self) -> Result<(), Impossible> {
+        self.path.verify()?;
+        let drawn = !self.path.is_scripted();
+        require(drawn, "path", "without listed losses")?;
         require(self.queue.holds_packets(), "queue", "a packet or more")?;
         let marks = !self.ecn || self.discipline == Queueing::Codel;
         require(marks, "ecn", "with a discipline that marks")?;
@@ -254,8 +273,8 @@ struct World {
 }
 
 /// What became of it.
-struct Seen {
-    record: Record,
+struct Seen<R = Record> {
+    record: R,
     /// The time at which each was looked at, in seconds, and how long a packet would have waited at
     /// each bottleneck.
     queues: Vec<(f64, Vec<f64>)>,
@@ -265,13 +284,16 @@ struct Seen {
 }
 
 impl World {
-    fn new(case: &Case, rmcat: &Rmcat, seed: u64) -> Result<Self, RunError> {
+    /// `call` makes the ends of calls.
+    fn new(case: &Case, rmcat: &Rmcat, seed: u64, call: &CallEnds<'_>) -> Result<Self, RunError> {
         let hops: Vec<[LinkConfig; 2]> = case
             .bottleneck
             .iter()
             .map(|capacity| {
                 let back = case.backward.as_ref().map(|capacity| case.link(capacity));
-                [case.link(capacity), back.unwrap_or_default()]
+                let mut forward = case.link(capacity);
+                case.path.apply(&mut forward);
+                [forward, back.unwrap_or_default()]
             })
             .collect();
         let mut shape = Shape::chain(&hops).map_err(|error| broken(&error))?;
@@ -280,7 +302,7 @@ impl World {
             ..LinkConfig::default()
         };
         let late = |delay| LinkConfig {
-            jitter: Jitter::Normal(rmcat.jitter.0),
+            jitter: Jitter::Normal(case.jitter.unwrap_or(rmcat.jitter).0),
             ..plain(delay)
         };
         for flow in &case.flow {
@@ -299,7 +321,7 @@ impl World {
         let mut flows = Vec::new();
         for (index, (flow, place)) in case.flow.iter().zip(&shape.places).enumerate() {
             let random = Random::new(seed, STREAMS + index as u64);
-            let [sender, receiver] = flow.ends(&rmcat.tcp, &rmcat.tfrc, case.ecn, random)?;
+            let [sender, receiver] = flow.ends(&rmcat.tcp, &rmcat.tfrc, case.ecn, random, call)?;
             let Place { forward, reverse } = place;
             let (there, back) = if flow.backward {
                 (reverse, forward)
@@ -335,8 +357,12 @@ impl World {
         })
     }
 
-    fn run(mut self, job: Job<'_>) -> Result<Seen, RunError> {
-        let mut record = Record::new(self.flows.len(), self.length);
+    /// Runs it to its end while `record` looks on.
+    fn run<R: Observer<Traffic>>(
+        mut self,
+        job: Job<'_>,
+        mut record: R,
+    ) -> Result<Seen<R>, RunError> {
         let mut queues = Vec::new();
         let end = Instant::ZERO + self.length;
         let mut changes = self.changes.into_iter().peekable();

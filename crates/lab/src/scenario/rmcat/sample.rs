@@ -36,9 +36,9 @@ const LEAST_PERIOD: f64 = 5.0;
 
 /// Part of a run, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Period {
-    from: f64,
-    to: f64,
+pub(super) struct Period {
+    pub(super) from: f64,
+    pub(super) to: f64,
 }
 
 /// The metrics and curves of a run.
@@ -62,7 +62,7 @@ pub(super) fn of(case: &Case, seen: &Seen) -> Sample {
     sample
 }
 
-fn periods(case: &Case) -> Vec<Period> {
+pub(super) fn periods(case: &Case) -> Vec<Period> {
     let changes = case.bottleneck.iter().chain(&case.backward);
     let changes = changes.flat_map(|capacity| capacity.changes().map(|(at, _)| at.secs()));
     let flows = case.flow.iter().filter(|flow| flow.kind.is_long());
@@ -83,7 +83,7 @@ fn periods(case: &Case) -> Vec<Period> {
 }
 
 impl Period {
-    fn has(&self, time: f64) -> bool {
+    pub(super) fn has(&self, time: f64) -> bool {
         (self.from..self.to).contains(&time)
     }
 
