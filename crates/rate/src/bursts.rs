@@ -51,7 +51,7 @@ impl Burst {
     }
 
     fn is_measurable(&self) -> bool {
-        self.packets >= 2 && self.spread_arrived() > 0.0
+        self.bytes > 0.0 && self.spread_arrived() > 0.0
     }
 }
 
@@ -107,6 +107,8 @@ const SHORT_MEMORY: f64 = 0.5;
 const SHORTFALL_FRAMES: f64 = 25.0;
 /// Bursts of so many frame intervals show what share of the link is this flow's.
 const RECENT_INTERVALS: f64 = 4.0;
+/// More of them show no more.
+pub(crate) const MAX_RECENT: usize = 64;
 /// A frame that arrived in less time, in seconds, came at once.
 const LEAST_SPREAD: f64 = 1e-6;
 
@@ -146,6 +148,9 @@ impl Bursts {
         }
         let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
         self.long.add(&burst, memory);
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
         self.recent.push_back(burst);
     }
 
@@ -159,6 +164,17 @@ impl Bursts {
         {
             self.recent.pop_front();
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn recent_len(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// Forgets when packets arrived, but not how bursts were stretched.
+    pub(crate) fn forget_arrivals(&mut self) {
+        self.current = Burst::default();
+        self.recent.clear();
     }
 
     /// The rate at which bursts are served, bytes per second; `None` before one was measured.

@@ -7,9 +7,10 @@ use tfrc::units::{Bytes, Rate};
 use crate::Params;
 use crate::base::BaseDelay;
 use crate::bursts::Bursts;
+use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::cross::CrossTraffic;
-use crate::law::Law;
-use crate::sent::SentPackets;
+use crate::law::{HIGHEST_RATE, Law};
+use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
 use crate::window::Window;
@@ -42,8 +43,9 @@ pub struct PathModel {
     pub(crate) params: Params,
     /// Between two frames, in seconds.
     pub(crate) interval: f64,
-    sent: SentPackets,
-    base: BaseDelay,
+    pub(crate) sent: SentPackets,
+    clock: ReceiverClock,
+    pub(crate) base: BaseDelay,
     /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
     round_trip: BaseDelay,
@@ -51,7 +53,7 @@ pub struct PathModel {
     /// The mean time between reports, and when the last came, in seconds.
     report_interval: f64,
     reported: f64,
-    signal: QueueSignal,
+    pub(crate) signal: QueueSignal,
     pub(crate) window: Window,
     pub(crate) bursts: Bursts,
     pub(crate) cross: CrossTraffic,
@@ -81,12 +83,13 @@ const FULLY_USED: f64 = 0.9;
 const WORTH_SENDING: f64 = 0.25;
 
 impl PathModel {
-    /// A path of which nothing is known, for frames that are this far apart.
+    /// A path of which nothing is known, for frames that are this far apart: a millisecond to ten seconds.
     pub fn new(params: Params, frame_interval: Duration, initial: Rate) -> Self {
         Self {
             params,
-            interval: frame_interval.as_secs_f64(),
+            interval: frame_interval.as_secs_f64().clamp(0.001, 10.0),
             sent: SentPackets::default(),
+            clock: ReceiverClock::default(),
             base: BaseDelay::default(),
             base_serialisation: f64::INFINITY,
             round_trip: BaseDelay::default(),
@@ -133,9 +136,9 @@ impl PathModel {
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
-        if let Some(newest) = self.ingest(deliveries) {
+        if let Some(newest) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            self.conclude(now, now - newest);
+            self.conclude(now, (now - newest).max(0.0));
         }
     }
 
@@ -157,13 +160,14 @@ impl PathModel {
             sent_before: self.sent.report_until(sent),
         };
         self.burst += 1;
-        self.delivery_rate = received.bytes_per_sec();
+        self.delivery_rate = received.bytes_per_sec().min(HIGHEST_RATE);
         self.conclude(now, round_trip);
     }
 
-    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known.
-    fn ingest(&mut self, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
+    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known or false.
+    fn ingest(&mut self, now: f64, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
         let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
+        let queue_before = self.least.queue;
         for delivery in deliveries {
             let Some(packet) = self.sent.deliver(delivery.number) else {
                 continue;
@@ -171,7 +175,16 @@ impl PathModel {
             let arrived = seconds(delivery.arrived_at);
             let transit = arrived - packet.at;
             let serialisation = self.bursts.serialisation(packet.size);
-            if self.observe_transit(arrived, transit) {
+            match self.read_clock(now, &packet, arrived) {
+                ClockReading::Consistent => {}
+                ClockReading::Contradictory => continue,
+                ClockReading::Set => {
+                    self.forget_arrivals();
+                    self.base.replace(packet.at, transit - queue_before);
+                    (self.base_serialisation, least_transit) = (serialisation, f64::INFINITY);
+                }
+            }
+            if self.observe_transit(packet.at, transit) {
                 self.base_serialisation = f64::INFINITY;
             }
             self.base_serialisation = self.base_serialisation.min(serialisation);
@@ -199,13 +212,28 @@ impl PathModel {
         newest
     }
 
-    /// Gives true if the base delay fell.
-    fn observe_transit(&mut self, arrived: f64, transit: f64) -> bool {
+    fn read_clock(&mut self, now: f64, packet: &SentPacket, arrived: f64) -> ClockReading {
+        self.clock.observe(OffsetBounds {
+            at: now,
+            least: arrived - now.max(packet.at),
+            most: arrived - packet.at,
+        })
+    }
+
+    /// The receiver's clock was set: times before and after cannot be compared. The queue is taken to be as it was.
+    fn forget_arrivals(&mut self) {
+        self.window = Window::default();
+        self.bursts.forget_arrivals();
+        self.standing = None;
+    }
+
+    /// Takes in the transit time of a packet that left at `at`. Gives true if the base delay fell.
+    fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
         let before = self.base.get();
-        self.base.observe(arrived, transit);
+        self.base.observe(at, transit);
         // While a queue of others stands no packet shows the base delay.
         if self.law.mode == Mode::Delay {
-            self.base.expire(arrived - 2.0 * self.params.hold);
+            self.base.expire(at - 2.0 * self.params.hold);
         }
         self.base.get() < before
     }

@@ -39,10 +39,12 @@ const MAX_OVERTAKEN: u64 = 64;
 impl SentPackets {
     /// A packet leaves. Numbers that were passed over belong to no packet.
     pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
-        let next = self.first + self.packets.len() as u64;
+        // No packet has the last number, which has no next.
+        let number = number.min(u64::MAX - 1);
+        let next = self.next();
         if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN {
             self.packets.clear();
-            self.first = number;
+            (self.first, self.reported) = (number, number);
         }
         let packet = SentPacket {
             at,
@@ -52,7 +54,7 @@ impl SentPackets {
             ends_burst,
             delivered: false,
         };
-        for _ in self.first + self.packets.len() as u64..number {
+        for _ in self.next()..number {
             self.packets.push_back(SentPacket {
                 delivered: true,
                 ..packet
@@ -65,6 +67,15 @@ impl SentPackets {
             self.packets.pop_front();
             self.first += 1;
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn next(&self) -> u64 {
+        self.first + self.packets.len() as u64
     }
 
     /// Bytes that have left.
