@@ -8,7 +8,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 use crate::window::MAX_DELIVERIES;
-use crate::{Mode, Params, PathModel};
+use crate::{Mode, Params, PathModel, TransitReport};
 
 /// Frame headers included, the size of a packet.
 const PACKET: u64 = 1_200;
@@ -48,6 +48,7 @@ fn assert_bounded(model: &PathModel) {
     assert!(model.bursts.recent_len() <= 64);
     assert!(model.base.len() <= 1_024);
     assert!(model.signal.len() <= 256);
+    assert!(model.coarse.len() <= 64);
     assert!(model.sent.len() <= 8_192);
 }
 
@@ -64,6 +65,12 @@ enum Input {
         sent_at: u64,
         round_trip: u64,
         rate: f64,
+    },
+    Transit {
+        sent_at: u64,
+        round_trip: u64,
+        rate: f64,
+        range: [u32; 2],
     },
     Bound(f64),
     Later(u64),
@@ -93,6 +100,7 @@ fn input() -> impl Strategy<Value = Input> {
         4 => (number(), size, any::<bool>()).prop_map(|(number, size, ends)| Input::Sent { number, size, ends }),
         4 => prop::collection::vec((number(), nanos()), 0..20).prop_map(Input::Report),
         1 => (nanos(), nanos(), rate()).prop_map(|(sent_at, round_trip, rate)| Input::RoundTrip { sent_at, round_trip, rate }),
+        1 => (nanos(), nanos(), rate(), any::<[u32; 2]>()).prop_map(|(sent_at, round_trip, rate, range)| Input::Transit { sent_at, round_trip, rate, range }),
         1 => rate().prop_map(Input::Bound),
         2 => prop_oneof![4 => 0..200_000_000u64, 1 => any::<u64>()].prop_map(Input::Later),
     ]
@@ -122,6 +130,15 @@ proptest! {
                     Duration::from_nanos(round_trip),
                     Rate::from_bytes_per_sec(rate),
                 ),
+                Input::Transit { sent_at, round_trip, rate, range: [least, largest] } => {
+                    model.handle_transit_bounds(now, &TransitReport {
+                        sent_at: Instant::from_nanos(sent_at),
+                        round_trip: Duration::from_nanos(round_trip),
+                        least,
+                        largest,
+                        receive_rate: Rate::from_bytes_per_sec(rate),
+                    });
+                }
                 Input::Bound(rate) => {
                     bound = Rate::from_bytes_per_sec(rate);
                     model.set_bound(bound);
@@ -177,6 +194,9 @@ struct Flow {
     queue: u64,
     faults: Faults,
     clock: ClockFault,
+    /// Reports tell the least and the largest transit time in place of arrivals.
+    tells_transit: bool,
+    departures: Vec<u64>,
     reports: VecDeque<(u64, Vec<Delivery>)>,
 }
 
@@ -204,6 +224,8 @@ impl Flow {
             queue: 0,
             faults,
             clock: honest,
+            tells_transit: false,
+            departures: Vec::new(),
             reports: VecDeque::new(),
         }
     }
@@ -212,8 +234,41 @@ impl Flow {
         while self.reports.front().is_some_and(|(at, _)| *at <= until) {
             let (at, deliveries) = self.reports.pop_front().expect("just seen");
             let at = Instant::from_nanos(at);
-            self.model.handle_report(at, deliveries.iter().copied());
+            if self.tells_transit {
+                let report = self.transit_report(&deliveries);
+                let round_trip = at.saturating_since(report.sent_at);
+                self.model.handle_transit_bounds(
+                    at,
+                    &TransitReport {
+                        round_trip,
+                        ..report
+                    },
+                );
+            } else {
+                self.model.handle_report(at, deliveries.iter().copied());
+            }
             assert_sane(&mut self.model, at, self.bound);
+        }
+    }
+
+    fn transit_report(&self, deliveries: &[Delivery]) -> TransitReport {
+        let sent_at = |delivery: &Delivery| self.departures[delivery.number as usize];
+        let transit = |delivery: &Delivery| {
+            let micros = delivery.arrived_at.as_micros() as u32;
+            micros.wrapping_sub((sent_at(delivery) / 1_000) as u32)
+        };
+        let zero = transit(&deliveries[0]);
+        let beyond = |delivery| transit(delivery).wrapping_sub(zero).cast_signed();
+        let least = deliveries.iter().map(beyond).min().expect("a packet");
+        let largest = deliveries.iter().map(beyond).max().expect("a packet");
+        let sent = deliveries.len() as f64 * PACKET as f64;
+        let rate = (sent / self.interval as f64 * 1e9).min(LINK);
+        TransitReport {
+            sent_at: Instant::from_nanos(deliveries.iter().map(sent_at).max().expect("a packet")),
+            round_trip: Duration::ZERO,
+            least: zero.wrapping_add_signed(least),
+            largest: zero.wrapping_add_signed(largest),
+            receive_rate: Rate::from_bytes_per_sec(rate),
         }
     }
 
@@ -235,6 +290,7 @@ impl Flow {
             let ends = index + 1 == packets;
             self.model
                 .handle_sent(at, self.number, Bytes::new(size), ends);
+            self.departures.push(leaves);
             self.queue = self.queue.max(self.free.saturating_sub(leaves));
             self.free = self.free.max(leaves) + (size as f64 / LINK * 1e9) as u64;
             let arrived_at = Instant::from_nanos((self.clock)(&mut self.faults, self.free + DELAY));
@@ -423,6 +479,7 @@ proptest! {
         doubled in 0.0..0.5,
         reordered in 0.0..0.5,
         fault in 0..4usize,
+        tells_transit: bool,
     ) {
         let clocks: [ClockFault; 4] = [
             honest,
@@ -431,10 +488,55 @@ proptest! {
             |faults, at| at.wrapping_mul(faults.random | 1),
         ];
         let mut flow = Flow::new(interval, bound, Faults { random, lost, doubled, reordered });
-        flow.clock = clocks[fault];
+        (flow.clock, flow.tells_transit) = (clocks[fault], tells_transit);
         for _ in 0..(20_000 / interval).clamp(20, 2_000) {
             flow.run_frame();
             assert_bounded(&flow.model);
         }
+    }
+}
+
+#[test]
+fn transit_bounds_use_the_link_of_an_honest_receiver() {
+    let mut flow = Flow::new(40, X, Faults::NONE);
+    flow.tells_transit = true;
+    flow.run_until(8);
+    flow.assert_normal("honest");
+}
+
+#[test]
+fn transit_bounds_recover_from_a_step_of_the_clock() {
+    let steps: [(&str, ClockFault); 6] = [
+        ("an hour ahead", |_, at| at + ZERO + 3_600 * SECOND),
+        ("an hour behind", |_, at| at + ZERO - 3_600 * SECOND),
+        ("a second ahead", |_, at| at + ZERO + SECOND),
+        ("a second behind", |_, at| at + ZERO - SECOND),
+        ("15 ms ahead", |_, at| at + ZERO + 15_000_000),
+        ("15 ms behind", |_, at| at + ZERO - 15_000_000),
+    ];
+    for (what, step) in steps {
+        let mut flow = Flow::new(40, X, Faults::NONE);
+        flow.tells_transit = true;
+        flow.run_until(10);
+        flow.clock = step;
+        flow.run_until(15);
+        flow.assert_normal(what);
+        flow.clock = honest;
+        flow.run_until(22);
+        flow.assert_normal(what);
+    }
+}
+
+#[test]
+fn transit_bounds_recover_from_a_false_report() {
+    for lie in [u64::MAX, 0, ZERO + 3_600 * SECOND, ZERO] {
+        let mut flow = Flow::new(40, X, Faults::NONE);
+        flow.tells_transit = true;
+        flow.run_until(10);
+        flow.run_frame();
+        let (_, last) = flow.reports.back_mut().expect("a report under way");
+        last[0].arrived_at = Instant::from_nanos(lie);
+        flow.run_until(15);
+        flow.assert_normal("a lie");
     }
 }

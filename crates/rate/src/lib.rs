@@ -39,6 +39,7 @@ extern crate alloc;
 mod base;
 mod bursts;
 mod clock;
+mod coarse;
 mod cross;
 mod law;
 mod model;
@@ -51,5 +52,6 @@ mod window;
 #[cfg(test)]
 mod bad_input;
 
+pub use coarse::TransitReport;
 pub use model::{Mode, PathModel};
 pub use params::Params;

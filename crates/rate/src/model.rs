@@ -8,8 +8,9 @@ use crate::Params;
 use crate::base::BaseDelay;
 use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
+use crate::coarse::CoarseReports;
 use crate::cross::CrossTraffic;
-use crate::law::{HIGHEST_RATE, Law};
+use crate::law::Law;
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
@@ -31,7 +32,7 @@ pub(crate) struct LeastDelayed {
     pub(crate) queue: f64,
     pub(crate) sent: f64,
     /// Bytes that had left before it.
-    sent_before: f64,
+    pub(crate) sent_before: f64,
 }
 
 /// What the path carries, and what is to be sent into it.
@@ -44,7 +45,8 @@ pub struct PathModel {
     /// Between two frames, in seconds.
     pub(crate) interval: f64,
     pub(crate) sent: SentPackets,
-    clock: ReceiverClock,
+    pub(crate) clock: ReceiverClock,
+    pub(crate) coarse: CoarseReports,
     pub(crate) base: BaseDelay,
     /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
@@ -52,7 +54,7 @@ pub struct PathModel {
     last_round_trip: f64,
     /// The mean time between reports, and when the last came, in seconds.
     report_interval: f64,
-    reported: f64,
+    pub(crate) reported: f64,
     pub(crate) signal: QueueSignal,
     pub(crate) window: Window,
     pub(crate) bursts: Bursts,
@@ -60,7 +62,7 @@ pub struct PathModel {
     standing: Option<StandingQueue>,
     pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
-    burst: u64,
+    pub(crate) burst: u64,
     /// The rate at which packets arrive, bytes per second.
     pub(crate) delivery_rate: f64,
     /// What the last frame was allowed and what it has sent, in bytes; the share that frames use of what they are allowed.
@@ -90,6 +92,7 @@ impl PathModel {
             interval: frame_interval.as_secs_f64().clamp(0.001, 10.0),
             sent: SentPackets::default(),
             clock: ReceiverClock::default(),
+            coarse: CoarseReports::default(),
             base: BaseDelay::default(),
             base_serialisation: f64::INFINITY,
             round_trip: BaseDelay::default(),
@@ -140,28 +143,6 @@ impl PathModel {
             self.delivery_rate = self.window.delivery_rate(self.interval);
             self.conclude(now, (now - newest).max(0.0));
         }
-    }
-
-    /// A report came that tells no arrivals: the round trip of the packet that left at `sent_at`, without the time that the
-    /// receiver waited, and the rate at which it received. The way back counts as the way there.
-    pub fn handle_round_trip(
-        &mut self,
-        now: Instant,
-        sent_at: Instant,
-        round_trip: Duration,
-        received: Rate,
-    ) {
-        let (now, sent) = (seconds(now), seconds(sent_at));
-        let round_trip = round_trip.as_secs_f64();
-        self.observe_transit(now, round_trip);
-        self.least = LeastDelayed {
-            queue: round_trip - self.base.get(),
-            sent,
-            sent_before: self.sent.report_until(sent),
-        };
-        self.burst += 1;
-        self.delivery_rate = received.bytes_per_sec().min(HIGHEST_RATE);
-        self.conclude(now, round_trip);
     }
 
     /// Takes in deliveries. Gives when the newest of them left; `None` if all were known or false.
@@ -221,14 +202,14 @@ impl PathModel {
     }
 
     /// The receiver's clock was set: times before and after cannot be compared. The queue is taken to be as it was.
-    fn forget_arrivals(&mut self) {
+    pub(crate) fn forget_arrivals(&mut self) {
         self.window = Window::default();
         self.bursts.forget_arrivals();
         self.standing = None;
     }
 
     /// Takes in the transit time of a packet that left at `at`. Gives true if the base delay fell.
-    fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
+    pub(crate) fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
         let before = self.base.get();
         self.base.observe(at, transit);
         // While a queue of others stands no packet shows the base delay.
@@ -239,7 +220,7 @@ impl PathModel {
     }
 
     /// Draws the conclusions from a report that was taken in.
-    fn conclude(&mut self, now: f64, round_trip: f64) {
+    pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) {
         let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
         self.report_interval += (elapsed - self.report_interval) / REPORTS;
         self.reported = now;

@@ -89,9 +89,12 @@ impl SentPackets {
         self.packets.get(index).map(|packet| packet.at)
     }
 
-    /// The packets that left up to then are reported, whatever became of them. Gives the bytes that had left.
-    pub(crate) fn report_until(&mut self, at: f64) -> f64 {
+    /// The packets that left up to then are reported, whatever became of them. Hands those to `take` of which no arrival was
+    /// reported, and gives the bytes that had left.
+    pub(crate) fn report_until(&mut self, at: f64, take: impl FnMut(&SentPacket)) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
+        let unreported = self.packets.range(..index).filter(|p| !p.delivered);
+        unreported.for_each(take);
         self.packets.drain(..index);
         self.first += index as u64;
         self.reported = self.reported.max(self.first);
