@@ -287,6 +287,7 @@ fn path_sample_comes_with_each_report() {
             assert_eq!(!sample.deliveries.is_empty(), is_per_packet, "{mode:?}");
             match sample.signal {
                 PathSignal::Deliveries => assert!(is_per_packet, "{mode:?}"),
+                PathSignal::TransitBounds { .. } => panic!("nobody asked for {sample:?}"),
                 PathSignal::RoundTrip {
                     sent_at,
                     round_trip,
