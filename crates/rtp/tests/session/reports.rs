@@ -333,3 +333,39 @@ fn path_has_no_sample_before_feedback() {
         assert!(pair.session_mut(End::A).poll_path().is_none(), "{mode:?}");
     }
 }
+
+/// Both clocks are one, so that a transit time is at least the delay of the path.
+#[test]
+fn transit_bounds_are_those_of_the_path_where_asked_for() {
+    for is_asked_for in [false, true] {
+        let mut receiver = with(FeedbackMode::Tfrc, End::B.receiver(2));
+        let receive = receiver.receive.as_mut().expect("it receives");
+        receive.transit_bounds = is_asked_for;
+        let mut pair = Pair::new(with(FeedbackMode::Tfrc, End::A.sender(1)), receiver);
+        pair.run(Duration::from_secs(10));
+        assert!(pair.samples.len() > 50);
+        assert_eq!(pair.session(End::A).statistics().ignored_total(), 0);
+        for sample in &pair.samples {
+            let PathSignal::TransitBounds {
+                round_trip,
+                least,
+                largest,
+                ..
+            } = sample.signal
+            else {
+                assert!(!is_asked_for, "{sample:?}");
+                continue;
+            };
+            assert!(is_asked_for, "{sample:?}");
+            let [least, largest] = [least, largest].map(|it| Duration::from_micros(it.into()));
+            let path = Duration::from_millis(25);
+            // Timestamps are of whole microseconds.
+            let slack = Duration::from_micros(2);
+            assert!(least + slack >= path && largest >= least, "{sample:?}");
+            assert!(least + path <= round_trip + slack, "{sample:?}");
+            // Its queue holds 50 ms.
+            let most = path + Duration::from_millis(60);
+            assert!(largest <= most, "{sample:?}");
+        }
+    }
+}
