@@ -7,6 +7,7 @@ use tfrc::report::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
+use crate::model::ReportFormat;
 use crate::window::MAX_DELIVERIES;
 use crate::{Mode, Params, PathModel, TransitReport};
 
@@ -194,12 +195,16 @@ struct Flow {
     queue: u64,
     faults: Faults,
     clock: ClockFault,
-    /// Reports tell the least and the largest transit time in place of arrivals.
-    tells_transit: bool,
+    format: ReportFormat,
     departures: Vec<u64>,
     reports: VecDeque<(u64, Vec<Delivery>)>,
 }
 
+const FORMATS: [ReportFormat; 3] = [
+    ReportFormat::Deliveries,
+    ReportFormat::TransitBounds,
+    ReportFormat::RoundTrip,
+];
 const DELAY: u64 = 20_000_000;
 const LINK: f64 = 375e3;
 /// An honest receiver's clock is ahead by this much.
@@ -224,7 +229,7 @@ impl Flow {
             queue: 0,
             faults,
             clock: honest,
-            tells_transit: false,
+            format: ReportFormat::Deliveries,
             departures: Vec::new(),
             reports: VecDeque::new(),
         }
@@ -234,24 +239,24 @@ impl Flow {
         while self.reports.front().is_some_and(|(at, _)| *at <= until) {
             let (at, deliveries) = self.reports.pop_front().expect("just seen");
             let at = Instant::from_nanos(at);
-            if self.tells_transit {
-                let report = self.transit_report(&deliveries);
-                let round_trip = at.saturating_since(report.sent_at);
-                self.model.handle_transit_bounds(
+            let report = self.transit_report(at, &deliveries);
+            match self.format {
+                ReportFormat::Deliveries => {
+                    self.model.handle_report(at, deliveries.iter().copied());
+                }
+                ReportFormat::TransitBounds => self.model.handle_transit_bounds(at, &report),
+                ReportFormat::RoundTrip => self.model.handle_round_trip(
                     at,
-                    &TransitReport {
-                        round_trip,
-                        ..report
-                    },
-                );
-            } else {
-                self.model.handle_report(at, deliveries.iter().copied());
+                    report.sent_at,
+                    report.round_trip,
+                    report.receive_rate,
+                ),
             }
             assert_sane(&mut self.model, at, self.bound);
         }
     }
 
-    fn transit_report(&self, deliveries: &[Delivery]) -> TransitReport {
+    fn transit_report(&self, now: Instant, deliveries: &[Delivery]) -> TransitReport {
         let sent_at = |delivery: &Delivery| self.departures[delivery.number as usize];
         let transit = |delivery: &Delivery| {
             let micros = delivery.arrived_at.as_micros() as u32;
@@ -263,9 +268,10 @@ impl Flow {
         let largest = deliveries.iter().map(beyond).max().expect("a packet");
         let sent = deliveries.len() as f64 * PACKET as f64;
         let rate = (sent / self.interval as f64 * 1e9).min(LINK);
+        let sent_at = Instant::from_nanos(deliveries.iter().map(sent_at).max().expect("a packet"));
         TransitReport {
-            sent_at: Instant::from_nanos(deliveries.iter().map(sent_at).max().expect("a packet")),
-            round_trip: Duration::ZERO,
+            sent_at,
+            round_trip: now.saturating_since(sent_at),
             least: zero.wrapping_add_signed(least),
             largest: zero.wrapping_add_signed(largest),
             receive_rate: Rate::from_bytes_per_sec(rate),
@@ -479,7 +485,7 @@ proptest! {
         doubled in 0.0..0.5,
         reordered in 0.0..0.5,
         fault in 0..4usize,
-        tells_transit: bool,
+        format in prop::sample::select(FORMATS.to_vec()),
     ) {
         let clocks: [ClockFault; 4] = [
             honest,
@@ -488,7 +494,7 @@ proptest! {
             |faults, at| at.wrapping_mul(faults.random | 1),
         ];
         let mut flow = Flow::new(interval, bound, Faults { random, lost, doubled, reordered });
-        (flow.clock, flow.tells_transit) = (clocks[fault], tells_transit);
+        (flow.clock, flow.format) = (clocks[fault], format);
         for _ in 0..(20_000 / interval).clamp(20, 2_000) {
             flow.run_frame();
             assert_bounded(&flow.model);
@@ -499,7 +505,7 @@ proptest! {
 #[test]
 fn transit_bounds_use_the_link_of_an_honest_receiver() {
     let mut flow = Flow::new(40, X, Faults::NONE);
-    flow.tells_transit = true;
+    flow.format = ReportFormat::TransitBounds;
     flow.run_until(8);
     flow.assert_normal("honest");
 }
@@ -516,7 +522,7 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
     ];
     for (what, step) in steps {
         let mut flow = Flow::new(40, X, Faults::NONE);
-        flow.tells_transit = true;
+        flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.clock = step;
         flow.run_until(15);
@@ -531,12 +537,30 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
 fn transit_bounds_recover_from_a_false_report() {
     for lie in [u64::MAX, 0, ZERO + 3_600 * SECOND, ZERO] {
         let mut flow = Flow::new(40, X, Faults::NONE);
-        flow.tells_transit = true;
+        flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.run_frame();
         let (_, last) = flow.reports.back_mut().expect("a report under way");
         last[0].arrived_at = Instant::from_nanos(lie);
         flow.run_until(15);
         flow.assert_normal("a lie");
+    }
+}
+
+#[test]
+fn model_recovers_from_a_change_of_format() {
+    for (first, then) in FORMATS.iter().flat_map(|a| FORMATS.map(|b| (*a, b))) {
+        for clock in [honest, |_: &mut Faults, at| at] {
+            let mut flow = Flow::new(40, X, Faults::NONE);
+            flow.format = first;
+            flow.clock = clock;
+            flow.run_until(10);
+            flow.format = then;
+            flow.run_until(15);
+            if then != ReportFormat::RoundTrip {
+                flow.assert_normal("another format");
+            }
+            assert!(flow.model.queueing_delay() < Duration::from_millis(100));
+        }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum ClockReading {
     Consistent,
     /// It contradicts them and is to be ignored.
     Contradictory,
-    /// It agrees with the contradictory one before: the clock was set.
+    /// It agrees with the contradictory one before: the clock was set. Or it is the first of another clock.
     Set,
 }
 
@@ -29,6 +29,7 @@ pub(crate) enum ClockReading {
 pub(crate) struct ReceiverClock {
     believed: Option<OffsetBounds>,
     suspected: Option<OffsetBounds>,
+    is_another: bool,
 }
 
 /// Seconds that clocks part in a second at most: twice what adjtime(3) adjusts a clock by.
@@ -58,8 +59,20 @@ impl OffsetBounds {
 }
 
 impl ReceiverClock {
+    /// Transit times are of another clock from now on.
+    pub(crate) fn change(&mut self) {
+        *self = Self {
+            is_another: true,
+            ..Self::default()
+        };
+    }
+
     /// Takes in the bounds that an arrival time gives.
     pub(crate) fn observe(&mut self, bounds: OffsetBounds) -> ClockReading {
+        if core::mem::take(&mut self.is_another) {
+            self.believed = Some(bounds);
+            return ClockReading::Set;
+        }
         let believed = self.believed.get_or_insert(bounds);
         if believed.overlaps(&bounds) {
             *believed = believed.narrowed(&bounds);

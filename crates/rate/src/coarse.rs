@@ -8,7 +8,7 @@ use tfrc::units::Rate;
 use crate::PathModel;
 use crate::clock::{ClockReading, OffsetBounds};
 use crate::law::HIGHEST_RATE;
-use crate::model::{LeastDelayed, seconds};
+use crate::model::{LeastDelayed, ReportFormat, seconds};
 use crate::sent::SentPacket;
 
 /// TFRC's report with the least and the largest transit time of the packets since the report before.
@@ -129,6 +129,16 @@ impl PathModel {
     ) {
         let (now, sent) = (seconds(now), seconds(sent_at));
         let round_trip = round_trip.as_secs_f64();
+        self.follow_format(ReportFormat::RoundTrip);
+        // Both ends of a round trip are of one clock.
+        let offset = OffsetBounds {
+            at: now,
+            least: 0.0,
+            most: 0.0,
+        };
+        if self.clock.observe(offset) == ClockReading::Set {
+            self.set_clock(sent, round_trip - self.least.queue);
+        }
         self.observe_transit(sent, round_trip);
         self.least = LeastDelayed {
             queue: round_trip - self.base.get(),
@@ -144,14 +154,14 @@ impl PathModel {
     pub fn handle_transit_bounds(&mut self, now: Instant, report: &TransitReport) {
         let (now, sent) = (seconds(now), seconds(report.sent_at));
         let round_trip = report.round_trip.as_secs_f64();
+        self.follow_format(ReportFormat::TransitBounds);
         let range = self.range_of(report, sent);
         match self.read_transit_clock(now, round_trip, &range) {
             ClockReading::Consistent => {}
             ClockReading::Contradictory => return,
             ClockReading::Set => {
-                self.forget_arrivals();
                 self.coarse.ranges.clear();
-                self.base.replace(sent, range.least - self.least.queue);
+                self.set_clock(sent, range.least - self.least.queue);
             }
         }
         self.observe_transit(sent, range.least);

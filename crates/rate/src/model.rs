@@ -25,6 +25,14 @@ pub enum Mode {
     Compete,
 }
 
+/// What reports tell of the path. Each format has transit times of its own clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Deliveries,
+    TransitBounds,
+    RoundTrip,
+}
+
 /// The packet of the last report that had the least queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeastDelayed {
@@ -45,6 +53,7 @@ pub struct PathModel {
     /// Between two frames, in seconds.
     pub(crate) interval: f64,
     pub(crate) sent: SentPackets,
+    format: Option<ReportFormat>,
     pub(crate) clock: ReceiverClock,
     pub(crate) coarse: CoarseReports,
     pub(crate) base: BaseDelay,
@@ -91,6 +100,7 @@ impl PathModel {
             params,
             interval: frame_interval.as_secs_f64().clamp(0.001, 10.0),
             sent: SentPackets::default(),
+            format: None,
             clock: ReceiverClock::default(),
             coarse: CoarseReports::default(),
             base: BaseDelay::default(),
@@ -139,6 +149,7 @@ impl PathModel {
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
+        self.follow_format(ReportFormat::Deliveries);
         if let Some(newest) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
             self.conclude(now, (now - newest).max(0.0));
@@ -160,8 +171,7 @@ impl PathModel {
                 ClockReading::Consistent => {}
                 ClockReading::Contradictory => continue,
                 ClockReading::Set => {
-                    self.forget_arrivals();
-                    self.base.replace(packet.at, transit - queue_before);
+                    self.set_clock(packet.at, transit - queue_before);
                     (self.base_serialisation, least_transit) = (serialisation, f64::INFINITY);
                 }
             }
@@ -193,6 +203,15 @@ impl PathModel {
         newest
     }
 
+    /// A report of this format came.
+    pub(crate) fn follow_format(&mut self, format: ReportFormat) {
+        let before = self.format.replace(format);
+        if before.is_some_and(|before| before != format) {
+            self.clock.change();
+            self.coarse = CoarseReports::default();
+        }
+    }
+
     fn read_clock(&mut self, now: f64, packet: &SentPacket, arrived: f64) -> ClockReading {
         self.clock.observe(OffsetBounds {
             at: now,
@@ -201,8 +220,10 @@ impl PathModel {
         })
     }
 
-    /// The receiver's clock was set: times before and after cannot be compared. The queue is taken to be as it was.
-    pub(crate) fn forget_arrivals(&mut self) {
+    /// The receiver's clock was set: times before and after cannot be compared. The base delay is this by the new time of a
+    /// packet that left at `at`, so that the queue is taken to be as it was.
+    pub(crate) fn set_clock(&mut self, at: f64, base: f64) {
+        self.base.replace(at, base);
         self.window = Window::default();
         self.bursts.forget_arrivals();
         self.standing = None;
