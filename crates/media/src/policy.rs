@@ -12,7 +12,7 @@ mod thesis;
 
 use std::time::Duration;
 
-use evenkeel_rate::{Mode, Params, PathModel};
+use evenkeel_rate::{Mode, Params, PathModel, TransitReport};
 use evenkeel_rtp::session::{Path, PathSample, PathSignal};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
@@ -116,6 +116,22 @@ impl Policy {
         self.model.set_bound(path.allowed_rate);
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
+            PathSignal::TransitBounds {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            } => self.model.handle_transit_bounds(
+                now,
+                &TransitReport {
+                    sent_at,
+                    round_trip,
+                    least,
+                    largest,
+                    receive_rate,
+                },
+            ),
             PathSignal::RoundTrip {
                 sent_at,
                 round_trip,
