@@ -70,8 +70,14 @@ impl Snapshot {
                             sender.policy().stretched().is_some(),
                         )
                     });
+                    let path = call.session().path().map(|path| Path {
+                        allowed_rate: call.sender().map_or(path.allowed_rate, |sender| {
+                            sender.policy().available_rate(&path)
+                        }),
+                        ..path
+                    });
                     (
-                        call.session().path(),
+                        path,
                         call.session().rate_source(),
                         call.session().statistics().clone(),
                         sending,

@@ -155,6 +155,14 @@ impl Policy {
         }
     }
 
+    /// The rate that media may use of this path: X, or less where the path model keeps the queue short.
+    pub fn available_rate(&self, path: &Path) -> Rate {
+        match self.config.rules {
+            Rules::Evenkeel => path.allowed_rate.min(self.model.rate()),
+            Rules::Thesis => path.allowed_rate,
+        }
+    }
+
     /// The target of a picture captured at `now`, with `queued` bytes before it; `None` if the picture is better left out.
     pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
         if self.config.rules == Rules::Thesis {

@@ -224,17 +224,15 @@ impl<'a> World<'a> {
                 continue;
             };
             let session = end.call().session();
-            let path = session.path();
+            let sender = end.call().sender();
+            let available = session.path().zip(sender);
+            let available = available.map(|(path, sender)| sender.policy().available_rate(&path));
             looks.push(Look {
                 at: next.as_secs_f64(),
-                allowed: path.map_or(0.0, |path| path.allowed_rate.bits_per_sec()),
+                allowed: available.map_or(0.0, Rate::bits_per_sec),
                 sent: session.statistics().bytes_sent as f64,
                 filler: session.statistics().repair_bytes_sent as f64,
-                queued: end
-                    .call()
-                    .sender()
-                    .map_or(Bytes::ZERO, SendingSide::queued)
-                    .as_f64(),
+                queued: sender.map_or(Bytes::ZERO, SendingSide::queued).as_f64(),
             });
         }
         Ok(looks)
@@ -293,7 +291,7 @@ impl<'a> World<'a> {
     }
 }
 
-/// Media sent for each byte that X allowed.
+/// Media sent for each byte that was available.
 pub(super) fn utilisation(looks: &[&Look]) -> f64 {
     let looks = looks.iter();
     let steps = looks.map(|look| (look.at, look.allowed / 8.0, look.sent));
