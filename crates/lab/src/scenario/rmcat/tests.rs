@@ -97,14 +97,15 @@ fn call_over_cellular_links_both_ways_stays_within_their_deliveries() {
 #[test]
 fn small_pictures_fit_a_slow_link() {
     let slow = r#"[[["0s", "60kb/s"]]]"#;
-    let lost = |flow: &str| {
-        let mut rmcat = rmcat(slow, "", flow).unwrap();
+    let whole = |flow: &str| {
+        let measured = r#"measured = ["4s", "9s"]"#;
+        let mut rmcat = rmcat(slow, measured, flow).unwrap();
         rmcat.case[0].queue = QueueSize::Size(Size(tfrc::units::Bytes::new(20_000)));
-        run(&rmcat).value("loss_S1_a")
+        run(&rmcat).value("frames_whole_S1_a")
     };
     let small = CALL.replace("stop", "picture = [16, 16], stop");
-    let [small, usual] = [&small, CALL].map(lost);
-    assert!(small < 0.02 && usual > 0.2, "{small}, {usual}");
+    let [small, usual] = [&small, CALL].map(whole);
+    assert!(small > 0.9 && usual < 0.6, "{small}, {usual}");
 }
 
 #[test]
