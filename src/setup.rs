@@ -625,6 +625,7 @@ pub(crate) fn describe(
     description.reduced_size = session.reduced_size;
     if let Some(send) = &session.send {
         description.feedback = vec![send.feedback];
+        description.transit_bounds = send.feedback == FeedbackMode::Tfrc;
         let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
         description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
         description.repair = send.repair.map(|repair| sdp::Repair {
@@ -670,6 +671,7 @@ pub(crate) fn follow(
     let repair = description.repair.as_ref();
     session.receive = Some(ReceiveConfig {
         repair: repair.map(|repair| repair.payload_type),
+        transit_bounds: description.transit_bounds,
         ..ReceiveConfig::new(description.payload_type)
     });
     set_feedback(session, description.feedback.first().copied());
@@ -873,6 +875,11 @@ mod tests {
             let (_, text, receiver) = described(feedback);
             let receive = receiver.receive.unwrap();
             assert_eq!(receive.feedback, feedback, "{text}");
+            assert_eq!(
+                receive.transit_bounds,
+                feedback == FeedbackMode::Tfrc,
+                "{text}"
+            );
             let line = "draft-holmer-rmcat-transport-wide-cc-extensions";
             let has_number = feedback == FeedbackMode::Twcc;
             assert_eq!(text.contains(line), has_number, "{text}");

@@ -6,13 +6,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
+use evenkeel_rate::{Params, PathModel, TransitReport};
 use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::flexfec::{Encoder, dummy};
 use evenkeel_rtp::rtcp::Packets;
 use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
-    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, ReceiveConfig,
-    RepairConfig, SendConfig, Session,
+    CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, PathSignal,
+    ReceiveConfig, RepairConfig, SendConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -22,6 +23,9 @@ use crate::Span;
 
 /// A session that is not content after so many calls at one instant spins.
 const MOST_CALLS_AT_AN_INSTANT: usize = 100;
+/// What the path model begins with, and what it goes down to where TFRC allows less.
+const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
+const LEAST_RATE: Rate = Rate::from_bytes_per_sec(6e3);
 /// Datagrams on their way; the oldest are lost.
 const MOST_IN_FLIGHT: usize = 64;
 
@@ -129,6 +133,8 @@ struct Party {
     recovered: BTreeSet<u64>,
     /// Media that it sent and no repair packet protects yet.
     block: Encoder,
+    /// What its feedback says of the path.
+    model: PathModel,
 }
 
 fn address(index: u8) -> SocketAddr {
@@ -148,6 +154,7 @@ impl Pair {
                 seen: BTreeSet::new(),
                 recovered: BTreeSet::new(),
                 block: Encoder::default(),
+                model: PathModel::new(Params::CALL, Duration::from_millis(40), FIRST_RATE),
             }
         });
         Self {
@@ -275,6 +282,9 @@ impl Party {
         assert_eq!(packet.payload(), vec![7; len]);
         assert!(packet.elements().all(|element| element.is_ok()));
         self.block.push(packet.header().sequence, &buf);
+        let number = self.session.last_number();
+        self.model
+            .handle_sent(now, number, Bytes::from(transmit.len), info.marker);
         Some(buf)
     }
 
@@ -324,6 +334,39 @@ impl Party {
         }
     }
 
+    /// Hands feedback to the path model.
+    fn observe_path(&mut self, now: Instant) {
+        let Some(sample) = self.session.poll_path() else {
+            return;
+        };
+        match sample.signal {
+            PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
+            PathSignal::TransitBounds {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            } => {
+                let report = TransitReport {
+                    sent_at,
+                    round_trip,
+                    least,
+                    largest,
+                    receive_rate,
+                };
+                self.model.handle_transit_bounds(now, &report);
+            }
+            PathSignal::RoundTrip {
+                sent_at,
+                round_trip,
+                receive_rate,
+            } => self
+                .model
+                .handle_round_trip(now, sent_at, round_trip, receive_rate),
+        }
+    }
+
     /// What the session tells is finite and in range.
     fn look(&mut self, now: Instant) {
         while let Some(event) = self.session.poll_event() {
@@ -337,6 +380,12 @@ impl Party {
             assert!(path.allowed_rate.is_finite() && path.instantaneous_rate.is_finite());
             assert!((0.0..=1.0).contains(&path.loss_event_rate.get()));
             assert!(path.rtt.is_none_or(|rtt| rtt > Duration::ZERO));
+            self.model.set_bound(path.allowed_rate);
+            self.observe_path(now);
+            let most = path.allowed_rate.max(LEAST_RATE);
+            assert!(self.model.rate() <= most && self.model.pacing_rate() <= most);
+            let budget = self.model.frame_budget(now, Duration::from_millis(100));
+            assert!(budget <= most * Duration::from_millis(41));
         }
         let _ = self.session.next_departure(now);
     }
@@ -359,6 +408,7 @@ impl End {
         config.receive = self.receive.map(|payload_type| ReceiveConfig {
             feedback,
             repair: self.repair,
+            transit_bounds: self.feedback >= 128,
             ..ReceiveConfig::new(payload_type)
         });
         config.send = self.send.as_ref().map(|send| SendConfig {

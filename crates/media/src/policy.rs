@@ -12,12 +12,13 @@ mod thesis;
 
 use std::time::Duration;
 
-use evenkeel_rate::{Mode, Params, PathModel};
+use evenkeel_rate::{Mode, Params, PathModel, TransitReport};
 use evenkeel_rtp::session::{Path, PathSample, PathSignal};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 use self::frame_cost::FrameCost;
+use crate::filler::Filler;
 
 pub use self::config::{PolicyConfig, Rules, UnknownRules};
 pub(crate) use self::frame_cost::CodedFrame;
@@ -43,13 +44,13 @@ pub struct Policy {
     config: PolicyConfig,
     model: PathModel,
     cost: FrameCost,
-    /// What the rate gave to pictures that were left out, where the encoder makes none small enough.
+    /// What was left for pictures that the encoder cannot make small enough.
     saved: Bytes,
     deadline: Duration,
 }
 
 /// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
-const LEAST_FRAME: Bytes = Bytes::new(240);
+const LEAST_FRAME: Bytes = Bytes::new(120);
 /// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
 /// A frame takes no longer than this to send where the deadline asks for less than its interval: 25 frames a second.
@@ -93,6 +94,11 @@ impl Policy {
         self.cost.set_encoder(own_size);
     }
 
+    /// From now on this fills the rate.
+    pub(crate) fn set_filler(&mut self, filler: Filler) {
+        self.config.filler = filler;
+    }
+
     /// From now on these rules hold. What was measured holds on.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.config.rules = rules;
@@ -110,6 +116,22 @@ impl Policy {
         self.model.set_bound(path.allowed_rate);
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
+            PathSignal::TransitBounds {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            } => self.model.handle_transit_bounds(
+                now,
+                &TransitReport {
+                    sent_at,
+                    round_trip,
+                    least,
+                    largest,
+                    receive_rate,
+                },
+            ),
             PathSignal::RoundTrip {
                 sent_at,
                 round_trip,
@@ -123,6 +145,10 @@ impl Policy {
 
     /// The rate beyond which X would be of no use: the pace of a frame's packets.
     pub fn ceiling(&self) -> Rate {
+        if self.config.filler == Filler::Dummy {
+            // Dummies fill whatever X allows, pauses between bursts too.
+            return self.model.rate();
+        }
         match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),
             Rules::Thesis => Rate::INFINITY,
@@ -143,13 +169,16 @@ impl Policy {
         let leaves_meanwhile = self.model.pacing_rate() * self.cost.preparation;
         let wire = budget - (queued - leaves_meanwhile);
         let share = self.model.rate() * self.config.frame_interval;
-        let least = self.cost.floor.max(LEAST_FRAME);
-        if share < least && !self.cost.own_size {
-            self.saved += share;
+        let wire = wire.max(LEAST_FRAME);
+        let least = self.cost.floor;
+        if wire >= least || self.cost.own_size {
+            self.saved = Bytes::ZERO;
+        } else {
+            self.saved += wire;
             if self.saved < least {
                 return None;
             }
-            self.saved = Bytes::ZERO;
+            self.saved -= least;
         }
         Some(FrameTarget {
             size: self.cost.coded_size(wire.max(least)),

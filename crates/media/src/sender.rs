@@ -134,6 +134,7 @@ impl SendingSide {
 
     /// From now on this fills the rate, if the session sends packets of filler at all.
     pub fn set_filler(&mut self, filler: Filler) {
+        self.policy.set_filler(filler);
         self.filling.set_filler(filler);
     }
 

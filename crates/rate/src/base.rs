@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 /// something.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BaseDelay {
-    /// Candidates, each less than those after it: arrival and transit, in seconds.
+    /// Candidates, each less than those after it: departure and transit, in seconds.
     candidates: VecDeque<(f64, f64)>,
 }
 
@@ -14,7 +14,7 @@ pub(crate) struct BaseDelay {
 const MAX_CANDIDATES: usize = 1_024;
 
 impl BaseDelay {
-    /// Takes in a transit time.
+    /// Takes in the transit time of a packet that left at `at`.
     pub(crate) fn observe(&mut self, at: f64, transit: f64) {
         while self.candidates.back().is_some_and(|last| last.1 >= transit) {
             self.candidates.pop_back();
@@ -25,7 +25,7 @@ impl BaseDelay {
         self.candidates.push_back((at, transit));
     }
 
-    /// Forgets what arrived before `at`, but never the last candidate.
+    /// Forgets what left before `at`, but never the last candidate.
     pub(crate) fn expire(&mut self, at: f64) {
         while self.candidates.len() > 1 && self.candidates[0].0 < at {
             self.candidates.pop_front();
@@ -39,7 +39,12 @@ impl BaseDelay {
             .map_or(f64::INFINITY, |first| first.1)
     }
 
-    /// When the last transit time was observed.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.candidates.len()
+    }
+
+    /// When the packet left whose transit time was observed last.
     pub(crate) fn latest(&self) -> f64 {
         self.candidates.back().map_or(0.0, |last| last.0)
     }

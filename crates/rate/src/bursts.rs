@@ -7,13 +7,13 @@
 use alloc::collections::VecDeque;
 
 use crate::Params;
+use crate::coarse::DepartedFrame;
 use crate::sent::SentPacket;
 
 /// The packets of a frame that arrived in order.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Burst {
     number: u64,
-    packets: u32,
     /// When its first and its last packet left and arrived.
     sent: [f64; 2],
     arrived: [f64; 2],
@@ -25,7 +25,6 @@ impl Burst {
     fn begin(number: u64, sent: f64, arrived: f64) -> Self {
         Self {
             number,
-            packets: 1,
             sent: [sent; 2],
             arrived: [arrived; 2],
             bytes: 0.0,
@@ -38,7 +37,6 @@ impl Burst {
             self.sent[1] = sent;
             self.arrived[1] = arrived;
             self.bytes += size;
-            self.packets += 1;
         }
     }
 
@@ -51,7 +49,7 @@ impl Burst {
     }
 
     fn is_measurable(&self) -> bool {
-        self.packets >= 2 && self.spread_arrived() > 0.0
+        self.bytes > 0.0 && self.spread_arrived() > 0.0
     }
 }
 
@@ -92,7 +90,7 @@ pub(crate) struct RecentBursts {
 /// The bursts of late and what they show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bursts {
-    current: Burst,
+    current: Option<Burst>,
     /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
     short: Faded,
     long: Faded,
@@ -107,6 +105,8 @@ const SHORT_MEMORY: f64 = 0.5;
 const SHORTFALL_FRAMES: f64 = 25.0;
 /// Bursts of so many frame intervals show what share of the link is this flow's.
 const RECENT_INTERVALS: f64 = 4.0;
+/// More of them show no more.
+pub(crate) const MAX_RECENT: usize = 64;
 /// A frame that arrived in less time, in seconds, came at once.
 const LEAST_SPREAD: f64 = 1e-6;
 
@@ -119,22 +119,41 @@ impl Bursts {
         interval: f64,
         params: &Params,
     ) {
-        if self.current.packets == 0 || self.current.number != packet.burst {
+        if self
+            .current
+            .is_none_or(|burst| burst.number != packet.burst)
+        {
             self.close(interval, params);
-            self.current = Burst::begin(packet.burst, packet.at, arrived);
-        } else {
-            self.current.extend(packet.at, arrived, packet.size);
+            self.current = Some(Burst::begin(packet.burst, packet.at, arrived));
+        } else if let Some(burst) = &mut self.current {
+            burst.extend(packet.at, arrived, packet.size);
         }
         if packet.ends_burst {
             self.close(interval, params);
         }
     }
 
+    /// A frame arrived whose first packet and whose last came at these times.
+    pub(crate) fn observe_frame(
+        &mut self,
+        frame: &DepartedFrame,
+        arrived: [f64; 2],
+        interval: f64,
+        params: &Params,
+    ) {
+        self.current = Some(Burst {
+            number: frame.number,
+            sent: frame.sent,
+            arrived,
+            bytes: frame.bytes,
+        });
+        self.close(interval, params);
+    }
+
     fn close(&mut self, interval: f64, params: &Params) {
-        let burst = core::mem::take(&mut self.current);
-        if !burst.is_measurable() {
+        let Some(burst) = self.current.take().filter(Burst::is_measurable) else {
             return;
-        }
+        };
         self.short.add(&burst, SHORT_MEMORY);
         if self.long.arrived > 0.0 {
             let is_stretched =
@@ -146,6 +165,9 @@ impl Bursts {
         }
         let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
         self.long.add(&burst, memory);
+        if self.recent.len() == MAX_RECENT {
+            self.recent.pop_front();
+        }
         self.recent.push_back(burst);
     }
 
@@ -159,6 +181,17 @@ impl Bursts {
         {
             self.recent.pop_front();
         }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn recent_len(&self) -> usize {
+        self.recent.len()
+    }
+
+    /// Forgets when packets arrived, but not how bursts were stretched.
+    pub(crate) fn forget_arrivals(&mut self) {
+        self.current = None;
+        self.recent.clear();
     }
 
     /// The rate at which bursts are served, bytes per second; `None` before one was measured.

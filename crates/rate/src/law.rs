@@ -45,6 +45,8 @@ const REFERENCE_RATE: f64 = 375e3;
 const LEAST_TARGET_RATE: f64 = 25e3;
 /// The least rate: two packets of mostly headers in a frame interval of 40 ms.
 const LEAST_RATE: f64 = 6e3;
+/// No rate is higher, 100 Gb/s, so that arithmetic on rates stays finite.
+pub(crate) const HIGHEST_RATE: f64 = 12.5e9;
 /// A rate up to so many times the least is as good as the least.
 const NEAR_LEAST: f64 = 1.25;
 /// The share of what bursts are served falls no further than this.
@@ -87,7 +89,7 @@ impl Law {
     pub(crate) fn new(initial: f64) -> Self {
         Self {
             mode: Mode::Delay,
-            rate: initial,
+            rate: initial.clamp(LEAST_RATE, HIGHEST_RATE),
             bound: f64::INFINITY,
             share: 1.0,
             draining: false,
@@ -140,7 +142,7 @@ impl PathModel {
     /// Cross traffic that reacts to loss fills the queue and takes its rate back when it overflows. That moment is common to
     /// all flows of a queue: where they compete with each other alone, all test the path then and find it empty.
     fn compete(&mut self, now: f64, elapsed: f64, queue: f64) {
-        self.law.rate = self.law.bound;
+        self.law.rate = self.law.bound.min(HIGHEST_RATE);
         self.law.quiet = if queue < self.target() / 2.0 {
             self.law.quiet + elapsed
         } else {
@@ -256,7 +258,7 @@ impl PathModel {
 
     fn hold_to_bounds(&mut self) {
         let bound = self.law.bound;
-        self.law.rate = self.law.rate.min(bound).max(LEAST_RATE);
+        self.law.rate = self.law.rate.min(bound).clamp(LEAST_RATE, HIGHEST_RATE);
         if self.law.rate >= bound
             && let Some(served) = self.bursts.service_rate()
         {

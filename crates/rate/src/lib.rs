@@ -7,6 +7,7 @@
 //! ```text
 //! packets sent ──► PathModel ──► rate, pace and size of the next frame
 //! deliveries  ──►     │
+//!                     ├─ clock     which arrival times are believed
 //!                     ├─ base      delay of the empty path
 //!                     ├─ signal    queueing delay apart from noise
 //!                     ├─ bursts    the bottleneck's rate, by the stretch of each frame
@@ -37,6 +38,8 @@ extern crate alloc;
 
 mod base;
 mod bursts;
+mod clock;
+mod coarse;
 mod cross;
 mod law;
 mod model;
@@ -46,5 +49,9 @@ mod signal;
 mod standing;
 mod window;
 
+#[cfg(test)]
+mod bad_input;
+
+pub use coarse::TransitReport;
 pub use model::{Mode, PathModel};
 pub use params::Params;

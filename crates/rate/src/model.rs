@@ -7,9 +7,11 @@ use tfrc::units::{Bytes, Rate};
 use crate::Params;
 use crate::base::BaseDelay;
 use crate::bursts::Bursts;
+use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
+use crate::coarse::CoarseReports;
 use crate::cross::CrossTraffic;
 use crate::law::Law;
-use crate::sent::SentPackets;
+use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
 use crate::window::Window;
@@ -23,6 +25,14 @@ pub enum Mode {
     Compete,
 }
 
+/// What reports tell of the path. Each format has transit times of its own clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReportFormat {
+    Deliveries,
+    TransitBounds,
+    RoundTrip,
+}
+
 /// The packet of the last report that had the least queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeastDelayed {
@@ -30,7 +40,7 @@ pub(crate) struct LeastDelayed {
     pub(crate) queue: f64,
     pub(crate) sent: f64,
     /// Bytes that had left before it.
-    sent_before: f64,
+    pub(crate) sent_before: f64,
 }
 
 /// What the path carries, and what is to be sent into it.
@@ -42,23 +52,26 @@ pub struct PathModel {
     pub(crate) params: Params,
     /// Between two frames, in seconds.
     pub(crate) interval: f64,
-    sent: SentPackets,
-    base: BaseDelay,
+    pub(crate) sent: SentPackets,
+    format: Option<ReportFormat>,
+    pub(crate) clock: ReceiverClock,
+    pub(crate) coarse: CoarseReports,
+    pub(crate) base: BaseDelay,
     /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
     round_trip: BaseDelay,
     last_round_trip: f64,
     /// The mean time between reports, and when the last came, in seconds.
     report_interval: f64,
-    reported: f64,
-    signal: QueueSignal,
+    pub(crate) reported: f64,
+    pub(crate) signal: QueueSignal,
     pub(crate) window: Window,
     pub(crate) bursts: Bursts,
     pub(crate) cross: CrossTraffic,
     standing: Option<StandingQueue>,
     pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
-    burst: u64,
+    pub(crate) burst: u64,
     /// The rate at which packets arrive, bytes per second.
     pub(crate) delivery_rate: f64,
     /// What the last frame was allowed and what it has sent, in bytes; the share that frames use of what they are allowed.
@@ -83,12 +96,15 @@ const LONGEST_BURST: f64 = 0.04;
 const WORTH_SENDING: f64 = 0.25;
 
 impl PathModel {
-    /// A path of which nothing is known, for frames that are this far apart.
+    /// A path of which nothing is known, for frames that are this far apart: a millisecond to ten seconds.
     pub fn new(params: Params, frame_interval: Duration, initial: Rate) -> Self {
         Self {
             params,
-            interval: frame_interval.as_secs_f64(),
+            interval: frame_interval.as_secs_f64().clamp(0.001, 10.0),
             sent: SentPackets::default(),
+            format: None,
+            clock: ReceiverClock::default(),
+            coarse: CoarseReports::default(),
             base: BaseDelay::default(),
             base_serialisation: f64::INFINITY,
             round_trip: BaseDelay::default(),
@@ -135,37 +151,17 @@ impl PathModel {
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
-        if let Some(newest) = self.ingest(deliveries) {
+        self.follow_format(ReportFormat::Deliveries);
+        if let Some(newest) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            self.conclude(now, now - newest);
+            self.conclude(now, (now - newest).max(0.0));
         }
     }
 
-    /// A report came that tells no arrivals: the round trip of the packet that left at `sent_at`, without the time that the
-    /// receiver waited, and the rate at which it received. The way back counts as the way there.
-    pub fn handle_round_trip(
-        &mut self,
-        now: Instant,
-        sent_at: Instant,
-        round_trip: Duration,
-        received: Rate,
-    ) {
-        let (now, sent) = (seconds(now), seconds(sent_at));
-        let round_trip = round_trip.as_secs_f64();
-        self.observe_transit(now, round_trip);
-        self.least = LeastDelayed {
-            queue: round_trip - self.base.get(),
-            sent,
-            sent_before: self.sent.report_until(sent),
-        };
-        self.burst += 1;
-        self.delivery_rate = received.bytes_per_sec();
-        self.conclude(now, round_trip);
-    }
-
-    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known.
-    fn ingest(&mut self, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
+    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known or false.
+    fn ingest(&mut self, now: f64, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
         let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
+        let queue_before = self.least.queue;
         for delivery in deliveries {
             let Some(packet) = self.sent.deliver(delivery.number) else {
                 continue;
@@ -173,7 +169,15 @@ impl PathModel {
             let arrived = seconds(delivery.arrived_at);
             let transit = arrived - packet.at;
             let serialisation = self.bursts.serialisation(packet.size);
-            if self.observe_transit(arrived, transit) {
+            match self.read_clock(now, &packet, arrived) {
+                ClockReading::Consistent => {}
+                ClockReading::Contradictory => continue,
+                ClockReading::Set => {
+                    self.set_clock(packet.at, transit - queue_before);
+                    (self.base_serialisation, least_transit) = (serialisation, f64::INFINITY);
+                }
+            }
+            if self.observe_transit(packet.at, transit) {
                 self.base_serialisation = f64::INFINITY;
             }
             self.base_serialisation = self.base_serialisation.min(serialisation);
@@ -201,19 +205,45 @@ impl PathModel {
         newest
     }
 
-    /// Gives true if the base delay fell.
-    fn observe_transit(&mut self, arrived: f64, transit: f64) -> bool {
+    /// A report of this format came.
+    pub(crate) fn follow_format(&mut self, format: ReportFormat) {
+        let before = self.format.replace(format);
+        if before.is_some_and(|before| before != format) {
+            self.clock.change();
+            self.coarse = CoarseReports::default();
+        }
+    }
+
+    fn read_clock(&mut self, now: f64, packet: &SentPacket, arrived: f64) -> ClockReading {
+        self.clock.observe(OffsetBounds {
+            at: now,
+            least: arrived - now.max(packet.at),
+            most: arrived - packet.at,
+        })
+    }
+
+    /// The receiver's clock was set: times before and after cannot be compared. The base delay is this by the new time of a
+    /// packet that left at `at`, so that the queue is taken to be as it was.
+    pub(crate) fn set_clock(&mut self, at: f64, base: f64) {
+        self.base.replace(at, base);
+        self.window = Window::default();
+        self.bursts.forget_arrivals();
+        self.standing = None;
+    }
+
+    /// Takes in the transit time of a packet that left at `at`. Gives true if the base delay fell.
+    pub(crate) fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
         let before = self.base.get();
-        self.base.observe(arrived, transit);
+        self.base.observe(at, transit);
         // While a queue of others stands no packet shows the base delay.
         if self.law.mode == Mode::Delay {
-            self.base.expire(arrived - 2.0 * self.params.hold);
+            self.base.expire(at - 2.0 * self.params.hold);
         }
         self.base.get() < before
     }
 
     /// Draws the conclusions from a report that was taken in.
-    fn conclude(&mut self, now: f64, round_trip: f64) {
+    pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) {
         let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
         self.report_interval += (elapsed - self.report_interval) / REPORTS;
         self.reported = now;

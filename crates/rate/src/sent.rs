@@ -39,10 +39,12 @@ const MAX_OVERTAKEN: u64 = 64;
 impl SentPackets {
     /// A packet leaves. Numbers that were passed over belong to no packet.
     pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
-        let next = self.first + self.packets.len() as u64;
+        // No packet has the last number, which has no next.
+        let number = number.min(u64::MAX - 1);
+        let next = self.next();
         if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN {
             self.packets.clear();
-            self.first = number;
+            (self.first, self.reported) = (number, number);
         }
         let packet = SentPacket {
             at,
@@ -52,7 +54,7 @@ impl SentPackets {
             ends_burst,
             delivered: false,
         };
-        for _ in self.first + self.packets.len() as u64..number {
+        for _ in self.next()..number {
             self.packets.push_back(SentPacket {
                 delivered: true,
                 ..packet
@@ -67,6 +69,15 @@ impl SentPackets {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    fn next(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+
     /// Bytes that have left.
     pub(crate) fn total(&self) -> f64 {
         self.total
@@ -78,9 +89,12 @@ impl SentPackets {
         self.packets.get(index).map(|packet| packet.at)
     }
 
-    /// The packets that left up to then are reported, whatever became of them. Gives the bytes that had left.
-    pub(crate) fn report_until(&mut self, at: f64) -> f64 {
+    /// The packets that left up to then are reported, whatever became of them. Hands those to `take` of which no arrival was
+    /// reported, and gives the bytes that had left.
+    pub(crate) fn report_until(&mut self, at: f64, take: impl FnMut(&SentPacket)) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
+        let unreported = self.packets.range(..index).filter(|p| !p.delivered);
+        unreported.for_each(take);
         self.packets.drain(..index);
         self.first += index as u64;
         self.reported = self.reported.max(self.first);

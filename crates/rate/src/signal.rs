@@ -33,6 +33,8 @@ pub(crate) struct QueueSignal {
 
 /// The noise is a mean over so many frames: two seconds at 25 frames a second.
 const NOISE_FRAMES: f64 = 50.0;
+/// More candidates than this would need more than a report in a millisecond.
+const MAX_CANDIDATES: usize = 256;
 /// Noise of this share of the target is what the target has room for.
 const TOLERATED: f64 = 0.5;
 
@@ -64,12 +66,20 @@ impl QueueSignal {
         while self.least.back().is_some_and(|last| last.delay >= delay) {
             self.least.pop_back();
         }
+        if self.least.len() == MAX_CANDIDATES {
+            self.least.pop_back();
+        }
         self.least.push_back(Frame { sent: now, delay });
         while self.least[0].sent < now - params.round {
             self.least.pop_front();
         }
         self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
         self.least().max(delay - self.allowance)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.least.len()
     }
 
     /// The least delay of a round.

@@ -3,9 +3,10 @@
 /// What is known of a queue since it went beyond half of its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandingQueue {
-    /// For how long, and how long it was at first, in seconds.
+    /// For how long, and between which delays, in seconds.
     time: f64,
-    first: f64,
+    shortest: f64,
+    longest: f64,
     /// The delivery rate when it began, bytes per second.
     reference: f64,
     /// Seconds of queue that should have drained, as less was sent than that rate.
@@ -23,7 +24,7 @@ pub(crate) enum Verdict {
     Open,
     /// The path's own delay has grown by this much, in seconds.
     LongerPath(f64),
-    /// It did not drain although it should have.
+    /// It did not drain although it should have, or the flow hardly sends.
     Unexplained,
 }
 
@@ -49,6 +50,8 @@ const FLAT_ROUND_TRIPS: f64 = 3.0;
 /// A queue is unexplained after this many rounds and a round trip, if so many times its length should have drained.
 const ROUNDS: f64 = 2.0;
 const DRAINED: f64 = 2.0;
+/// A flow at its least rate waits so many rounds: others may be about to drain the queue.
+const LEAST_ROUNDS: f64 = 10.0;
 /// A queue that changes by less than this share of the time is no outage's.
 const STEADY: f64 = 0.25;
 
@@ -57,7 +60,8 @@ impl StandingQueue {
     pub(crate) fn begin(queue: f64, delivery_rate: f64) -> Self {
         Self {
             time: 0.0,
-            first: queue,
+            shortest: queue,
+            longest: queue,
             reference: delivery_rate.max(1.0),
             drained: 0.0,
             flat_time: 0.0,
@@ -84,8 +88,12 @@ impl StandingQueue {
         self.flat_time += report.elapsed;
         let is_over = self.time > ROUNDS * round + report.round_trip;
         // A queue behind an outage grows with time and goes with it.
-        let is_steady = (report.queue - self.first).abs() < STEADY * self.time;
-        let should_have_drained = is_least && is_steady || self.drained > DRAINED * report.least;
+        self.shortest = self.shortest.min(report.queue);
+        self.longest = self.longest.max(report.queue);
+        let is_steady = self.longest - self.shortest < STEADY * self.time.min(LEAST_ROUNDS * round);
+        let is_others =
+            is_least && is_steady && self.time > LEAST_ROUNDS * round + report.round_trip;
+        let should_have_drained = is_others || self.drained > DRAINED * report.least;
         if self.flat_time > (FLAT_ROUND_TRIPS * report.round_trip).max(FLAT_TIME) {
             Verdict::LongerPath(self.least)
         } else if is_over && should_have_drained {

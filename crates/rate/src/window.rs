@@ -16,12 +16,22 @@ pub(crate) struct Window {
 const RATE_INTERVALS: f64 = 3.0;
 /// Deliveries are kept for so many.
 const KEPT_INTERVALS: f64 = 6.0;
+/// As many as can be under way ([`SentPackets`](crate::sent::SentPackets)); beyond them a rate is taken for lower.
+pub(crate) const MAX_DELIVERIES: usize = 8_192;
 
 impl Window {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {
+        if self.packets.len() == MAX_DELIVERIES {
+            self.packets.pop_front();
+        }
         self.packets.push_back((arrived, sent, size));
         self.arrived = self.arrived.max(arrived);
         self.sent = self.sent.max(sent);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.packets.len()
     }
 
     /// When the last packet arrived.

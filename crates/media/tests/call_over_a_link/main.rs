@@ -75,6 +75,21 @@ fn call_with_bare_round_trips_is_on_time() {
 }
 
 #[test]
+fn call_with_transit_bounds_uses_the_link_on_time() {
+    for seed in 1..=3 {
+        let outcome = Scenario {
+            seed,
+            feedback: FeedbackMode::Tfrc,
+            transit_bounds: true,
+            ..Scenario::new(60, 3_000, 25)
+        }
+        .run();
+        assert_good(&outcome);
+        assert!(outcome.damaged <= 25, "{outcome:#?}");
+    }
+}
+
+#[test]
 fn low_frame_rate_over_a_long_path_meets_the_deadline() {
     for (rtt, kbps, fps) in [
         (60, 800, 10),

@@ -43,6 +43,8 @@ pub(crate) struct Scenario {
     /// What the second end's clock gains, in parts per million.
     pub(crate) drift_ppm: i64,
     pub(crate) feedback: FeedbackMode,
+    /// TFRC's reports tell transit times.
+    pub(crate) transit_bounds: bool,
     pub(crate) seed: u64,
 }
 
@@ -67,6 +69,7 @@ impl Scenario {
             pause: None,
             drift_ppm: 0,
             feedback: FeedbackMode::Ccfb,
+            transit_bounds: false,
             seed: 1,
         }
     }
@@ -191,6 +194,7 @@ impl Studio {
         if index == 1 || scenario.both {
             config.receive = Some(ReceiveConfig {
                 feedback: scenario.feedback,
+                transit_bounds: scenario.transit_bounds,
                 ..ReceiveConfig::new(26)
             });
         }

@@ -33,7 +33,29 @@ impl<'a> Feedback<'a> {
     }
 }
 
+/// The transit times of the packets since the report before, in microseconds modulo 2^32.
+///
+/// A transit time is the arrival on the receiver's clock, which may have any zero, less the send time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransitBounds {
+    /// The least.
+    pub least: u32,
+    /// The largest.
+    pub largest: u32,
+}
+
 /// What a TFRC receiver reports, in the units of the wire (draft-ietf-avt-tfrc-profile-10).
+///
+/// With an extension of ours, which is sent where the sender asked for it, transit times follow:
+///
+/// ```text
+/// |  send time of the last packet, microseconds         |
+/// |  delay from its arrival to the report, microseconds |
+/// |  receive rate, bytes per second                     |
+/// |  loss event rate times 2^32 - 1                     |
+/// |  least transit time, microseconds modulo 2^32       |
+/// |  largest transit time, microseconds modulo 2^32     |
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TfrcFeedback {
     /// The send timestamp of the last packet received, microseconds modulo 2^32.
@@ -44,13 +66,17 @@ pub struct TfrcFeedback {
     pub receive_rate: u32,
     /// The loss event rate *p* times 2^32 - 1.
     pub loss_event_rate: u32,
+    /// Transit times, where they are reported.
+    pub transit: Option<TransitBounds>,
 }
 
 impl TfrcFeedback {
-    /// The bytes of the control information.
+    /// The bytes of the control information without transit times.
     pub const FCI_LEN: usize = 16;
-    /// The bytes of the whole RTCP packet.
+    /// The bytes of the whole RTCP packet without transit times.
     pub const PACKET_LEN: usize = 12 + Self::FCI_LEN;
+    /// The bytes of transit times.
+    pub const TRANSIT_LEN: usize = 8;
 
     /// Rounds to the units of the wire. The rates round up, so that what is not zero does not
     /// become it; what is too large is cut to the 71 minutes and 34 Gb/s that fit.
@@ -60,6 +86,16 @@ impl TfrcFeedback {
             delay_micros: u32::try_from(delay.as_micros()).unwrap_or(u32::MAX),
             receive_rate: to_wire_rate(rate),
             loss_event_rate: to_wire_p(p),
+            transit: None,
+        }
+    }
+
+    /// The bytes of the whole RTCP packet.
+    pub const fn packet_len(&self) -> usize {
+        if self.transit.is_some() {
+            Self::PACKET_LEN + Self::TRANSIT_LEN
+        } else {
+            Self::PACKET_LEN
         }
     }
 
@@ -78,15 +114,24 @@ impl TfrcFeedback {
         from_wire_p(self.loss_event_rate)
     }
 
-    /// Reads the control information, which must be exactly [`FCI_LEN`](Self::FCI_LEN) bytes.
+    /// Reads the control information: [`FCI_LEN`](Self::FCI_LEN) bytes or, with transit times,
+    /// [`TRANSIT_LEN`](Self::TRANSIT_LEN) more.
     pub fn parse(fci: &[u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(fci);
-        let this = Self {
+        let has_transit = fci.len() > Self::FCI_LEN;
+        let mut this = Self {
             timestamp: reader.u32("echoed timestamp")?,
             delay_micros: reader.u32("delay")?,
             receive_rate: reader.u32("receive rate")?,
             loss_event_rate: reader.u32("loss event rate")?,
+            transit: None,
         };
+        if has_transit {
+            this.transit = Some(TransitBounds {
+                least: reader.u32("least transit time")?,
+                largest: reader.u32("largest transit time")?,
+            });
+        }
         reader.end("TFRC feedback")?;
         Ok(this)
     }
@@ -105,7 +150,7 @@ impl TfrcFeedback {
             &mut writer,
             format,
             TRANSPORT_FEEDBACK,
-            Self::PACKET_LEN - 4,
+            self.packet_len() - 4,
         )?;
         writer.u32(sender_ssrc)?;
         writer.u32(media_ssrc)?;
@@ -113,6 +158,10 @@ impl TfrcFeedback {
         writer.u32(self.delay_micros)?;
         writer.u32(self.receive_rate)?;
         writer.u32(self.loss_event_rate)?;
+        if let Some(transit) = self.transit {
+            writer.u32(transit.least)?;
+            writer.u32(transit.largest)?;
+        }
         Some(writer.len())
     }
 }
@@ -168,18 +217,50 @@ mod tests {
         assert_eq!(none.rate(), Rate::ZERO);
     }
 
+    #[test]
+    fn transit_times_follow_the_report_of_the_draft() {
+        let short = TfrcFeedback {
+            timestamp: 1,
+            delay_micros: 2,
+            receive_rate: 3,
+            loss_event_rate: 4,
+            transit: None,
+        };
+        let long = TfrcFeedback {
+            transit: Some(TransitBounds {
+                least: 0x0102_0304,
+                largest: 0x0506_0708,
+            }),
+            ..short
+        };
+        let mut buf = [0; 36];
+        assert_eq!(long.emit(2, 7, 8, &mut buf[..35]), None);
+        assert_eq!(long.emit(2, 7, 8, &mut buf), Some(36));
+        assert_eq!(buf[..4], [0x82, 205, 0, 8]);
+        assert_eq!(buf[28..], [1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(TfrcFeedback::parse(&buf[12..]), Ok(long));
+        // The first 16 bytes are the report of a receiver that knows no more.
+        assert_eq!(TfrcFeedback::parse(&buf[12..28]), Ok(short));
+        for len in (0..24).filter(|len| *len != 16) {
+            assert!(TfrcFeedback::parse(&buf[12..12 + len]).is_err(), "{len}");
+        }
+        assert!(TfrcFeedback::parse(&[0; 28]).is_err());
+    }
+
     proptest! {
         #[test]
-        fn parsing_undoes_emitting(words: [u32; 6], format in 0..=31u8) {
+        fn parsing_undoes_emitting(words: [u32; 6], transit: Option<[u32; 2]>, format in 0..=31u8) {
             let feedback = TfrcFeedback {
                 timestamp: words[0],
                 delay_micros: words[1],
                 receive_rate: words[2],
                 loss_event_rate: words[3],
+                transit: transit.map(|[least, largest]| TransitBounds { least, largest }),
             };
-            let mut buf = [0; TfrcFeedback::PACKET_LEN];
-            prop_assert_eq!(feedback.emit(format, words[4], words[5], &mut buf), Some(28));
-            let Some(Ok(Packet::Feedback(read))) = Packets::parse(&buf).unwrap().next() else {
+            let len = feedback.packet_len();
+            let mut buf = [0; 36];
+            prop_assert_eq!(feedback.emit(format, words[4], words[5], &mut buf), Some(len));
+            let Some(Ok(Packet::Feedback(read))) = Packets::parse(&buf[..len]).unwrap().next() else {
                 panic!("no feedback");
             };
             prop_assert_eq!((read.format, read.sender_ssrc, read.media_ssrc),

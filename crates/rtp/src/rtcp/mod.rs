@@ -16,7 +16,7 @@ use crate::wire::{ParseError, Writer};
 
 pub use app::App;
 pub use bye::Bye;
-pub use feedback::{Feedback, TfrcFeedback};
+pub use feedback::{Feedback, TfrcFeedback, TransitBounds};
 pub use keyframe::KeyframeRequest;
 pub use receiver_report::{ReceiverReport, ReportBlock, ReportBlocks};
 pub use sdes::Sdes;

@@ -72,6 +72,7 @@ impl Reception {
             delay_micros: self.delay_micros,
             receive_rate: self.receive_rate,
             loss_event_rate: self.loss_event_rate,
+            transit: None,
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct Description {
     pub repair: Option<Repair>,
     /// What `rtcp-fb` names of the feedback that TFRC works with, the preferred first.
     pub feedback: Vec<FeedbackMode>,
+    /// The sender takes TFRC's reports with transit times (`rtcp-fb` with `tfrc transit`, ours), beside those without.
+    pub transit_bounds: bool,
     /// Keyframes may be asked for by PLI and FIR (`rtcp-fb` with `nack pli`, `ccm fir`).
     pub keyframe_requests: bool,
     /// RTCP may be of reduced size (RFC 5506).
@@ -114,6 +116,7 @@ impl Description {
             transport_sequence_id: None,
             repair: None,
             feedback: vec![FeedbackMode::Tfrc],
+            transit_bounds: false,
             keyframe_requests: false,
             reduced_size: true,
             mux: true,
@@ -217,6 +220,9 @@ impl fmt::Display for Description {
                     write!(f, "a=rtcp-fb:{payload_type} {what}\r\n")?;
                 }
             }
+            if self.transit_bounds {
+                write!(f, "a=rtcp-fb:{payload_type} {TRANSIT_BOUNDS}\r\n")?;
+            }
             if self.keyframe_requests {
                 for request in KEYFRAME_REQUESTS {
                     write!(f, "a=rtcp-fb:{payload_type} {request}\r\n")?;
@@ -257,6 +263,9 @@ const fn feedback_value(mode: FeedbackMode) -> (bool, &'static str) {
 const REPAIR_ENCODING: &str = "flexfec";
 const REPAIR_WINDOW: &str = "repair-window";
 const REPAIR_GROUP: &str = "FEC-FR";
+
+/// How `rtcp-fb` asks for transit times in TFRC's reports. It stands beside `tfrc` alone, which older receivers follow.
+const TRANSIT_BOUNDS: &str = "tfrc transit";
 
 /// How `rtcp-fb` names requests for a keyframe (RFC 4585 §4.2, RFC 5104 §7.1).
 const KEYFRAME_REQUESTS: [&str; 2] = ["nack pli", "ccm fir"];
@@ -299,6 +308,24 @@ mod tests {
         assert_eq!(described().to_string(), TEXT);
         assert_eq!(TEXT.parse(), Ok(described()));
         assert_eq!(TEXT.replace("\r\n", "\n").parse(), Ok(described()));
+    }
+
+    #[test]
+    fn transit_bounds_are_asked_for_beside_plain_reports() {
+        let described = Description {
+            transit_bounds: true,
+            ..described()
+        };
+        let text = described.to_string();
+        let lines = "a=rtcp-fb:26 tfrc\r\na=rtcp-fb:26 tfrc transit\r\n";
+        assert!(text.contains(lines), "{text}");
+        assert_eq!(text.parse(), Ok(described));
+        let read = |from, to| text.replace(from, to).parse::<Description>().unwrap();
+        assert!(!read("26 tfrc transit", "99 tfrc transit").transit_bounds);
+        // Receivers pass over parameters that they do not know, as those before this one pass over it.
+        let unknown = read("tfrc transit", "tfrc other");
+        assert_eq!(unknown.feedback, [FeedbackMode::Tfrc]);
+        assert!(!unknown.transit_bounds);
     }
 
     #[test]
@@ -469,6 +496,7 @@ mod tests {
                     ssrcs: repair.2,
                 }),
                 feedback: if avpf { feedback } else { Vec::new() },
+                transit_bounds: avpf && port % 2 == 0,
                 keyframe_requests: mux && avpf,
                 reduced_size: reduced_size && avpf,
                 mux,

@@ -8,7 +8,7 @@ use tfrc::units::Rate;
 
 use super::{
     Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, REPAIR_ENCODING, REPAIR_GROUP,
-    REPAIR_WINDOW, Repair, SdpError, feedback_value,
+    REPAIR_WINDOW, Repair, SdpError, TRANSIT_BOUNDS, feedback_value,
 };
 use crate::ext::{RttSendTs, TransportSequence};
 use crate::session::FeedbackMode;
@@ -74,6 +74,7 @@ struct Parser {
     extension_id: Option<u8>,
     transport_sequence_id: Option<u8>,
     feedback: Vec<FeedbackMode>,
+    transit_bounds: bool,
     keyframe_requests: bool,
     reduced_size: bool,
     mux: bool,
@@ -219,6 +220,7 @@ impl Parser {
                     });
                 self.feedback.extend(named);
                 let ours = target == "*" || is_ours(target);
+                self.transit_bounds |= ours && what == TRANSIT_BOUNDS;
                 self.keyframe_requests |= ours && KEYFRAME_REQUESTS.contains(&what);
             }
             "ssrc-group" => {
@@ -275,6 +277,7 @@ impl Parser {
             } else {
                 Vec::new()
             },
+            transit_bounds: self.transit_bounds && has_feedback,
             keyframe_requests: self.keyframe_requests && has_feedback,
             reduced_size: self.reduced_size && has_feedback,
             mux: self.mux,

@@ -246,6 +246,11 @@ pub struct ReceiveConfig {
     pub repair: Option<u8>,
     /// Reports of arrivals leave with the end of each frame, not only once a round trip.
     pub report_frames: bool,
+    /// TFRC's own reports tell the least and the largest transit time, 8 bytes more ([`TransitBounds`]). Only a sender that
+    /// asked for them understands such a report.
+    ///
+    /// [`TransitBounds`]: crate::rtcp::TransitBounds
+    pub transit_bounds: bool,
 }
 
 impl ReceiveConfig {
@@ -259,6 +264,7 @@ impl ReceiveConfig {
             feedback: FeedbackMode::default(),
             repair: None,
             report_frames: false,
+            transit_bounds: false,
         }
     }
 

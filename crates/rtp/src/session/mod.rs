@@ -23,6 +23,7 @@ mod rtcp_timer;
 mod sent_media;
 mod sent_reports;
 mod statistics;
+mod transit_meter;
 mod untaken;
 
 use std::time::Duration;
@@ -199,7 +200,14 @@ impl Session {
             .take()
             .map(|send| Outbound::new(now, send, config.ecn, &mut random));
         // A receiver report with a block, the name, feedback.
-        let first_size = 32 + sdes::cname_len(&config.cname) + TfrcFeedback::PACKET_LEN;
+        let transit_bounds = config.receive.as_ref().is_some_and(|it| it.transit_bounds);
+        let transit_len = if transit_bounds {
+            TfrcFeedback::TRANSIT_LEN
+        } else {
+            0
+        };
+        let feedback_len = TfrcFeedback::PACKET_LEN + transit_len;
+        let first_size = 32 + sdes::cname_len(&config.cname) + feedback_len;
         Self {
             ssrc: config.ssrc.unwrap_or(drawn),
             now,

@@ -11,6 +11,19 @@ use super::outbound::IN_FLIGHT;
 pub enum PathSignal {
     /// The arrivals of single packets ([`PathSample::deliveries`]).
     Deliveries,
+    /// One round trip, and bounds of the transit times since the sample before.
+    TransitBounds {
+        /// When the packet left that the feedback answers.
+        sent_at: Instant,
+        /// Without the time that the receiver waited.
+        round_trip: Duration,
+        /// The least transit time, in microseconds modulo 2^32, between clocks of any zero.
+        least: u32,
+        /// The largest.
+        largest: u32,
+        /// X_recv.
+        receive_rate: Rate,
+    },
     /// One round trip.
     RoundTrip {
         /// When the packet left that the feedback answers.

@@ -10,6 +10,7 @@ use tfrc::{Arrival, Receiver};
 use super::config::ReceiveConfig;
 use super::event::EventKind;
 use super::feedback_mode::FeedbackMode;
+use super::transit_meter::TransitMeter;
 use crate::ntp::NtpTime;
 use crate::rtcp::tfrc_app::{Reception, TfrcApp};
 use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
@@ -24,8 +25,8 @@ const SACK_PACKETS: usize = 1_024;
 /// What keeps the reception of a source.
 #[derive(Debug)]
 pub(super) enum Reporter {
-    /// Computes p and X_recv.
-    Tfrc(Box<Receiver>),
+    /// Computes p and X_recv, with transit times where they are asked for.
+    Tfrc(Box<Receiver>, Option<TransitMeter>),
     /// Tell what came.
     Ccfb(Box<Arrivals<512>>),
     Twcc {
@@ -67,7 +68,10 @@ pub(super) struct Address {
 impl Reporter {
     pub(super) fn new(feedback: FeedbackMode, config: &ReceiveConfig) -> Self {
         match feedback {
-            FeedbackMode::Tfrc => Self::Tfrc(Box::new(Receiver::new(config.tfrc.clone()))),
+            FeedbackMode::Tfrc => Self::Tfrc(
+                Box::new(Receiver::new(config.tfrc.clone())),
+                config.transit_bounds.then(TransitMeter::default),
+            ),
             FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(CCFB_PACKETS))),
             FeedbackMode::Twcc => Self::Twcc {
                 arrivals: Box::new(Arrivals::new(TWCC_PACKETS)),
@@ -84,7 +88,13 @@ impl Reporter {
     /// Takes in a packet; false if it came before or is too old to tell.
     pub(super) fn handle_data(&mut self, arrival: &Arrival) -> bool {
         match self {
-            Self::Tfrc(receiver) => !receiver.handle_data(arrival).duplicate,
+            Self::Tfrc(receiver, transit) => {
+                let is_new = !receiver.handle_data(arrival).duplicate;
+                if let Some(transit) = transit.as_mut().filter(|_| is_new) {
+                    transit.observe(arrival);
+                }
+                is_new
+            }
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.handle_data(arrival),
             Self::Sack(arrivals) => arrivals.handle_data(arrival),
             Self::App { receiver, rtt } => {
@@ -101,7 +111,7 @@ impl Reporter {
     pub(super) fn end_frame(&mut self, at: Instant) {
         match self {
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
-            Self::Tfrc(_) | Self::Sack(_) | Self::App { .. } => {}
+            Self::Tfrc(..) | Self::Sack(_) | Self::App { .. } => {}
         }
     }
 
@@ -115,7 +125,7 @@ impl Reporter {
     /// When the next report is due.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self {
-            Self::Tfrc(receiver) | Self::App { receiver, .. } => receiver.poll_timeout(),
+            Self::Tfrc(receiver, _) | Self::App { receiver, .. } => receiver.poll_timeout(),
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.poll_timeout(),
             Self::Sack(metered) => metered.arrivals().poll_timeout(),
         }
@@ -124,7 +134,7 @@ impl Reporter {
     /// Where reports leave with a packet that comes, how long one waits for that.
     pub(super) fn leaves_with_a_packet(&self) -> Option<Duration> {
         match self {
-            Self::Tfrc(_) | Self::App { .. } => None,
+            Self::Tfrc(..) | Self::App { .. } => None,
             Self::Ccfb(_) | Self::Twcc { .. } | Self::Sack(_) => {
                 Some(self.round_trip_time().unwrap_or_default())
             }
@@ -134,7 +144,7 @@ impl Reporter {
     /// The round-trip time that the sender told: it has had a report then.
     pub(super) fn round_trip_time(&self) -> Option<Duration> {
         match self {
-            Self::Tfrc(receiver) => receiver.round_trip_time(),
+            Self::Tfrc(receiver, _) => receiver.round_trip_time(),
             Self::App { rtt, .. } => *rtt,
             Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.round_trip_time(),
             Self::Sack(metered) => metered.arrivals().round_trip_time(),
@@ -144,7 +154,8 @@ impl Reporter {
     /// Bytes that the next report takes at most.
     pub(super) fn report_len(&self) -> usize {
         match self {
-            Self::Tfrc(_) => TfrcFeedback::PACKET_LEN,
+            Self::Tfrc(_, None) => TfrcFeedback::PACKET_LEN,
+            Self::Tfrc(_, Some(_)) => TfrcFeedback::PACKET_LEN + TfrcFeedback::TRANSIT_LEN,
             Self::Ccfb(arrivals) => ccfb::packet_len(arrivals.next_span().count),
             Self::Twcc { arrivals, .. } => twcc::max_packet_len(arrivals.next_span().count),
             Self::Sack(metered) => sack::packet_len(metered.arrivals().next_span().count),
@@ -168,14 +179,15 @@ impl Reporter {
     /// The report that is due, if one is, and what is told of it.
     pub(super) fn poll_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
         let (format, span, report) = match self {
-            Self::Tfrc(receiver) => {
+            Self::Tfrc(receiver, transit) => {
                 let report = receiver.poll_report(now)?;
-                let feedback = TfrcFeedback::new(
+                let mut feedback = TfrcFeedback::new(
                     report.timestamp,
                     report.delay,
                     report.receive_rate,
                     report.loss_event_rate,
                 );
+                feedback.transit = transit.as_mut().and_then(TransitMeter::take);
                 let event = report_sent(FeedbackMode::Tfrc, &report);
                 return Some((Report::Tfrc(feedback), event));
             }

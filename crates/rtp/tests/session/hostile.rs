@@ -23,6 +23,7 @@ fn forged(pair: &Pair, timestamp: Instant, delay_micros: u32) -> Vec<u8> {
         delay_micros,
         receive_rate: u32::MAX,
         loss_event_rate: 0,
+        transit: None,
     };
     let mut bytes = vec![0; TfrcFeedback::PACKET_LEN];
     let (a, b) = (pair.session(End::A).ssrc(), pair.session(End::B).ssrc());

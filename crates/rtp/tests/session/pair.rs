@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use evenkeel_rtp::endpoint::{Datagram, Transmit};
 use evenkeel_rtp::session::{
-    CONTROL_BUFFER, Config, Event, EventKind, Incoming, MediaInfo, ReceiveConfig, SendConfig,
-    Session,
+    CONTROL_BUFFER, Config, Event, EventKind, Incoming, MediaInfo, PathSignal, ReceiveConfig,
+    SendConfig, Session,
 };
 use tfrc::Ecn;
+use tfrc::report::Delivery;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
@@ -78,6 +79,15 @@ pub(crate) struct Sent {
     pub(crate) is_media: bool,
 }
 
+/// A path sample, as an end gave it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sampled {
+    pub(crate) at: Instant,
+    pub(crate) from: End,
+    pub(crate) signal: PathSignal,
+    pub(crate) deliveries: Vec<Delivery>,
+}
+
 /// What the path does to the nth datagram of an end.
 pub(crate) type Rule = Box<dyn FnMut(&Sent) -> bool>;
 
@@ -86,6 +96,8 @@ pub(crate) struct Pair {
     pub(crate) now: Instant,
     pub(crate) sessions: BTreeMap<End, Session>,
     pub(crate) events: Vec<(End, Event)>,
+    /// What each end's feedback measured of the path.
+    pub(crate) samples: Vec<Sampled>,
     /// Every datagram that an end sent, lost ones included.
     pub(crate) log: Vec<Sent>,
     /// Propagation delay of each direction.
@@ -111,6 +123,7 @@ impl Pair {
             now,
             sessions: sessions.into(),
             events: Vec::new(),
+            samples: Vec::new(),
             log: Vec::new(),
             delay: Duration::from_millis(25),
             rate: Rate::from_bits_per_sec(2e6),
@@ -155,8 +168,11 @@ impl Pair {
             );
             self.now = next.max(self.now);
             self.deliver();
-            for session in self.sessions.values_mut() {
-                session.handle_timeout(self.now);
+            for end in [End::A, End::B] {
+                if let Some(session) = self.sessions.get_mut(&end) {
+                    session.handle_timeout(self.now);
+                    self.sample(end);
+                }
             }
         }
         self.now = until;
@@ -224,8 +240,22 @@ impl Pair {
             };
             if let Some(session) = self.sessions.get_mut(&sent.from.other()) {
                 session.handle_datagram(self.now, datagram);
+                self.sample(sent.from.other());
             }
         }
+    }
+
+    fn sample(&mut self, end: End) {
+        let session = self.sessions.get_mut(&end);
+        let Some(sample) = session.and_then(Session::poll_path) else {
+            return;
+        };
+        self.samples.push(Sampled {
+            at: self.now,
+            from: end,
+            signal: sample.signal,
+            deliveries: sample.deliveries().collect(),
+        });
     }
 
     /// Lets every end send what it may.

@@ -8,7 +8,7 @@ use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::flexfec::{Encoder, dummy};
 use evenkeel_rtp::rtp::RtpPacket;
 use evenkeel_rtp::session::{
-    Config, FeedbackMode, Ignored, Incoming, MediaInfo, RepairConfig, Session,
+    Config, EventKind, FeedbackMode, Ignored, Incoming, MediaInfo, RepairConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -147,7 +147,7 @@ impl World {
             .write_media(self.now, &info, &payload, buf)
             .expect("it may go");
         self.encoder.push(sequence as u16, &buf[..transmit.len]);
-        if info.marker {
+        if info.marker && self.sender.repair_capacity() > 0 {
             self.encoder.plan(1);
         }
         if !(self.loses)(self.media) {
@@ -216,11 +216,51 @@ fn a_receiver_without_them_takes_the_media_and_counts_the_rest() {
 }
 
 #[test]
-fn reports_that_name_the_packets_of_one_source_leave_no_room_for_a_second() {
-    for feedback in [FeedbackMode::Ccfb, FeedbackMode::Sack] {
-        let session = Session::new(Instant::ZERO, sender(feedback));
-        assert_eq!(session.repair_capacity(), 0);
-    }
+fn sack_leaves_no_room_for_repair_packets() {
+    let session = Session::new(Instant::ZERO, sender(FeedbackMode::Sack));
+    assert_eq!(session.repair_capacity(), 0);
+}
+
+/// RFC 8888 names packets by the numbers of one source, so both ends go over to transport-wide numbers.
+#[test]
+fn ccfb_becomes_transport_wide_beside_repair_packets() {
+    let mut world = World::new(
+        sender(FeedbackMode::Ccfb),
+        receiver(FeedbackMode::Ccfb, Some(REPAIR)),
+    );
+    assert!(world.sender.repair_capacity() > 0);
+    world.loses = |n| n % 20 == 6;
+    world.run(5_000);
+    let formats = std::iter::from_fn(|| world.receiver.poll_event());
+    let formats: Vec<FeedbackMode> = formats
+        .filter_map(|event| match event.kind {
+            EventKind::ArrivalsReported { format, .. } => Some(format),
+            _ => None,
+        })
+        .collect();
+    assert!(!formats.is_empty());
+    assert!(formats.iter().all(|format| *format == FeedbackMode::Twcc));
+    assert!(world.receiver.statistics().packets_recovered > 5);
+    let statistics = world.sender.statistics();
+    assert!(statistics.feedback_received > 10, "{statistics:?}");
+    assert_eq!(statistics.ignored_total(), 0, "{statistics:?}");
+    let p = world.sender.path().unwrap().loss_event_rate.get();
+    assert!((0.02..0.06).contains(&p), "{p}");
+}
+
+#[test]
+fn ccfb_stays_without_repair_packets() {
+    let mut config = sender(FeedbackMode::Ccfb);
+    config.send.as_mut().expect("it sends").repair = None;
+    let mut world = World::new(config, receiver(FeedbackMode::Ccfb, Some(REPAIR)));
+    world.run(2_000);
+    let events = std::iter::from_fn(|| world.receiver.poll_event());
+    let mut formats = events.filter_map(|event| match event.kind {
+        EventKind::ArrivalsReported { format, .. } => Some(format),
+        _ => None,
+    });
+    assert!(formats.all(|format| format == FeedbackMode::Ccfb));
+    assert!(world.sender.statistics().feedback_received > 10);
 }
 
 #[test]

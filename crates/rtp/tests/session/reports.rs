@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::pair::{End, Pair};
 use evenkeel_rtp::rtcp::sack::{self, Sack};
 use evenkeel_rtp::rtcp::{Packet, Packets};
-use evenkeel_rtp::session::{Config, FeedbackMode, Ignored, Path, Statistics};
+use evenkeel_rtp::session::{Config, FeedbackMode, Ignored, Path, PathSignal, Statistics};
 use tfrc::units::{Bytes, Rate};
 
 /// The formats in which arrivals are reported.
@@ -266,4 +266,106 @@ fn a_report_that_was_too_dear_leaves_with_the_next_packet() {
     assert!(waits.len() > 100 && (waits.len() as f64) < 0.7 * round_trips);
     let alone = waits.iter().filter(|wait| !wait.is_zero()).count();
     assert!(alone * 50 < waits.len(), "{alone} of {}", waits.len());
+}
+
+#[test]
+fn path_sample_comes_with_each_report() {
+    for mode in FeedbackMode::ALL {
+        let mut pair = one_way(mode);
+        let mut media = 0u32;
+        pair.drops = Box::new(move |sent| {
+            media += u32::from(sent.is_media);
+            sent.is_media && media.is_multiple_of(50)
+        });
+        pair.run(Duration::from_secs(10));
+        let reports = pair.session(End::A).statistics().feedback_received;
+        assert!(reports > 50, "{mode:?}: {reports}");
+        assert_eq!(pair.samples.len() as u64, reports, "{mode:?}");
+        assert!(pair.samples.iter().all(|sample| sample.from == End::A));
+        for sample in &pair.samples {
+            let is_per_packet = matches!(mode, FeedbackMode::Ccfb | FeedbackMode::Twcc);
+            assert_eq!(!sample.deliveries.is_empty(), is_per_packet, "{mode:?}");
+            match sample.signal {
+                PathSignal::Deliveries => assert!(is_per_packet, "{mode:?}"),
+                PathSignal::TransitBounds { .. } => panic!("nobody asked for {sample:?}"),
+                PathSignal::RoundTrip {
+                    sent_at,
+                    round_trip,
+                    receive_rate,
+                } => {
+                    assert!(!is_per_packet, "{mode:?}");
+                    assert!(sent_at < sample.at && receive_rate.is_finite());
+                    // Twice the path's delay of 25 ms, and its queue.
+                    let is_true = round_trip >= Duration::from_millis(50)
+                        && round_trip <= sample.at - sent_at;
+                    assert!(is_true, "{mode:?}: {round_trip:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn path_samples_give_each_delivery_once() {
+    for mode in [FeedbackMode::Ccfb, FeedbackMode::Twcc] {
+        let mut pair = one_way(mode);
+        pair.run(Duration::from_secs(5));
+        let received = pair.session(End::B).statistics().packets_received;
+        let mut numbers = std::collections::BTreeSet::new();
+        let last = pair.session(End::A).last_number();
+        for delivery in pair.samples.iter().flat_map(|sample| &sample.deliveries) {
+            assert!(numbers.insert(delivery.number), "{mode:?}");
+            assert!(delivery.number <= last, "{mode:?}");
+        }
+        // The last round trip is not reported yet.
+        let missing = received - numbers.len() as u64;
+        assert!(missing < received / 10, "{mode:?}: {missing} of {received}");
+    }
+}
+
+#[test]
+fn path_has_no_sample_before_feedback() {
+    for mode in FeedbackMode::ALL {
+        let mut pair = one_way(mode);
+        pair.kill(End::B);
+        pair.run(Duration::from_secs(5));
+        assert!(pair.samples.is_empty(), "{mode:?}");
+        assert!(pair.session_mut(End::A).poll_path().is_none(), "{mode:?}");
+    }
+}
+
+/// Both clocks are one, so that a transit time is at least the delay of the path.
+#[test]
+fn transit_bounds_are_those_of_the_path_where_asked_for() {
+    for is_asked_for in [false, true] {
+        let mut receiver = with(FeedbackMode::Tfrc, End::B.receiver(2));
+        let receive = receiver.receive.as_mut().expect("it receives");
+        receive.transit_bounds = is_asked_for;
+        let mut pair = Pair::new(with(FeedbackMode::Tfrc, End::A.sender(1)), receiver);
+        pair.run(Duration::from_secs(10));
+        assert!(pair.samples.len() > 50);
+        assert_eq!(pair.session(End::A).statistics().ignored_total(), 0);
+        for sample in &pair.samples {
+            let PathSignal::TransitBounds {
+                round_trip,
+                least,
+                largest,
+                ..
+            } = sample.signal
+            else {
+                assert!(!is_asked_for, "{sample:?}");
+                continue;
+            };
+            assert!(is_asked_for, "{sample:?}");
+            let [least, largest] = [least, largest].map(|it| Duration::from_micros(it.into()));
+            let path = Duration::from_millis(25);
+            // Timestamps are of whole microseconds.
+            let slack = Duration::from_micros(2);
+            assert!(least + slack >= path && largest >= least, "{sample:?}");
+            assert!(least + path <= round_trip + slack, "{sample:?}");
+            // Its queue holds 50 ms.
+            let most = path + Duration::from_millis(60);
+            assert!(largest <= most, "{sample:?}");
+        }
+    }
 }

@@ -210,7 +210,7 @@ impl<const N: usize> Arrivals<N> {
     /// The packet that arrived at `at` ended a frame: its report is due, so that a sender learns at once what the frame
     /// met. Where frames end more than a hundred times a second, some are passed over.
     pub fn end_frame(&mut self, at: Instant) {
-        if at >= self.frame_timer {
+        if at >= self.frame_timer && self.has_news() {
             self.due = self.due.min(at);
             self.timer = Instant::MAX;
         }
@@ -458,6 +458,48 @@ mod tests {
         };
         assert_eq!(arrivals.fate(7), marked);
         assert_eq!(arrivals.fate(8), Fate::Missing);
+    }
+
+    #[test]
+    fn end_of_frame_is_reported_at_once() {
+        let mut arrivals = Arrivals::<64>::new(64);
+        arrivals.handle_data(&packet(0, at(0), Ecn::NotEct));
+        assert!(arrivals.poll_report(at(0)).is_some());
+        arrivals.handle_data(&packet(1, at(30), Ecn::NotEct));
+        assert_eq!(arrivals.poll_report(at(30)), None);
+        arrivals.handle_data(&packet(2, at(31), Ecn::NotEct));
+        arrivals.end_frame(at(31));
+        assert_eq!(arrivals.poll_timeout(), Some(at(31)));
+        assert_eq!(arrivals.poll_report(at(31)), Some(span(0, 3)));
+        // Without another frame the next report leaves a round trip later.
+        arrivals.handle_data(&packet(3, at(60), Ecn::NotEct));
+        assert_eq!(arrivals.poll_timeout(), Some(at(231)));
+    }
+
+    #[test]
+    fn ends_of_frames_are_reported_ten_milliseconds_apart() {
+        let mut arrivals = Arrivals::<64>::new(64);
+        let mut made = Vec::new();
+        for seq in 0..1_000 {
+            arrivals.handle_data(&packet(seq, at(seq), Ecn::NotEct));
+            arrivals.end_frame(at(seq));
+            made.extend(arrivals.poll_report(at(seq)).map(|_| seq));
+        }
+        assert_eq!(made, (0..1_000).step_by(10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn end_of_frame_without_news_changes_nothing() {
+        let mut arrivals = Arrivals::<64>::new(64);
+        arrivals.end_frame(at(0));
+        assert_eq!(arrivals.poll_timeout(), None);
+        assert_eq!(arrivals.poll_report(at(1)), None);
+        arrivals.handle_data(&packet(0, at(2), Ecn::NotEct));
+        assert!(arrivals.poll_report(at(2)).is_some());
+        arrivals.end_frame(at(50));
+        assert_eq!(arrivals.poll_timeout(), None);
+        arrivals.handle_data(&packet(1, at(60), Ecn::NotEct));
+        assert_eq!(arrivals.poll_timeout(), Some(at(202)));
     }
 
     proptest! {

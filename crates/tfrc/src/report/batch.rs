@@ -105,6 +105,11 @@ impl Batch {
         known
     }
 
+    /// Nothing was taken.
+    pub(super) fn forget_taken(&mut self) {
+        self.taken = 0;
+    }
+
     /// What was taken last, unless an arrival was added since.
     pub(super) fn taken(&self) -> &[Known] {
         let taken = if self.len == 0 { self.taken } else { 0 };

@@ -435,6 +435,7 @@ impl<const N: usize> Departures<N> {
         // What is counted later would be taken for the packets that come into its places.
         if self.batch.last().is_some() {
             self.count();
+            self.batch.forget_taken();
         }
         self.full_at = self.turn + N as u64;
     }

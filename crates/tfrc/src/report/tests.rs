@@ -947,3 +947,94 @@ fn what_nobody_concluded_is_counted_before_others_take_the_places_of_its_packets
         );
     }
 }
+
+/// The deliveries that the last report made known.
+fn delivered(departures: &Sender) -> Vec<(u64, Instant)> {
+    let deliveries = departures.deliveries();
+    deliveries.map(|it| (it.number, it.arrived_at)).collect()
+}
+
+proptest! {
+    #[test]
+    fn deliveries_are_each_packet_once_in_order(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..20, 1..6),
+        order in prop::collection::vec((0u64..200_000, any::<bool>()), 300),
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, 40);
+        let mut departures = sender(journeys.len());
+        let mut came: Vec<(Instant, &Made)> = Vec::new();
+        for (made, (later, again)) in made.iter().zip(&order) {
+            let now = made.header.made_at - ZERO + Duration::from_millis(40);
+            came.push((now + Duration::from_micros(*later), made));
+            came.extend(again.then_some((now + Duration::from_millis(70), made)));
+        }
+        came.sort_by_key(|(now, _)| *now);
+        let arrived = |number| arrivals.iter().find(|arrival| arrival.seq == number).map(|arrival| arrival.at);
+        let mut numbers = std::collections::BTreeSet::new();
+        for (now, made) in came {
+            let before = departures.counters().received;
+            departures.handle_report(now, &made.header, made.fates.iter().copied());
+            let delivered = delivered(&departures);
+            prop_assert_eq!(delivered.len() as u64, departures.counters().received - before);
+            prop_assert!(delivered.is_sorted_by_key(|(_, at)| *at));
+            let zero = delivered.first().map(|(number, at)| (arrived(*number).expect("it arrived"), *at));
+            for (number, at) in delivered {
+                prop_assert!(numbers.insert(number), "{} twice", number);
+                let (first_arrived, first_at) = zero.expect("there is a first");
+                let true_at = arrived(number).expect("it arrived");
+                prop_assert_eq!(true_at.saturating_since(first_arrived), at.saturating_since(first_at));
+            }
+        }
+    }
+}
+
+#[test]
+fn deliveries_leave_out_packets_never_sent() {
+    let mut departures = sender(4);
+    departures.handle_left_out(sent_at(FIRST + 4));
+    departures.handle_sent(sent_at(FIRST + 5), SIZE, Some(RTT));
+    let now = sent_at(FIRST + 5) + RTT;
+    let header = Header {
+        first: (FIRST - 3) as u16,
+        made_at: now,
+        resolution: Duration::ZERO,
+    };
+    let arrived = Fate::Arrived {
+        at: Some(now - RTT / 2),
+        ecn: Ecn::NotEct,
+    };
+    departures.handle_report(now, &header, [arrived; 30]);
+    let numbers: Vec<u64> = departures.deliveries().map(|it| it.number).collect();
+    assert_eq!(numbers, [0, 1, 2, 3, 5].map(|number| FIRST + number));
+    // Said again it is no news.
+    departures.handle_report(now + SPACING, &header, [arrived; 30]);
+    assert_eq!(delivered(&departures), []);
+}
+
+#[test]
+fn deliveries_are_none_after_room_was_made() {
+    let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+    let now = Instant::from_secs(1);
+    for _ in 0..4 {
+        departures.handle_sent(now, SIZE, Some(RTT));
+    }
+    let header = Header {
+        first: 0,
+        made_at: now + RTT / 2,
+        resolution: Duration::ZERO,
+    };
+    let arrived = Fate::Arrived {
+        at: Some(header.made_at),
+        ecn: Ecn::Ect0,
+    };
+    departures.note_report(now + RTT, &header, [arrived; 4]);
+    for number in 1..=20 {
+        departures.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
+    }
+    assert_eq!(departures.counters().received, 4);
+    assert_eq!(departures.deliveries().count(), 0);
+    assert_eq!(departures.conclude(now + RTT * 3), None);
+    assert_eq!(departures.deliveries().count(), 0);
+}

@@ -9,7 +9,7 @@ use super::super::event::Lie;
 use super::super::feedback_mode::FeedbackMode;
 use super::super::statistics::Ignored;
 use super::{Control, IN_FLIGHT, Outbound, PathSignal};
-use crate::rtcp::{ReportBlock, TfrcFeedback, tfrc_app};
+use crate::rtcp::{ReportBlock, TfrcFeedback, TransitBounds, tfrc_app};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
 /// the round-trip time can hold.
@@ -72,10 +72,20 @@ impl Outbound {
         let Control::Tfrc(sender) = &mut self.control else {
             return Ok(None);
         };
-        self.path_signal = Some(PathSignal::RoundTrip {
-            sent_at,
-            round_trip: arrival.saturating_since(sent_at) - delay,
-            receive_rate,
+        let round_trip = arrival.saturating_since(sent_at) - delay;
+        self.path_signal = Some(match feedback.transit {
+            Some(TransitBounds { least, largest }) => PathSignal::TransitBounds {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            },
+            None => PathSignal::RoundTrip {
+                sent_at,
+                round_trip,
+                receive_rate,
+            },
         });
         // The time between the kernel's receipt and ours is no part of the round trip.
         let waited = now.saturating_since(arrival);

@@ -28,11 +28,13 @@ impl<const N: usize> Departures<N> {
         self.advance();
         self.wait(now);
         self.full_at = self.turn + N as u64;
-        self.note_newest().then(|| {
-            let delay = self.delay(now);
-            self.count();
-            self.feedback(delay)
-        })
+        if !self.note_newest() {
+            self.batch.forget_taken();
+            return None;
+        }
+        let delay = self.delay(now);
+        self.count();
+        Some(self.feedback(delay))
     }
 
     /// Notes which packet is said to have arrived last; false if there is none to count.

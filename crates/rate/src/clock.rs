@@ -1,0 +1,93 @@
+//! How far the receiver's clock is ahead of the sender's.
+//!
+//! A packet arrives after it left and before its report comes. So each arrival time bounds the offset between the clocks from
+//! both sides, and the bounds of all arrivals overlap. An arrival time that contradicts the others is false, or the receiver's
+//! clock was set: then the next one contradicts them, too, and agrees with the first.
+
+/// Bounds on the offset of the receiver's clock, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OffsetBounds {
+    /// When they held, on the sender's clock.
+    pub(crate) at: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+/// What an arrival time says about the receiver's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockReading {
+    /// It agrees with the arrivals before.
+    Consistent,
+    /// It contradicts them and is to be ignored.
+    Contradictory,
+    /// It agrees with the contradictory one before: the clock was set. Or it is the first of another clock.
+    Set,
+}
+
+/// The receiver's clock, as far as arrival times bear it out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReceiverClock {
+    believed: Option<OffsetBounds>,
+    suspected: Option<OffsetBounds>,
+    is_another: bool,
+}
+
+/// Seconds that clocks part in a second at most: twice what adjtime(3) adjusts a clock by.
+const MAX_DRIFT: f64 = 1e-3;
+/// Bounds may contradict each other by this, in seconds: two units of an arrival time in RFC 8888 §3.1.
+const TOLERANCE: f64 = 0.002;
+
+impl OffsetBounds {
+    fn overlaps(&self, other: &Self) -> bool {
+        let slack = TOLERANCE + self.drift(other);
+        self.least <= other.most + slack && other.least <= self.most + slack
+    }
+
+    /// The bounds that follow from both.
+    fn narrowed(&self, newer: &Self) -> Self {
+        let drift = self.drift(newer);
+        Self {
+            at: newer.at,
+            least: newer.least.max(self.least - drift),
+            most: newer.most.min(self.most + drift),
+        }
+    }
+
+    fn drift(&self, other: &Self) -> f64 {
+        (other.at - self.at).abs() * MAX_DRIFT
+    }
+}
+
+impl ReceiverClock {
+    /// Transit times are of another clock from now on.
+    pub(crate) fn change(&mut self) {
+        *self = Self {
+            is_another: true,
+            ..Self::default()
+        };
+    }
+
+    /// Takes in the bounds that an arrival time gives.
+    pub(crate) fn observe(&mut self, bounds: OffsetBounds) -> ClockReading {
+        if core::mem::take(&mut self.is_another) {
+            self.believed = Some(bounds);
+            return ClockReading::Set;
+        }
+        let believed = self.believed.get_or_insert(bounds);
+        if believed.overlaps(&bounds) {
+            *believed = believed.narrowed(&bounds);
+            self.suspected = None;
+            return ClockReading::Consistent;
+        }
+        match self.suspected.take() {
+            Some(suspected) if suspected.overlaps(&bounds) => {
+                *believed = suspected.narrowed(&bounds);
+                ClockReading::Set
+            }
+            _ => {
+                self.suspected = Some(bounds);
+                ClockReading::Contradictory
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Reports that tell no single arrivals: TFRC's own, with bounds of transit times or without.
+
+use alloc::collections::VecDeque;
+
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Rate;
+
+use crate::PathModel;
+use crate::clock::{ClockReading, OffsetBounds};
+use crate::law::HIGHEST_RATE;
+use crate::model::{LeastDelayed, ReportFormat, seconds};
+use crate::sent::SentPacket;
+
+/// TFRC's report with the least and the largest transit time of the packets since the report before.
+///
+/// A transit time is the arrival on the receiver's clock less the departure on any other, in microseconds modulo 2^32.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TransitReport {
+    /// When the last packet left that the report speaks of.
+    pub sent_at: Instant,
+    /// The round trip of that packet, without the time that the receiver waited.
+    pub round_trip: Duration,
+    /// The least transit time.
+    pub least: u32,
+    /// The largest.
+    pub largest: u32,
+    /// The rate at which packets arrived.
+    pub receive_rate: Rate,
+}
+
+/// A frame whose packets left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DepartedFrame {
+    pub(crate) number: u64,
+    /// When its first and its last packet left, in seconds.
+    pub(crate) sent: [f64; 2],
+    /// Bytes after the first packet.
+    pub(crate) bytes: f64,
+}
+
+/// Transit times in seconds, of the packets that left up to `sent` and after those of the report before.
+#[derive(Clone, Copy, Debug)]
+struct TransitRange {
+    sent: f64,
+    least: f64,
+    largest: f64,
+}
+
+/// What coarse reports say of frames.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CoarseReports {
+    /// The first transit time that was reported: others are read as the nearest to it.
+    zero: Option<u32>,
+    /// The frame of which packets left and the last has not.
+    frame: Option<DepartedFrame>,
+    /// Reports on packets of that frame, and the last one.
+    ranges: VecDeque<TransitRange>,
+}
+
+/// A frame of more reports than this has the last of them joined.
+const MAX_RANGES: usize = 64;
+/// The receive rate is a mean over so many frame intervals, as a report's interval holds one frame or two.
+const RATE_INTERVALS: f64 = 3.0;
+
+impl CoarseReports {
+    /// A packet left. Gives its frame if it was the last of it.
+    fn depart(&mut self, packet: &SentPacket) -> Option<DepartedFrame> {
+        let begun = DepartedFrame {
+            number: packet.burst,
+            sent: [packet.at; 2],
+            bytes: 0.0,
+        };
+        let frame = match self.frame {
+            Some(frame) if frame.number == packet.burst => DepartedFrame {
+                sent: [frame.sent[0], packet.at],
+                bytes: frame.bytes + packet.size,
+                ..frame
+            },
+            _ => begun,
+        };
+        self.frame = (!packet.ends_burst).then_some(frame);
+        packet.ends_burst.then_some(frame)
+    }
+
+    fn push(&mut self, range: TransitRange) {
+        let is_full = self.ranges.len() == MAX_RANGES;
+        match self.ranges.back_mut() {
+            Some(last) if is_full => {
+                *last = TransitRange {
+                    sent: range.sent,
+                    least: last.least.min(range.least),
+                    largest: last.largest.max(range.largest),
+                };
+            }
+            _ => self.ranges.push_back(range),
+        }
+    }
+
+    /// The least and the largest transit time in the reports on the packets that left from `since` on.
+    fn range_since(&self, since: f64) -> [f64; 2] {
+        let ranges = self.ranges.iter().filter(|range| range.sent >= since);
+        ranges.fold(
+            [f64::INFINITY, f64::NEG_INFINITY],
+            |[least, most], range| [least.min(range.least), most.max(range.largest)],
+        )
+    }
+
+    /// Forgets reports on frames that are over.
+    fn expire(&mut self) {
+        let begun = self.frame.map_or(f64::INFINITY, |frame| frame.sent[0]);
+        self.ranges.retain(|range| range.sent >= begun);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+}
+
+impl PathModel {
+    /// A report came that tells no transit time: the round trip of the packet that left at `sent_at`, without the time that
+    /// the receiver waited, and the rate at which it received. The way back counts as the way there.
+    pub fn handle_round_trip(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        round_trip: Duration,
+        received: Rate,
+    ) {
+        let (now, sent) = (seconds(now), seconds(sent_at));
+        let round_trip = round_trip.as_secs_f64();
+        self.follow_format(ReportFormat::RoundTrip);
+        // Both ends of a round trip are of one clock.
+        let offset = OffsetBounds {
+            at: now,
+            least: 0.0,
+            most: 0.0,
+        };
+        if self.clock.observe(offset) == ClockReading::Set {
+            self.set_clock(sent, round_trip - self.least.queue);
+        }
+        self.observe_transit(sent, round_trip);
+        self.least = LeastDelayed {
+            queue: round_trip - self.base.get(),
+            sent,
+            sent_before: self.sent.report_until(sent, |_| {}),
+        };
+        self.burst += 1;
+        self.delivery_rate = received.bytes_per_sec().min(HIGHEST_RATE);
+        self.conclude(now, round_trip);
+    }
+
+    /// A report of transit times came. One that contradicts the reports before counts for nothing.
+    pub fn handle_transit_bounds(&mut self, now: Instant, report: &TransitReport) {
+        let (now, sent) = (seconds(now), seconds(report.sent_at));
+        let round_trip = report.round_trip.as_secs_f64();
+        self.follow_format(ReportFormat::TransitBounds);
+        let range = self.range_of(report, sent);
+        match self.read_transit_clock(now, round_trip, &range) {
+            ClockReading::Consistent => {}
+            ClockReading::Contradictory => return,
+            ClockReading::Set => {
+                self.coarse.ranges.clear();
+                self.set_clock(sent, range.least - self.least.queue);
+            }
+        }
+        self.observe_transit(sent, range.least);
+        self.coarse.push(range);
+        let sent_before = self.take_departures(&range);
+        self.coarse.expire();
+        self.least = LeastDelayed {
+            queue: (range.least - self.base.get()).max(0.0),
+            sent,
+            sent_before,
+        };
+        let gain = ((now - self.reported) / (RATE_INTERVALS * self.interval)).clamp(0.0, 1.0);
+        let received = report.receive_rate.bytes_per_sec().min(HIGHEST_RATE);
+        self.delivery_rate += (received - self.delivery_rate) * gain;
+        self.conclude(now, round_trip);
+    }
+
+    fn range_of(&mut self, report: &TransitReport, sent: f64) -> TransitRange {
+        let zero = *self.coarse.zero.get_or_insert(report.least);
+        let between = |from: u32, to: u32| f64::from(to.wrapping_sub(from).cast_signed()) * 1e-6;
+        let least = between(zero, report.least);
+        let spread = between(report.least, report.largest).max(0.0);
+        TransitRange {
+            sent,
+            least,
+            largest: least + spread,
+        }
+    }
+
+    /// The last packet was under way for no longer than its round trip, and any other since the last report for no longer
+    /// than since that report's packet left.
+    fn read_transit_clock(
+        &mut self,
+        now: f64,
+        round_trip: f64,
+        range: &TransitRange,
+    ) -> ClockReading {
+        let longest = now - self.least.sent.min(range.sent);
+        self.clock.observe(OffsetBounds {
+            at: now,
+            least: (range.least - round_trip).max(range.largest - longest),
+            most: range.least,
+        })
+    }
+
+    /// Takes the packets that a report speaks of for delivered after its least transit time, and the newest whole frame
+    /// among them for stretched by the difference to the largest. Gives the bytes that had left before the others.
+    fn take_departures(&mut self, range: &TransitRange) -> f64 {
+        let (coarse, window, newest) = (&mut self.coarse, &mut self.window, &mut self.burst);
+        let mut whole = None;
+        let sent_before = self.sent.report_until(range.sent, |packet| {
+            window.observe(packet.at + range.least, packet.at, packet.size);
+            *newest = packet.burst.max(*newest);
+            whole = coarse.depart(packet).or(whole);
+        });
+        if let Some(frame) = whole {
+            let [least, largest] = self.coarse.range_since(frame.sent[0]);
+            let arrived = [frame.sent[0] + least, frame.sent[1] + largest];
+            self.bursts
+                .observe_frame(&frame, arrived, self.interval, &self.params);
+        }
+        self.window.expire(self.interval);
+        self.bursts
+            .expire(self.window.latest_arrival(), self.interval);
+        sent_before
+    }
+}

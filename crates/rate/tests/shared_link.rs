@@ -1,0 +1,290 @@
+//! Flows by the path model over one link, in virtual time, with an ideal encoder and a report a frame.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use evenkeel_rate::{Params, PathModel};
+use tfrc::report::Delivery;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, Rate};
+
+const INTERVAL: Duration = Duration::from_millis(40);
+const PACKET: u64 = 1_200;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A picture is captured.
+    Capture { flow: usize },
+    /// A packet of this many bytes leaves.
+    Departure { flow: usize, size: u64, ends: bool },
+    /// The report of a frame arrives.
+    Report { flow: usize, frame: u64 },
+    /// The link changes to so many bits per second.
+    Change { bits_per_sec: u64 },
+}
+
+struct Flow {
+    model: PathModel,
+    one_way: Duration,
+    next_number: u64,
+    frame: u64,
+    /// What arrived of the frames that are not reported yet.
+    arrivals: BTreeMap<u64, Vec<Delivery>>,
+    /// When frames were captured, and when they were whole at the receiver.
+    frames: Vec<(Instant, Option<Instant>)>,
+    is_whole: bool,
+    /// When packets arrived, and their bytes.
+    received: Vec<(Instant, u64)>,
+    backlog: Instant,
+}
+
+struct Network {
+    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    count: u64,
+    flows: Vec<Flow>,
+    rate: Rate,
+    queue: Duration,
+    busy_until: Instant,
+    dropped: u64,
+}
+
+impl Network {
+    /// Flows over these one-way delays in milliseconds, each beginning half a second after the last.
+    fn new(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64]) -> Self {
+        let mut network = Self {
+            events: BinaryHeap::new(),
+            count: 0,
+            flows: Vec::new(),
+            rate: Rate::from_bits_per_sec(mbps * 1e6),
+            queue: Duration::from_millis(queue_ms),
+            busy_until: Instant::ZERO,
+            dropped: 0,
+        };
+        for (flow, one_way) in one_way_ms.iter().enumerate() {
+            network.flows.push(Flow {
+                model: PathModel::new(params, INTERVAL, Rate::from_bits_per_sec(300e3)),
+                one_way: Duration::from_millis(*one_way),
+                next_number: 0,
+                frame: 0,
+                arrivals: BTreeMap::new(),
+                frames: Vec::new(),
+                is_whole: true,
+                received: Vec::new(),
+                backlog: Instant::ZERO,
+            });
+            let start = Instant::from_millis(1_000 + 513 * flow as u64);
+            network.schedule(start, Event::Capture { flow });
+        }
+        network
+    }
+
+    fn schedule(&mut self, at: Instant, event: Event) {
+        self.count += 1;
+        self.events.push(Reverse((at, self.count, event)));
+    }
+
+    fn run_until(&mut self, end: Instant) {
+        while let Some(Reverse((now, _, event))) = self.events.peek().copied() {
+            if now >= end {
+                break;
+            }
+            self.events.pop();
+            match event {
+                Event::Capture { flow } => self.capture(now, flow),
+                Event::Departure { flow, size, ends } => self.depart(now, flow, size, ends),
+                Event::Report { flow, frame } => {
+                    let flow = &mut self.flows[flow];
+                    let deliveries = flow.arrivals.remove(&frame).unwrap_or_default();
+                    flow.model.handle_report(now, deliveries);
+                }
+                Event::Change { bits_per_sec } => {
+                    self.rate = Rate::from_bits_per_sec(bits_per_sec as f64);
+                }
+            }
+        }
+    }
+
+    fn capture(&mut self, now: Instant, index: usize) {
+        self.schedule(now + INTERVAL, Event::Capture { flow: index });
+        let flow = &mut self.flows[index];
+        let budget = flow
+            .model
+            .frame_budget(now, Duration::from_millis(100))
+            .get();
+        let pace = flow.model.pacing_rate();
+        flow.frames.push((now, None));
+        let packets = budget.div_ceil(PACKET).max(2);
+        let size = (budget / packets).max(60);
+        let mut at = now.max(flow.backlog);
+        let mut departures = Vec::new();
+        for n in 1..=packets {
+            departures.push((at, n == packets));
+            at += Bytes::new(size) / pace;
+        }
+        flow.backlog = at;
+        for (at, ends) in departures {
+            let flow = index;
+            self.schedule(at, Event::Departure { flow, size, ends });
+        }
+    }
+
+    fn depart(&mut self, now: Instant, index: usize, size: u64, ends: bool) {
+        let flow = &mut self.flows[index];
+        let number = flow.next_number;
+        flow.next_number += 1;
+        flow.model.handle_sent(now, number, Bytes::new(size), ends);
+        let frame = flow.frame;
+        let wait = self.busy_until.saturating_since(now);
+        let one_way = flow.one_way;
+        if wait > self.queue {
+            self.dropped += 1;
+            flow.is_whole = false;
+        } else {
+            self.busy_until = self.busy_until.max(now) + Bytes::new(size) / self.rate;
+            let arrived_at = self.busy_until + one_way;
+            let delivery = Delivery { number, arrived_at };
+            flow.arrivals.entry(frame).or_default().push(delivery);
+            flow.received.push((arrived_at, size));
+            if ends && flow.is_whole {
+                flow.frames[frame as usize].1 = Some(arrived_at);
+            }
+        }
+        if ends {
+            flow.frame += 1;
+            flow.is_whole = true;
+            let at = self.busy_until.max(now) + 2 * one_way;
+            self.schedule(at, Event::Report { flow: index, frame });
+        }
+    }
+
+    /// Bits per second that a flow received between two times in seconds.
+    fn throughput(&self, flow: usize, from: u64, to: u64) -> f64 {
+        let [begin, end] = [from, to].map(Instant::from_secs);
+        let received = self.flows[flow].received.iter();
+        let bytes: u64 = received
+            .filter(|(at, _)| (begin..end).contains(at))
+            .map(|(_, size)| size)
+            .sum();
+        8.0 * bytes as f64 / (to - from) as f64
+    }
+
+    /// The 95th percentile of frame delays from then on, beyond the propagation delay, in milliseconds.
+    fn delay_p95(&self, flow: usize, from: u64) -> f64 {
+        let flow = &self.flows[flow];
+        let frames = flow.frames.iter();
+        let mut delays: Vec<Duration> = frames
+            .filter(|(captured, _)| *captured >= Instant::from_secs(from))
+            .filter_map(|(captured, whole)| Some(whole.as_ref()?.saturating_since(*captured)))
+            .collect();
+        delays.sort();
+        let p95 = delays[delays.len() * 95 / 100];
+        (p95.saturating_sub(flow.one_way)).as_secs_f64() * 1e3
+    }
+
+    fn total(&self, from: u64, to: u64) -> f64 {
+        (0..self.flows.len())
+            .map(|flow| self.throughput(flow, from, to))
+            .sum()
+    }
+}
+
+fn run(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64], seconds: u64) -> Network {
+    let mut network = Network::new(params, mbps, queue_ms, one_way_ms);
+    network.run_until(Instant::from_secs(seconds));
+    network
+}
+
+/// Every parameter at half and at twice its value, by name.
+fn variations() -> Vec<(&'static str, f64, Params)> {
+    type Field = fn(&mut Params) -> &mut f64;
+    let fields: [(&str, Field); 10] = [
+        ("queue_target", |p| &mut p.queue_target),
+        ("burst_gain", |p| &mut p.burst_gain),
+        ("round", |p| &mut p.round),
+        ("backoff", |p| &mut p.backoff),
+        ("increase", |p| &mut p.increase),
+        ("stretch", |p| &mut p.stretch),
+        ("noise", |p| &mut p.noise),
+        ("alarm", |p| &mut p.alarm),
+        ("hold", |p| &mut p.hold),
+        ("risk", |p| &mut p.risk),
+    ];
+    let mut all = vec![("as it is", 1.0, Params::CALL)];
+    for (name, field) in fields {
+        for factor in [0.5, 2.0] {
+            let mut params = Params::CALL;
+            *field(&mut params) *= factor;
+            all.push((name, factor, params));
+        }
+    }
+    all
+}
+
+#[test]
+fn lone_flow_fills_its_link_with_any_parameter_halved_or_doubled() {
+    for (name, factor, params) in variations() {
+        for one_way in [20, 100, 200] {
+            let network = run(params, 3.0, 300, &[one_way], 40);
+            let used = network.total(20, 40) / 3e6;
+            let delay = network.delay_p95(0, 20);
+            let case = format!("{name} x {factor}, {one_way} ms: {used:.3}, {delay:.0} ms");
+            assert!((0.9..=1.01).contains(&used), "{case}");
+            assert!(delay <= 90.0, "{case}");
+        }
+    }
+}
+
+#[test]
+fn round_trips_do_not_decide_on_shares_with_any_parameter_halved_or_doubled() {
+    for (name, factor, params) in variations() {
+        let network = run(params, 3.0, 300, &[10, 50, 150], 140);
+        let shares: Vec<f64> = (0..3)
+            .map(|flow| network.throughput(flow, 60, 140))
+            .collect();
+        let sum: f64 = shares.iter().sum();
+        let squares: f64 = shares.iter().map(|share| share * share).sum();
+        let jain = sum * sum / (3.0 * squares);
+        assert!(jain >= 0.8, "{name} x {factor}: {shares:.0?}");
+        assert!(sum >= 0.85 * 3e6, "{name} x {factor}: {shares:.0?}");
+    }
+}
+
+#[test]
+fn start_reaches_the_link_in_two_seconds_without_a_loss() {
+    for mbps in [0.6, 3.0, 25.0] {
+        let network = run(Params::CALL, mbps, 100, &[20], 4);
+        let reached = network.throughput(0, 3, 4) / (mbps * 1e6);
+        assert!(reached >= 0.9, "{mbps} Mb/s: {reached}");
+        assert_eq!(network.dropped, 0, "{mbps} Mb/s");
+    }
+}
+
+#[test]
+fn fall_of_the_link_is_followed_and_given_back() {
+    let mut network = Network::new(Params::CALL, 8.0, 300, &[20]);
+    for (at, mbps) in [(20, 2), (30, 8)] {
+        let bits_per_sec = mbps * 1_000_000;
+        network.schedule(Instant::from_secs(at), Event::Change { bits_per_sec });
+    }
+    network.run_until(Instant::from_secs(40));
+    assert!(network.throughput(0, 21, 30) >= 0.85 * 2e6);
+    assert!(network.throughput(0, 32, 40) >= 0.85 * 8e6);
+    let late = network.flows[0].frames.iter().filter(|(captured, whole)| {
+        let limit = *captured + Duration::from_millis(250);
+        *captured >= Instant::from_secs(20) && whole.is_none_or(|at| at > limit)
+    });
+    assert!(late.count() <= 25);
+}
+
+#[test]
+fn rate_never_exceeds_what_tfrc_allows() {
+    let mut network = Network::new(Params::CALL, 3.0, 100, &[20]);
+    let bound = Rate::from_bits_per_sec(1e6);
+    network.flows[0].model.set_bound(bound);
+    for n in 1..100 {
+        network.run_until(Instant::from_millis(1_000 + 100 * n));
+        let model = &network.flows[0].model;
+        assert!(model.rate() <= bound && model.pacing_rate() <= bound);
+    }
+    assert!(network.throughput(0, 5, 10) >= 0.9e6);
+}
