@@ -1,4 +1,4 @@
-//! What a bottleneck can carry over time: rates in steps, or the deliveries of a cellular link.
+//! What a bottleneck can carry over time: rates in steps, radio grants, or the deliveries of a cellular link.
 
 use std::fmt;
 use std::path::Path;
@@ -13,11 +13,13 @@ use crate::recorded;
 use crate::scenario::{Impossible, RunError, impossible, require};
 use crate::units::{BitRate, Time};
 
-/// `[[time, rate], …]`, `{ trace = "NAME" }` or `{ generated = "NAME" }`.
+/// `[[time, rate], …]`, `{ grants = { every, packets } }`, `{ trace = "NAME" }` or `{ generated = "NAME" }`.
 #[derive(Clone, Debug)]
 pub(super) enum Capacity {
     /// Rates, each from an instant on; the first from zero.
     Steps(Vec<(Time, BitRate)>),
+    /// Equal radio grants at equal intervals.
+    Grants(DeliveryTrace),
     /// A cellular link.
     Cellular(Cellular),
 }
@@ -48,6 +50,7 @@ impl Capacity {
                 let wanted = "[time, rate] pairs, from 0s on, each later than the last";
                 require(from_zero && ordered, "bottleneck", wanted)
             }
+            Self::Grants(_) => Ok(()),
             Self::Cellular(link) => link.verify(),
         }
     }
@@ -89,6 +92,7 @@ impl Capacity {
     pub(super) fn trace(&self) -> Option<&DeliveryTrace> {
         match self {
             Self::Steps(_) => None,
+            Self::Grants(trace) => Some(trace),
             Self::Cellular(link) => link.trace(),
         }
     }
@@ -97,7 +101,7 @@ impl Capacity {
     pub(super) fn first(&self) -> Rate {
         match self {
             Self::Steps(steps) => steps[0].1.0,
-            Self::Cellular(_) => self.trace().map_or(Rate::ZERO, DeliveryTrace::mean_rate),
+            _ => self.trace().map_or(Rate::ZERO, DeliveryTrace::mean_rate),
         }
     }
 
@@ -105,7 +109,7 @@ impl Capacity {
     pub(super) fn changes(&self) -> impl Iterator<Item = (Time, BitRate)> + '_ {
         let steps = match self {
             Self::Steps(steps) => &steps[1..],
-            Self::Cellular(_) => &[],
+            _ => &[],
         };
         steps.iter().copied()
     }
@@ -128,7 +132,7 @@ impl Capacity {
                     })
                     .sum()
             }
-            Self::Cellular(_) => self.trace().map_or(0.0, |trace| {
+            _ => self.trace().map_or(0.0, |trace| {
                 let [from, to] = [from, to].map(duration_from_secs);
                 trace.deliverable(from, to).as_f64() * 8.0
             }),
@@ -139,7 +143,7 @@ impl Capacity {
     pub(super) fn curve(&self, to: f64) -> Vec<(f64, f64)> {
         let begins: Vec<f64> = match self {
             Self::Steps(steps) => steps.iter().map(|(at, _)| at.secs()).collect(),
-            Self::Cellular(_) => (0..(to / DRAWN) as u32)
+            _ => (0..(to / DRAWN) as u32)
                 .map(|i| f64::from(i) * DRAWN)
                 .collect(),
         };
@@ -190,6 +194,26 @@ impl Cellular {
     }
 }
 
+/// A grant of some packets of 1,500 bytes at the end of each interval.
+#[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EqualGrants {
+    every: Time,
+    packets: usize,
+}
+
+impl EqualGrants {
+    /// `None` unless the interval is a number of milliseconds and the number of packets is sensible.
+    fn trace(self) -> Option<DeliveryTrace> {
+        let millis = self.every.0.as_millis() as u64;
+        let is_whole = millis > 0 && Duration::from_millis(millis) == self.every.0;
+        let wanted = is_whole && (1..=1_000).contains(&self.packets);
+        wanted
+            .then(|| DeliveryTrace::new(vec![millis; self.packets]))
+            .flatten()
+    }
+}
+
 impl<'de> Deserialize<'de> for Capacity {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(CapacityVisitor)
@@ -202,7 +226,10 @@ impl<'de> Visitor<'de> for CapacityVisitor {
     type Value = Capacity;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[time, rate] pairs, { trace = \"NAME\" } or { generated = \"NAME\" }")
+        f.write_str(
+            "[time, rate] pairs, { grants = { every = \"10ms\", packets = 2 } }, { trace = \"NAME\" } or \
+             { generated = \"NAME\" }",
+        )
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, pairs: A) -> Result<Capacity, A::Error> {
@@ -216,11 +243,17 @@ impl<'de> Visitor<'de> for CapacityVisitor {
         enum Named {
             Trace(String),
             Generated(String),
+            Grants(EqualGrants),
         }
         let named = Named::deserialize(de::value::MapAccessDeserializer::new(map))?;
         let (name, is_recorded) = match named {
             Named::Trace(name) => (name, true),
             Named::Generated(name) => (name, false),
+            Named::Grants(grants) => {
+                let wanted = "grants every whole ms, 1 to 1000 packets each";
+                let trace = grants.trace().ok_or_else(|| de::Error::custom(wanted))?;
+                return Ok(Capacity::Grants(trace));
+            }
         };
         Ok(Capacity::Cellular(Cellular {
             name,
@@ -267,6 +300,15 @@ mod tests {
         ] {
             assert!(capacity(wrong).verify().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn equal_grants_come_at_the_ends_of_intervals() {
+        let grants = capacity(r#"{ grants = { every = "40ms", packets = 8 } }"#);
+        assert_eq!(grants.verify().map(|()| grants.changes().count()), Ok(0));
+        assert_eq!(grants.mean(0.04, 4.04).round(), 2.4e6);
+        assert_eq!(grants.bits(0.0, 0.04), 0.0);
+        assert_eq!(grants.bits(0.04, 0.041), 96e3);
     }
 
     #[test]

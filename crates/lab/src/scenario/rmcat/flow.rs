@@ -1,5 +1,7 @@
 //! The flows of a case.
 
+use std::ops::RangeInclusive;
+
 use evenkeel_link::Random;
 use evenkeel_media::source::{Format, FrameRate, Scene};
 use evenkeel_rtp::session::ReceiveConfig;
@@ -35,6 +37,8 @@ pub(super) struct Flow {
     pub(super) backward: bool,
     /// The most that a call asks for; RFC 8867's unless given.
     max_rate: Option<BitRate>,
+    /// Width and height of the pictures of `call-sizes`; 144p unless given.
+    picture: Option<[usize; 2]>,
     /// Loss recovery of this TCP flow, in place of the scenario's.
     variant: Option<TcpVariant>,
     /// The only bottleneck that it crosses, from 0; all of them unless given.
@@ -69,6 +73,8 @@ pub(super) enum Kind {
 /// intra-coded pictures can have as little as its 150 kb/s.
 const MOST: f64 = 1.5e6;
 const FORMAT: (usize, usize, u32) = (176, 144, 25);
+/// Pixels of a side of a picture (RFC 2435 §3.1.5).
+const PICTURE_SIDES: RangeInclusive<usize> = 8..=2040;
 /// Audio of 20 kb/s (RFC 8867 §4.3), 50 packets a second with the headers of RTP, UDP and IPv4.
 const AUDIO_PACKET: Bytes = Bytes::new(50 + 40);
 const AUDIO_RATE: f64 = 36e3;
@@ -136,6 +142,12 @@ impl Flow {
         require(hop, "hop", "the number of a bottleneck, from 0")?;
         let capped = self.max_rate.is_none() || self.kind.is_call();
         require(capped, "max_rate", "given for a call alone")?;
+        if let Some(picture) = self.picture {
+            let sized = self.kind == Kind::CallSizes;
+            require(sized, "picture", "given for call-sizes alone")?;
+            let carried = picture.iter().all(|side| PICTURE_SIDES.contains(side));
+            require(carried, "picture", "[width, height], 8 to 2040 pixels each")?;
+        }
         let recovers = self.variant.is_none() || self.kind == Kind::Tcp;
         require(recovers, "variant", "given for a TCP flow alone")?;
         let Some([from, to]) = self.pause else {
@@ -241,6 +253,7 @@ impl Flow {
 
     fn pictures(&self, seed: u64, random: Random) -> Result<Pictures, RunError> {
         let (width, height, per_second) = FORMAT;
+        let [width, height] = self.picture.unwrap_or([width, height]);
         let frame_rate = FrameRate::new(per_second, 1)
             .ok_or_else(|| RunError::Failed("no such frame rate".to_owned()))?;
         let format = Format {

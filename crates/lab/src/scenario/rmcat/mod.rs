@@ -17,11 +17,13 @@ mod sample;
 
 use std::path::Path;
 
-use evenkeel_link::{Change, CoDelConfig, Discipline, Jitter, LinkConfig, QueueLimit, Random};
+use evenkeel_link::{
+    Change, CoDelConfig, Discipline, FqCoDelConfig, Jitter, LinkConfig, PieConfig, QueueLimit,
+    Random,
+};
 use evenkeel_sim::{Access, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
-use tfrc::units::Rate;
 
 use self::capacity::Capacity;
 use self::flow::Flow;
@@ -68,6 +70,12 @@ struct Case {
     /// What every bottleneck does to the data besides queueing it.
     #[serde(default)]
     path: Impairments,
+    /// What the way back does to reports and other packets.
+    #[serde(default)]
+    backward_path: Impairments,
+    /// Propagation delay that the first bottleneck adds each way, from an instant on.
+    #[serde(default)]
+    detour: Vec<(Time, Time)>,
     /// The bottlenecks, one after the other: rates over time.
     bottleneck: Vec<Capacity>,
     /// The rate of the way back over time, where it is limited; with one bottleneck alone.
@@ -114,6 +122,10 @@ enum Queueing {
     TailDrop,
     /// CoDel with its usual 5 and 100 ms (RFC 8289).
     Codel,
+    /// The same for each flow (RFC 8290).
+    FqCodel,
+    /// PIE with its usual target of 15 ms (RFC 8033).
+    Pie,
 }
 
 impl Scenario for Rmcat {
@@ -124,6 +136,9 @@ impl Scenario for Rmcat {
             // Its packets are told apart by their order.
             let in_order = case.path.reordering.is_none() && case.path.duplication.is_none();
             require(in_order, "path", "without reordering or duplication")?;
+            // Queueing delay is delay less one propagation delay.
+            let constant = case.detour.is_empty();
+            require(constant, "detour", "left out")?;
             case.verify()
         })
     }
@@ -194,11 +209,18 @@ impl Case {
     }
 
     fn verify(&self) -> Result<(), Impossible> {
-        self.path.verify()?;
-        let drawn = !self.path.is_scripted();
-        require(drawn, "path", "without listed losses")?;
+        for (path, key) in [(&self.path, "path"), (&self.backward_path, "backward_path")] {
+            path.verify()?;
+            require(!path.is_scripted(), key, "without listed losses")?;
+        }
+        let ordered = self.detour.is_sorted_by(|a, b| a.0 < b.0);
+        require(
+            ordered,
+            "detour",
+            "[time, delay] pairs, each later than the last",
+        )?;
         require(self.queue.holds_packets(), "queue", "a packet or more")?;
-        let marks = !self.ecn || self.discipline == Queueing::Codel;
+        let marks = !self.ecn || self.discipline != Queueing::TailDrop;
         require(marks, "ecn", "with a discipline that marks")?;
         require(!self.bottleneck.is_empty(), "bottleneck", "one or more")?;
         let backward = self.backward.as_ref();
@@ -246,6 +268,17 @@ impl Case {
                     ecn: self.ecn,
                     ..CoDelConfig::default()
                 }),
+                Queueing::FqCodel => Discipline::FqCoDel(FqCoDelConfig {
+                    codel: CoDelConfig {
+                        ecn: self.ecn,
+                        ..CoDelConfig::default()
+                    },
+                    ..FqCoDelConfig::default()
+                }),
+                Queueing::Pie => Discipline::Pie(PieConfig {
+                    ecn: self.ecn,
+                    ..PieConfig::default()
+                }),
             },
             ..LinkConfig::default()
         }
@@ -268,7 +301,7 @@ struct World {
     /// The bottlenecks along most data.
     forward: Vec<LinkId>,
     /// In the order of their times.
-    changes: Vec<(Instant, LinkId, Rate)>,
+    changes: Vec<(LinkId, Change)>,
     length: Duration,
 }
 
@@ -291,9 +324,10 @@ impl World {
             .iter()
             .map(|capacity| {
                 let back = case.backward.as_ref().map(|capacity| case.link(capacity));
-                let mut forward = case.link(capacity);
+                let (mut forward, mut back) = (case.link(capacity), back.unwrap_or_default());
                 case.path.apply(&mut forward);
-                [forward, back.unwrap_or_default()]
+                case.backward_path.apply(&mut back);
+                [forward, back]
             })
             .collect();
         let mut shape = Shape::chain(&hops).map_err(|error| broken(&error))?;
@@ -341,13 +375,21 @@ impl World {
                 sim.set_trace(link, trace.clone());
             }
         }
-        let mut changes: Vec<(Instant, LinkId, Rate)> = capacities
-            .flat_map(|(link, capacity)| {
-                let changes = capacity.changes();
-                changes.map(move |(at, rate)| (Instant::ZERO + at.0, link, rate.0))
-            })
-            .collect();
-        changes.sort_by_key(|(at, ..)| *at);
+        let change = |at: Time, rate, delay| Change {
+            at: at.0,
+            rate,
+            delay,
+            loss: None,
+        };
+        let rates = capacities.flat_map(|(link, capacity)| {
+            let changes = capacity.changes();
+            changes.map(move |(at, rate)| (link, change(at, Some(rate.0), None)))
+        });
+        let delays = case.detour.iter().flat_map(|(at, delay)| {
+            shape.bottlenecks[0].map(|link| (link, change(*at, None, Some(delay.0))))
+        });
+        let mut changes: Vec<(LinkId, Change)> = rates.chain(delays).collect();
+        changes.sort_by_key(|(_, change)| change.at);
         Ok(Self {
             sim,
             flows,
@@ -368,17 +410,12 @@ impl World {
         let mut changes = self.changes.into_iter().peekable();
         while self.sim.now() < end {
             let mut next = end.min(self.sim.now() + LOOK);
-            if let Some((at, ..)) = changes.peek() {
-                next = next.min(*at);
+            if let Some((_, change)) = changes.peek() {
+                next = next.min(Instant::ZERO + change.at);
             }
             advance(&mut self.sim, next, job, &mut record)?;
-            while let Some((at, link, rate)) = changes.next_if(|(at, ..)| *at <= next) {
-                let change = Change {
-                    at: at - Instant::ZERO,
-                    rate: Some(rate),
-                    delay: None,
-                    loss: None,
-                };
+            let is_due = |change: &Change| Instant::ZERO + change.at <= next;
+            while let Some((link, change)) = changes.next_if(|(_, change)| is_due(change)) {
                 self.sim.change_link(link, &change);
             }
             let waits = self.forward.iter().map(|link| {

@@ -1,6 +1,6 @@
 //! What a run says: the metrics of RFC 8867 §4.1 and RFC 8868 §3, and the curves.
 //!
-//! A case falls into periods: one begins where a capacity changes and where a flow that takes a share
+//! A case falls into periods: one begins where a capacity or a propagation delay changes and where a flow that takes a share
 //! of a bottleneck starts, pauses, resumes or stops. Names of metrics end in the flow, the period
 //! (counted from 1) and the case, as far as they are of one.
 
@@ -70,6 +70,8 @@ pub(super) fn periods(case: &Case) -> Vec<Period> {
         let pauses = flow.pause.into_iter().flatten();
         [flow.start, flow.stop].into_iter().chain(pauses)
     });
+    let detours = case.detour.iter().map(|(at, _)| at.secs());
+    let changes = changes.chain(detours);
     let mut at: Vec<f64> = flows.map(Time::secs).chain(changes).collect();
     at.extend([0.0, case.length().as_secs_f64()]);
     at.sort_by(f64::total_cmp);

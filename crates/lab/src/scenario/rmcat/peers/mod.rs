@@ -28,6 +28,7 @@ use crate::scenario::{Impossible, Job, RunError, Scenario, impossible, require};
 #[serde(try_from = "PeersFile")]
 pub struct Peers {
     rmcat: Rmcat,
+    controllers: Vec<Controller>,
     /// What describes each case, in order: the key of a kept result.
     described: Vec<serde_json::Value>,
     by_delay: Vec<String>,
@@ -41,6 +42,9 @@ pub struct Peers {
 struct PeersFile {
     /// The cells.
     rmcat: toml::Table,
+    /// Which controllers run; all unless given.
+    #[serde(default = "all_controllers")]
+    controllers: Vec<Controller>,
     /// Cases of one call that are drawn over their one-way delay.
     #[serde(default)]
     by_delay: Vec<String>,
@@ -49,8 +53,40 @@ struct PeersFile {
     kept: Vec<String>,
 }
 
-/// The controllers that this program runs, in the order of the cells of a case.
-const CONTROLLERS: [(&str, &str); 2] = [("ours", "Evenkeel"), ("nada", "NADA (RFC 8698)")];
+/// A controller that this program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Controller {
+    /// The product's call.
+    Ours,
+    /// RFC 8698.
+    Nada,
+}
+
+impl Controller {
+    const ALL: [Self; 2] = [Self::Ours, Self::Nada];
+
+    /// In names of metrics.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::Nada => "nada",
+        }
+    }
+
+    /// For people.
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Ours => "Evenkeel",
+            Self::Nada => "NADA (RFC 8698)",
+        }
+    }
+}
+
+fn all_controllers() -> Vec<Controller> {
+    Controller::ALL.into()
+}
+
 /// The time for frames to arrive after the last capture; one that takes longer counts as never whole.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -74,6 +110,7 @@ impl TryFrom<PeersFile> for Peers {
             .collect();
         let rmcat = file.rmcat.try_into();
         Ok(Self {
+            controllers: file.controllers,
             rmcat: rmcat.map_err(|error| format!("rmcat: {}", error.message()))?,
             described: described?,
             by_delay: file.by_delay,
@@ -87,6 +124,7 @@ impl Scenario for Peers {
     fn verify(&self) -> Result<(), Impossible> {
         self.rmcat.tfrc.verify_alone()?;
         require(!self.rmcat.case.is_empty(), "case", "one or more")?;
+        require(!self.controllers.is_empty(), "controllers", "one or more")?;
         for (index, case) in self.rmcat.case.iter().enumerate() {
             verify(case).map_err(|wrong| wrong.inside("case", index))?;
         }
@@ -96,7 +134,7 @@ impl Scenario for Peers {
     }
 
     fn cells(&self) -> usize {
-        self.rmcat.case.len() * CONTROLLERS.len()
+        self.rmcat.case.len() * self.controllers.len()
     }
 
     fn is_random(&self) -> bool {
@@ -104,21 +142,22 @@ impl Scenario for Peers {
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
-        let (peer, _) = CONTROLLERS[job.cell % CONTROLLERS.len()];
-        let case = job.cell / CONTROLLERS.len();
+        let controller = self.controllers[job.cell % self.controllers.len()];
+        let case = job.cell / self.controllers.len();
         let ecn = self.rmcat.case[case].ecn;
-        let call = |setup: CallSetup| match peer {
-            "nada" => nada_ends(setup),
-            _ => setup.product_ends(&self.rmcat.tfrc, ecn),
+        let call = |setup: CallSetup| match controller {
+            Controller::Nada => nada_ends(setup),
+            Controller::Ours => setup.product_ends(&self.rmcat.tfrc, ecn),
         };
-        self.run_with(peer, Job { cell: case, ..job }, &call)
+        self.run_with(controller.key(), Job { cell: case, ..job }, &call)
     }
 
     fn comparison(&self) -> Option<PeerComparison> {
-        let own = CONTROLLERS.map(|(key, label)| (key.to_owned(), label.to_owned()));
+        let own = self.labels();
+        let own = own.map(|(key, label)| (key.to_owned(), label.to_owned()));
         let kept = self.results.iter();
         let kept = kept.map(|results| (results.peer.clone(), results.label.clone()));
-        let peers = own.into_iter().chain(kept).collect();
+        let peers = own.chain(kept).collect();
         Some(sample::comparison(&self.rmcat.case, peers))
     }
 
@@ -132,7 +171,7 @@ impl Scenario for Peers {
         }
         let kept = self.results.iter();
         let kept = kept.map(|results| (results.peer.as_str(), results.label.as_str()));
-        for (peer, label) in CONTROLLERS.into_iter().chain(kept) {
+        for (peer, label) in self.labels().chain(kept) {
             for case in self.drawn_by_delay() {
                 sample::draw_by_delay(findings, case, peer, label);
             }
@@ -191,6 +230,12 @@ impl Peers {
         self.rmcat.absent()
     }
 
+    /// Keys and labels of the controllers.
+    fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let controllers = self.controllers.iter();
+        controllers.map(|controller| (controller.key(), controller.label()))
+    }
+
     fn drawn_by_delay(&self) -> impl Iterator<Item = &Case> {
         let named = |name: &String| self.rmcat.case.iter().find(|case| case.name == *name);
         self.by_delay.iter().filter_map(named)
@@ -202,8 +247,9 @@ fn verify(case: &Case) -> Result<(), Impossible> {
     require(case.bottleneck.len() == 1, "bottleneck", "a single one")?;
     let calls = case.flow.iter().any(|flow| flow.kind.is_call());
     require(calls, "flow", "a call or more")?;
-    let forward = case.flow.iter().all(|flow| !flow.backward);
-    require(forward, "backward", "left out")
+    let mut calls = case.flow.iter().filter(|flow| flow.kind.is_call());
+    let forward = calls.all(|flow| !flow.backward);
+    require(forward, "backward", "left out of calls")
 }
 
 fn nada_ends(setup: CallSetup) -> [Traffic; 2] {
@@ -219,6 +265,7 @@ fn nada_ends(setup: CallSetup) -> [Traffic; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::Time;
     use std::sync::atomic::AtomicBool;
 
     fn peers(flows: &str) -> Result<Peers, toml::de::Error> {
@@ -250,7 +297,7 @@ mod tests {
             vec![peers.run(job).unwrap()]
         };
         let findings = Findings::join(&[run(0), run(1)]);
-        for (peer, _) in CONTROLLERS {
+        for peer in Controller::ALL.map(Controller::key) {
             let value = |metric: &str| findings.value(&format!("{metric}_{peer}"));
             let used = value("use_pct_1_a");
             assert!((80.0..100.5).contains(&used), "{peer}: {used} %");
@@ -260,6 +307,27 @@ mod tests {
             assert!((32.0..150.0).contains(&delay), "{peer}: {delay} ms");
             assert_eq!(value("lost_pct_a"), 0.0, "{peer}");
         }
+    }
+
+    #[test]
+    fn detour_is_a_period_of_longer_frame_delays() {
+        let mut peers = peers(CALL).unwrap();
+        let seconds = |at| Time(Duration::from_secs(at));
+        let added = Time(Duration::from_millis(40));
+        peers.rmcat.case[0].detour = vec![(seconds(10), added), (seconds(20), seconds(0))];
+        peers.controllers = vec![Controller::Ours];
+        assert_eq!((peers.verify(), peers.cells()), (Ok(()), 1));
+        let stop = AtomicBool::new(false);
+        let job = Job {
+            cell: 0,
+            seed: 1,
+            stop: &stop,
+        };
+        let findings = Findings::join(&[vec![peers.run(job).unwrap()]]);
+        let delay = |period| findings.value(&format!("delay_p50_ms_{period}_a_ours"));
+        let [before, during, after] = [1, 2, 3].map(delay);
+        assert!((25.0..50.0).contains(&(during - before)), "{findings:?}");
+        assert!((after - before).abs() < 15.0, "{findings:?}");
     }
 
     #[test]

@@ -4,12 +4,13 @@
 
 use evenkeel_sim::{End, LoggedFrame, Traffic};
 
+use super::super::flow::Flow;
 use super::super::sample::{Period, periods};
 use super::super::{Case, Seen};
 use super::wire::{BIN, WireFlow, WireRecord};
 use crate::comparison::{Better, ComparedRow, Measure, PeerComparison};
 use crate::findings::{Findings, Sample};
-use crate::metrics::{Throughput, least_over_most, lost_share, mean, quantile};
+use crate::metrics::{Throughput, jain, least_over_most, lost_share, mean, quantile};
 
 /// ITU-T G.114: what conversation does not notice, from capture to the last packet.
 const IN_TIME: f64 = 0.150;
@@ -43,7 +44,9 @@ pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
     let spans = spans(case);
     for span in &spans {
         let key = format!("{}_{}_{peer}", span.number, case.name);
-        let used: f64 = flows.iter().map(|flow| bits(flow, &span.measured)).sum();
+        let forward = case.flow.iter().zip(flows);
+        let forward = forward.filter(|(flow, _)| !flow.backward);
+        let used: f64 = forward.map(|(_, wire)| bits(wire, &span.measured)).sum();
         let [from, to] = [span.measured.from, span.measured.to];
         let capacity = case.bottleneck[0].bits(from, to);
         sample.metric(format!("use_pct_{key}"), 100.0 * used / capacity);
@@ -61,6 +64,13 @@ pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
     sample.metric(format!("lost_pct_{}_{peer}", case.name), lost);
     if let Some(last) = spans.last() {
         of_shares(&mut sample, case, peer, flows, &last.measured);
+        if frames.len() > 1 {
+            for (flow, frames) in calls.zip(&frames) {
+                let delay = 1e3 * quantile(&delays(frames, &last.measured), 0.95);
+                let name = &case.flow[flow].name;
+                sample.metric(format!("delay_p95_ms_{name}_{}_{peer}", case.name), delay);
+            }
+        }
     }
     sample
 }
@@ -68,7 +78,7 @@ pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
 /// How flows share the link in a period.
 fn of_shares(sample: &mut Sample, case: &Case, peer: &str, flows: &[WireFlow], period: &Period) {
     let long = case.flow.iter().zip(flows);
-    let long = long.filter(|(flow, _)| flow.kind.is_long());
+    let long = long.filter(|(flow, _)| takes_share(flow));
     let mut rates = Vec::new();
     for (flow, wire) in long {
         let rate = bits(wire, period) / (period.to - period.from) / 1e6;
@@ -81,7 +91,13 @@ fn of_shares(sample: &mut Sample, case: &Case, peer: &str, flows: &[WireFlow], p
     if rates.len() > 1 {
         let evenness = least_over_most(&rates);
         sample.metric(format!("least_over_most_{}_{peer}", case.name), evenness);
+        sample.metric(format!("jain_{}_{peer}", case.name), jain(&rates));
     }
+}
+
+/// Does the flow take a share of the bottleneck for all of its time?
+fn takes_share(flow: &Flow) -> bool {
+    flow.kind.is_long() && !flow.backward
 }
 
 /// The periods in which every flow takes part.
@@ -129,10 +145,7 @@ fn frames(seen: &Seen<WireRecord>, flow: usize) -> Vec<LoggedFrame> {
 fn of_frames(sample: &mut Sample, key: &str, calls: &[Vec<LoggedFrame>], period: &Period) {
     let inside = |frame: &&LoggedFrame| period.has(frame.captured.as_secs_f64());
     let captured = calls.iter().flatten().filter(inside);
-    let delays: Vec<f64> = captured
-        .clone()
-        .filter_map(|frame| Some((frame.complete? - frame.captured).as_secs_f64()))
-        .collect();
+    let delays = delays(calls.iter().flatten(), period);
     for (name, share) in [("p50", 0.5), ("p95", 0.95)] {
         let delay = 1e3 * quantile(&delays, share);
         sample.metric(format!("delay_{name}_ms_{key}"), delay);
@@ -146,6 +159,15 @@ fn of_frames(sample: &mut Sample, key: &str, calls: &[Vec<LoggedFrame>], period:
     sample.metric(format!("in_time_pct_{key}"), 100.0 * in_time / captured);
     let gaps = calls.iter().map(|frames| longest_gap(frames, period));
     sample.metric(format!("gap_ms_{key}"), 1e3 * gaps.fold(0.0, f64::max));
+}
+
+/// The seconds from capture to the last packet of whole frames that are captured in a period.
+fn delays<'a>(frames: impl IntoIterator<Item = &'a LoggedFrame>, period: &Period) -> Vec<f64> {
+    let captured = frames.into_iter();
+    let captured = captured.filter(|frame| period.has(frame.captured.as_secs_f64()));
+    captured
+        .filter_map(|frame| Some((frame.complete? - frame.captured).as_secs_f64()))
+        .collect()
 }
 
 /// The longest time in seconds without a newer whole frame, in a period.
@@ -230,7 +252,7 @@ pub(super) fn comparison(cases: &[Case], peers: Vec<(String, String)>) -> PeerCo
             let Period { from, to } = span.measured;
             let is_last = Some(span.number) == spans.last().map(|last| last.number);
             let of_case = is_last.then(|| case.name.clone());
-            let long = case.flow.iter().filter(|flow| flow.kind.is_long());
+            let long = case.flow.iter().filter(|flow| takes_share(flow));
             let several = long.clone().count() > 1;
             let shares = long.filter(|_| is_last && several);
             rows.push(ComparedRow {
