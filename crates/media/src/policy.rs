@@ -49,8 +49,10 @@ pub struct Policy {
     deadline: Duration,
 }
 
+/// X beyond the available rate where dummies fill it.
+const FILLED: f64 = 1.1;
 /// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
-const LEAST_FRAME: Bytes = Bytes::new(120);
+const LEAST_FRAME: Bytes = Bytes::new(240);
 /// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
 /// A frame takes no longer than this to send where the deadline asks for less than its interval: 25 frames a second.
@@ -111,6 +113,11 @@ impl Policy {
             .handle_sent(now, number, Bytes::from(len), ends_frame);
     }
 
+    /// A packet of filler left under this number.
+    pub(crate) fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
+        self.model.handle_filler_sent(now, number, Bytes::from(len));
+    }
+
     /// Feedback came, which leaves the path in this state.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
         self.model.set_bound(path.allowed_rate);
@@ -146,8 +153,8 @@ impl Policy {
     /// The rate beyond which X would be of no use: the pace of a frame's packets.
     pub fn ceiling(&self) -> Rate {
         if self.config.filler == Filler::Dummy {
-            // Dummies fill whatever X allows, pauses between bursts too.
-            return self.model.rate();
+            // Dummies fill whatever X allows, the pauses between bursts too. X needs some room to grow.
+            return self.model.rate() * FILLED;
         }
         match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),

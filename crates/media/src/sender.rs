@@ -267,7 +267,7 @@ impl SendingSide {
 
     /// A packet of filler left, of this length and under this number.
     pub fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
-        self.policy.packet_sent(now, number, len, true);
+        self.policy.filler_sent(now, number, len);
     }
 
     /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no

@@ -148,6 +148,12 @@ impl PathModel {
         }
     }
 
+    /// A packet that repairs or pads leaves. It uses up some of what the frame before it was allowed, and measures nothing.
+    pub fn handle_filler_sent(&mut self, now: Instant, number: u64, size: Bytes) {
+        self.sent.push(number, seconds(now), size.as_f64(), true);
+        self.frame_sent += size.as_f64();
+    }
+
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
