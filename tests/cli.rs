@@ -54,10 +54,10 @@ fn absurd_numbers_are_named_with_their_option() {
 #[test]
 fn repair_packets_without_reports_about_them_are_refused_with_what_has_such() {
     let bounded = ["demo", "--headless", "--seconds", "1"];
-    let arguments = [&bounded[..], &["--feedback", "ccfb", "--filler", "fec"]].concat();
+    let arguments = [&bounded[..], &["--feedback", "sack", "--filler", "fec"]].concat();
     refuses(
         &arguments,
-        &["--filler fec", "ccfb", "--feedback tfrc or twcc"],
+        &["--filler fec", "sack", "--feedback tfrc or twcc"],
     );
 }
 

@@ -105,13 +105,13 @@ pub enum EventKind {
 /// Why the sender gave a frame up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// It was not encoded: what is queued, or the last packet, keeps the sender busy until there is a fresher one.
+    /// It was not encoded: the frame being sent keeps the sender busy until there is a fresher one.
     Busy,
     /// Its encoder left it out, for the sake of those that are sent, or had no room for it.
     LeftOut,
     /// When its turn came it could no longer be displayed in time (equation 6.4).
     TooLate,
-    /// The deadline is stretched, and a fresher frame was sent in its place.
+    /// A fresher frame took its place before its first packet left.
     Superseded,
     /// As many frames waited as may wait.
     Limit,

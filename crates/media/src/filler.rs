@@ -6,11 +6,9 @@
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
-//! whatever the pictures are. **Repair packets** (FlexFEC) follow the frame that they protect. How many it is
-//! to have comes from the loss that the path shows, and its target leaves room for them; where its frame leaves
-//! unused some of what the path was seen to carry, it may have more. (Of X it would: that is more than the path carries where
-//! the path is narrow, and what went beyond it stood in the queue before the next frame.) Without loss there are none: filling what the policy leaves
-//! free on purpose kept the queue full that it was to drain, and took half of the media's rate.
+//! whatever the pictures are: up to what the path model says that media may have. **Repair packets** (FlexFEC) follow
+//! the frame that they protect. How many it is to have comes from the loss that the path shows, and its target leaves
+//! room for them; where its frame leaves unused some of its share, it may have more. Without loss there are none.
 
 use std::fmt;
 use std::str::FromStr;

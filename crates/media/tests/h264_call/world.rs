@@ -42,7 +42,7 @@ impl Setting {
         Self {
             loss,
             filler,
-            feedback: FeedbackMode::Tfrc,
+            feedback: FeedbackMode::Ccfb,
             loses_first: false,
             seconds: 20,
             seed: 7,
