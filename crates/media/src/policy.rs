@@ -49,6 +49,8 @@ pub struct Policy {
     deadline: Duration,
 }
 
+/// X beyond the available rate where dummies fill it: room to grow into.
+const FILLED: f64 = 1.1;
 /// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
 const LEAST_FRAME: Bytes = Bytes::new(240);
 /// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
@@ -152,7 +154,7 @@ impl Policy {
     pub fn ceiling(&self) -> Rate {
         if self.config.filler == Filler::Dummy {
             // Dummies fill whatever X allows, the pauses between bursts too.
-            return self.model.rate();
+            return self.model.rate() * FILLED;
         }
         match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),

@@ -42,8 +42,12 @@ fn after_a_loss_the_picture_waits_for_a_keyframe_and_goes_on() {
 #[test]
 fn repair_packets_leave_the_picture_standing_less() {
     for loss in [0.02, 0.05] {
-        let [without, with] =
-            [Filler::None, Filler::Fec].map(|filler| run(&Setting::new(loss, filler)));
+        let [without, with] = [Filler::None, Filler::Fec].map(|filler| {
+            run(&Setting {
+                feedback: FeedbackMode::Ccfb,
+                ..Setting::new(loss, filler)
+            })
+        });
         println!("{without:?}\n{with:?}");
         assert!(with.shown_share() >= without.shown_share() + 0.05);
         assert!(with.requests * 2 < without.requests);

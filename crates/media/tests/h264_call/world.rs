@@ -42,7 +42,7 @@ impl Setting {
         Self {
             loss,
             filler,
-            feedback: FeedbackMode::Ccfb,
+            feedback: FeedbackMode::Tfrc,
             loses_first: false,
             seconds: 20,
             seed: 7,
