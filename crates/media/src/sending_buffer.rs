@@ -1,8 +1,7 @@
 //! The sending buffer: coded frames between the encoder and the pacer (thesis §6.3.1).
 //!
-//! Which frame goes next is decided when its first packet may leave, with the rate and the
-//! round-trip time of that moment. A frame once begun is finished, unless its sender was stopped or
-//! its peer vanished for so long that the rest of it is worthless.
+//! The newest frame goes next; with the thesis's rules the oldest that can be displayed in time. A frame once begun is
+//! finished, unless its sender was stopped or its peer vanished for so long that the rest of it is worthless.
 
 use std::collections::VecDeque;
 use std::time::Duration;

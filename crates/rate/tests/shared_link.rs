@@ -245,7 +245,7 @@ fn lone_flow_fills_its_link_with_any_parameter_halved_or_doubled() {
     assert_eq!(missed, KNOWN_MISSES);
 }
 
-/// What does not hold: the parameter and its factor. A flow takes another's queue for TCP's, or shrinks for it.
+/// What does not hold: the parameter and its factor. Why is not traced.
 const KNOWN_UNFAIR: [(&str, f64); 5] = [
     ("queue_target", 0.5),
     ("queue_target", 2.0),

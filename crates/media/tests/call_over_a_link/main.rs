@@ -90,8 +90,8 @@ fn call_with_transit_bounds_uses_the_link_on_time() {
 }
 
 /// What is later, or loses more: the path's round trip, rate, frame rate and seed. Beyond 100 ms the deadline is stretched
-/// rather than the path left unused (path model). Over 800 kb/s a frame of 100 ms is a burst of few packets, whose timing
-/// measures the path coarsely.
+/// rather than the path left unused (path model). Why 60 ms
+/// at 800 kb/s misses is not traced.
 const KNOWN_MISSES: [(u64, u64, u64, u64); 8] = [
     (60, 800, 10, 1),
     (60, 800, 10, 2),
