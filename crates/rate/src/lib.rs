@@ -7,12 +7,12 @@
 //! ```text
 //! packets sent ──► PathModel ──► rate, pace and size of the next frame
 //! deliveries  ──►     │
-//!                     ├─ clock     which arrival times are believed
-//!                     ├─ base      delay of the empty path
-//!                     ├─ signal    queueing delay apart from noise
-//!                     ├─ bursts    the bottleneck's rate, by the stretch of each frame
-//!                     ├─ cross     whether others keep the queue standing
-//!                     └─ law       the rate: growth, back-off, or TFRC's X alone
+//!                     ├─ clock         which arrival times are believed
+//!                     ├─ windowed_min  delay of the empty path
+//!                     ├─ signal        queueing delay apart from noise
+//!                     ├─ bursts        the bottleneck's rate, by the stretch of each frame
+//!                     ├─ cross         whether others keep the queue standing
+//!                     └─ law           the rate: growth, back-off, or TFRC's X alone
 //! ```
 //!
 //! Each frame is a probe: it leaves as a burst at twice the rate, and the spread of its arrivals measures the bottleneck
@@ -36,7 +36,6 @@
 
 extern crate alloc;
 
-mod base;
 mod bursts;
 mod clock;
 mod coarse;
@@ -48,6 +47,7 @@ mod sent;
 mod signal;
 mod standing;
 mod window;
+mod windowed_min;
 
 #[cfg(test)]
 mod bad_input;

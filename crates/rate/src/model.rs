@@ -5,7 +5,6 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
 use crate::Params;
-use crate::base::BaseDelay;
 use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
@@ -15,6 +14,7 @@ use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
 use crate::window::Window;
+use crate::windowed_min::WindowedMin;
 
 /// What the rate follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +56,11 @@ pub struct PathModel {
     format: Option<ReportFormat>,
     pub(crate) clock: ReceiverClock,
     pub(crate) coarse: CoarseReports,
-    pub(crate) base: BaseDelay,
+    /// The least transit time, of two clocks: only differences from it mean something.
+    pub(crate) base: WindowedMin,
     /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
-    round_trip: BaseDelay,
+    round_trip: WindowedMin,
     last_round_trip: f64,
     /// The mean time between reports, and when the last came, in seconds.
     report_interval: f64,
@@ -105,9 +106,9 @@ impl PathModel {
             format: None,
             clock: ReceiverClock::default(),
             coarse: CoarseReports::default(),
-            base: BaseDelay::default(),
+            base: WindowedMin::default(),
             base_serialisation: f64::INFINITY,
-            round_trip: BaseDelay::default(),
+            round_trip: WindowedMin::default(),
             last_round_trip: 0.0,
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,

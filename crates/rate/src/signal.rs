@@ -4,9 +4,8 @@
 //! them. So the least delay of a round is a queue's for certain; a single frame's delay counts as far as it exceeds what
 //! frames deviate from their neighbours. A ramp deviates from nothing, so that a growing queue is no noise.
 
-use alloc::collections::VecDeque;
-
 use crate::Params;
+use crate::windowed_min::WindowedMin;
 
 /// The least delay of a frame's packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,8 +19,8 @@ struct Frame {
 /// The delays of frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueSignal {
-    /// When a report came and its frame's delay, each less than those after it; as long as a round.
-    least: VecDeque<Frame>,
+    /// Of the frames that were reported in a round.
+    least: WindowedMin,
     /// The last frames, newest last, and the number of the newest.
     recent: [Frame; 4],
     newest: Option<u64>,
@@ -33,8 +32,6 @@ pub(crate) struct QueueSignal {
 
 /// The noise is a mean over so many frames: two seconds at 25 frames a second.
 const NOISE_FRAMES: f64 = 50.0;
-/// More candidates than this would need more than a report in a millisecond.
-const MAX_CANDIDATES: usize = 256;
 /// Noise of this share of the target is what the target has room for.
 const TOLERATED: f64 = 0.5;
 
@@ -63,16 +60,8 @@ impl QueueSignal {
             self.newest = Some(number);
         }
         let delay = self.recent[3].delay;
-        while self.least.back().is_some_and(|last| last.delay >= delay) {
-            self.least.pop_back();
-        }
-        if self.least.len() == MAX_CANDIDATES {
-            self.least.pop_back();
-        }
-        self.least.push_back(Frame { sent: now, delay });
-        while self.least[0].sent < now - params.round {
-            self.least.pop_front();
-        }
+        self.least.observe(now, delay);
+        self.least.expire(now - params.round);
         self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
         self.least().max(delay - self.allowance)
     }
@@ -84,7 +73,9 @@ impl QueueSignal {
 
     /// The least delay of a round.
     pub(crate) fn least(&self) -> f64 {
-        self.least.front().map_or(0.0, |first| first.delay)
+        Some(self.least.get())
+            .filter(|least| least.is_finite())
+            .unwrap_or(0.0)
     }
 
     /// Seconds of queue that grow in a second over the last frames and beyond the noise; zero where it shrinks.
@@ -100,7 +91,8 @@ impl QueueSignal {
 
     /// The base delay rose by this much.
     pub(crate) fn shift(&mut self, by: f64) {
-        for frame in self.least.iter_mut().chain(&mut self.recent) {
+        self.least.shift(by);
+        for frame in &mut self.recent {
             frame.delay = (frame.delay - by).max(0.0);
         }
     }
