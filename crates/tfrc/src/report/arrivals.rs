@@ -93,8 +93,6 @@ pub struct Arrivals<const N: usize> {
     quiet_until: Instant,
     /// From then on a packet takes a report along; `MAX` while one is due.
     timer: Instant,
-    /// From then on the end of a frame takes one along.
-    frame_timer: Instant,
     /// When a report is due, if there is news by then.
     due: Instant,
     rtt: Option<Duration>,
@@ -124,7 +122,6 @@ impl<const N: usize> Arrivals<N> {
             loss: u64::MAX,
             quiet_until: Instant::ZERO,
             timer: Instant::ZERO,
-            frame_timer: Instant::ZERO,
             due: Instant::MAX,
             rtt: None,
             interval: INTERVAL.into(),
@@ -210,8 +207,13 @@ impl<const N: usize> Arrivals<N> {
     /// The packet that arrived at `at` ended a frame: its report is due, so that a sender learns at once what the frame
     /// met. Where frames end more than a hundred times a second, some are passed over.
     pub fn end_frame(&mut self, at: Instant) {
-        if at >= self.frame_timer && self.has_news() {
-            self.due = self.due.min(at);
+        let is_due = self.timer == Instant::MAX;
+        if is_due || !self.has_news() {
+            return;
+        }
+        // The last report left two intervals before the next is due.
+        if at + self.interval + self.interval >= self.due + FRAME_GAP {
+            self.due = at;
             self.timer = Instant::MAX;
         }
     }
@@ -260,7 +262,6 @@ impl<const N: usize> Arrivals<N> {
         self.again = self.end - self.unreported;
         (self.unreported, self.told_end) = (self.end, self.end);
         self.others = NONE;
-        self.frame_timer = now + FRAME_GAP;
         self.news = self.loss.min(self.end + self.most_new);
         // After one that left alone, and so had waited, the next packet has the next: or where packets come in
         // bunches, two round trips and more apart, each report would have.
