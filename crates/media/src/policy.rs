@@ -13,7 +13,7 @@ mod thesis;
 use std::time::Duration;
 
 use evenkeel_rate::{Mode, Params, PathModel, TransitReport};
-use evenkeel_rtp::session::{Path, PathSample, PathSignal};
+use evenkeel_rtp::session::{Path, PathSample, PathSignal, RateSource};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
@@ -164,10 +164,16 @@ impl Policy {
 
     /// The rate that media may use of this path: X, or less where the path model keeps the queue short.
     pub fn available_rate(&self, path: &Path) -> Rate {
-        match self.config.rules {
-            Rules::Evenkeel => path.allowed_rate.min(self.model.rate()),
-            Rules::Thesis => path.allowed_rate,
+        if self.follows_model(path) {
+            path.allowed_rate.min(self.model.rate())
+        } else {
+            path.allowed_rate
         }
+    }
+
+    /// The model learns from feedback alone. Where something else sets X, frames are made for X.
+    fn follows_model(&self, path: &Path) -> bool {
+        self.config.rules == Rules::Evenkeel && path.source == RateSource::Feedback
     }
 
     /// The target of a picture captured at `now`, with `queued` bytes before it; `None` if the picture is better left out.
@@ -178,12 +184,16 @@ impl Policy {
         if path.rtt.is_some() {
             self.model.set_bound(path.allowed_rate);
         }
-        let before = self.fixed_delay() + self.expected_queue();
-        let time = self.deadline.saturating_sub(before);
-        let budget = self.model.frame_budget(now, time);
-        let leaves_meanwhile = self.model.pacing_rate() * self.cost.preparation;
+        let share = self.available_rate(path) * self.config.frame_interval;
+        let (budget, pace) = if self.follows_model(path) {
+            let before = self.fixed_delay() + self.expected_queue();
+            let time = self.deadline.saturating_sub(before);
+            (self.model.frame_budget(now, time), self.model.pacing_rate())
+        } else {
+            (share, path.instantaneous_rate)
+        };
+        let leaves_meanwhile = pace * self.cost.preparation;
         let wire = budget - (queued - leaves_meanwhile);
-        let share = self.model.rate() * self.config.frame_interval;
         let wire = wire.max(LEAST_FRAME);
         let least = self.cost.floor;
         if wire >= least || self.cost.own_size {

@@ -11,6 +11,7 @@ fn path(kbps: f64, rtt_ms: u64) -> Path {
         rtt: Some(Duration::from_millis(rtt_ms)),
         loss_event_rate: LossEventRate::ZERO,
         receive_rate: Rate::ZERO,
+        source: RateSource::Feedback,
     }
 }
 
@@ -187,6 +188,27 @@ proptest! {
                 prop_assert!(target.size <= (path.allowed_rate * INTERVAL).max(LEAST_FRAME));
                 prop_assert!(target.deadline <= LONGEST_DEADLINE);
             }
+        }
+    }
+}
+
+#[test]
+fn without_feedback_frames_are_made_for_the_rate_that_was_set() {
+    for source in [
+        RateSource::ReceptionReports,
+        RateSource::Nothing,
+        RateSource::Fixed,
+    ] {
+        let mut policy = policy(Rules::Evenkeel);
+        let path = Path {
+            rtt: None,
+            source,
+            ..path(12_000.0, 0)
+        };
+        for n in 0..100 {
+            let target = policy.target(at(40 * n), &path, Bytes::ZERO).unwrap();
+            assert_eq!(target.size, Bytes::new(60_000), "{source:?}");
+            policy.packet_sent(at(40 * n), n, 60_000, true);
         }
     }
 }

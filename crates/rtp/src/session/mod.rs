@@ -125,6 +125,8 @@ pub struct Path {
     pub loss_event_rate: LossEventRate,
     /// The receive rate *X_recv* last reported.
     pub receive_rate: Rate,
+    /// What sets the allowed rate.
+    pub source: RateSource,
 }
 
 /// One end of a call.

@@ -495,13 +495,15 @@ impl Outbound {
                 rtt: self.rtt(),
                 loss_event_rate: sender.loss_event_rate(),
                 receive_rate: sender.receive_rate(),
+                source: RateSource::Feedback,
             },
-            Control::Plain(pacer, _) => Path {
+            Control::Plain(pacer, source) => Path {
                 allowed_rate: pacer.rate(),
                 instantaneous_rate: pacer.rate(),
                 rtt: self.rtt(),
                 loss_event_rate: LossEventRate::ZERO,
                 receive_rate: Rate::ZERO,
+                source: *source,
             },
         }
     }
