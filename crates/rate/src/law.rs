@@ -49,8 +49,6 @@ const LEAST_RATE: f64 = 6e3;
 pub(crate) const HIGHEST_RATE: f64 = 12.5e9;
 /// A rate up to so many times the least is as good as the least.
 const NEAR_LEAST: f64 = 1.25;
-/// The share of what bursts are served falls no further than this.
-const LEAST_SHARE: f64 = 0.1;
 /// ln 4: a rate that grows so in a round doubles in half of one.
 const LN_4: f64 = 1.386_294_361_119_890_6;
 /// The rate rises by no more than this share at a time towards what a burst shows, and falls by no more than that.
@@ -78,6 +76,8 @@ const EVENNESS_GAIN: f64 = 0.1;
 const PAST_PEAK: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
 const QUIET: f64 = 0.5;
+/// No flow gets more than the rate at which its bursts are served; so far ahead it looks for room.
+const MOST_SHARE: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
 const CATCH_UP: f64 = 1.05;
 /// A frame leaves no more than this share unused for what it risks.
@@ -187,6 +187,13 @@ impl PathModel {
         measured.max(self.delivery_rate)
     }
 
+    /// The share of what its bursts are served that a flow may send, at the least. Bursts of pace g·R beside other traffic Y are
+    /// served at B = C·g·R/(g·R + Y), so that R/B on a full link is (g·R + Y)/(g·C): never below 1/g. A share below that would
+    /// follow its own effect down to no rate at all.
+    fn least_share(&self) -> f64 {
+        1.0 / self.burst_gain()
+    }
+
     /// The rate to which an overload may reduce this flow at once. A burst beside other traffic is served the more slowly the
     /// slower it is sent, so that a small flow which followed its service rate would yield the whole excess alone. Where all
     /// flows go by the ratio in which their bursts are stretched more than before, they yield alike.
@@ -220,7 +227,7 @@ impl PathModel {
         self.law.rate *= carried.max(DEEPEST_CUT) * kept;
         if self.bursts.service_rate().is_some() {
             let share = self.law.share * carried.max(DEEPEST_SHARE_CUT) * kept;
-            self.law.share = share.max(LEAST_SHARE);
+            self.law.share = share.max(self.least_share());
             self.law.rate = self
                 .law
                 .rate
@@ -236,7 +243,8 @@ impl PathModel {
             self.law.starting = false;
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = (capacity / served).clamp(1.0, MOST_SCALE);
-            self.law.share += self.params.increase * scale * elapsed * (1.0 - fullness);
+            let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
+            self.law.share = share.min(self.law.share.max(MOST_SHARE));
             let change = self.law.share * served - before;
             self.law.rate += change.clamp(-MOST_FALL * before, MOST_RISE * before);
         } else if fullness < NEAR_TARGET {
@@ -263,7 +271,7 @@ impl PathModel {
             && let Some(served) = self.bursts.service_rate()
         {
             let share = CATCH_UP * self.law.rate / served.max(1.0);
-            self.law.share = self.law.share.min(share).max(LEAST_SHARE);
+            self.law.share = self.law.share.min(share).max(self.least_share());
         }
     }
 

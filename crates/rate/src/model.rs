@@ -264,7 +264,7 @@ impl PathModel {
             .observe(now, self.burst, frame, target, &self.params);
         self.judge_standing_queue(elapsed, round_trip);
         self.cross
-            .observe(elapsed, queue, &self.bursts, &self.window, &self.params);
+            .observe(elapsed, queue, &self.bursts, &self.window, target);
         self.follow(now, elapsed, round_trip, queue);
     }
 
@@ -358,8 +358,9 @@ impl PathModel {
     }
 
     /// By how much a frame leaves faster than at the rate. A frame of a long interval would make a long queue of its own.
-    fn burst_gain(&self) -> f64 {
-        let ahead = self.interval.min(LONGEST_BURST) * (1.0 - 1.0 / self.params.burst_gain);
+    pub(crate) fn burst_gain(&self) -> f64 {
+        let ahead = self.interval.min(LONGEST_BURST) * self.params.burst_excess
+            / (1.0 + self.params.burst_excess);
         self.interval / (self.interval - ahead)
     }
 

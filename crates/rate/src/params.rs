@@ -5,9 +5,9 @@
 pub struct Params {
     /// Queueing delay that a flow of 3 Mb/s aims at, in seconds: two packets of Ethernet's size at that rate.
     pub queue_target: f64,
-    /// A frame leaves at this multiple of the flow's rate, so that its spread at arrival shows the bottleneck: packet trains
-    /// measure capacity where they are sent well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
-    pub burst_gain: f64,
+    /// A frame leaves faster than at the flow's rate by this share of it, so that its spread at arrival shows the bottleneck:
+    /// packet trains measure capacity where they are sent well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
+    pub burst_excess: f64,
     /// The common control interval of all flows, in seconds: the longest round trip of a conversation (ITU-T G.114, 150 ms
     /// each way). Shorter round trips give no more reactions, so that they give no larger share.
     pub round: f64,
@@ -37,7 +37,7 @@ impl Params {
     /// The parameters of a call.
     pub const CALL: Self = Self {
         queue_target: 0.007,
-        burst_gain: 2.0,
+        burst_excess: 1.0,
         round: 0.3,
         backoff: 0.03,
         increase: 0.18,

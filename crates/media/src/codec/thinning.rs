@@ -25,12 +25,14 @@ const STEPS: [(u32, u32); 13] = [
 const FILL: f64 = 0.98;
 
 /// How much more than a step needs must be there before that step is taken upwards, and for how
-/// long: longer than TFRC's rate takes to swing, so that the viewer does not see its reports.
+/// long: longer than the rate takes to swing, so that the viewer does not see its reports.
 const MARGIN: f64 = 1.05;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// For as long the sending buffer bridges a fall: a third of the deadline. Where a round trip is shorter than
-/// the pause between pictures, one late report makes a fall that is over with the next.
+/// A picture takes no more intervals than this: one more is as bad.
+const SLOWEST: f64 = 64.0;
+
+/// What pictures may take longer than the path has time for, before fewer are sent: a third of the deadline.
 const BRIDGED: Duration = Duration::from_millis(50);
 
 /// Chooses which pictures are sent: as many as the path carries whole, evenly.
@@ -40,22 +42,25 @@ pub(super) struct Thinning {
     step: usize,
     /// Up to 1: a picture is sent when this overflows.
     phase: (u32, u32),
-    /// For how long less than the step has been carried.
-    short: Duration,
+    /// What the pictures sent take longer than the path had time for: it grows while less than the step is carried, and
+    /// shrinks while more is.
+    behind: Duration,
+    /// No step was taken down yet: the rate still rises to what the path carries.
+    starting: bool,
     /// For how long a better one has been possible, and the best that was so throughout.
     roomy: Duration,
     possible: usize,
 }
 
 impl Thinning {
-    /// All pictures are sent until the path is known; they come every `interval`.
+    /// The first picture is sent, and as many of the others as the path turns out to carry; they come every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
-            step: 0,
+            step: STEPS.len() - 1,
             phase: (0, 1),
-            // At first there is nothing to be bridged.
-            short: BRIDGED,
+            behind: Duration::ZERO,
+            starting: true,
             roomy: Duration::ZERO,
             possible: 0,
         }
@@ -86,15 +91,24 @@ impl Thinning {
             STEPS.iter().position(fits).unwrap_or(STEPS.len() - 1)
         };
         let (fitting, roomy) = (fits(1.0), fits(MARGIN));
+        let (kept, of) = STEPS[self.step];
+        let needed = whole * (f64::from(kept) / f64::from(of));
+        let taken = self.interval.mul_f64((needed / carried).min(SLOWEST));
+        self.behind = (self.behind + taken)
+            .saturating_sub(self.interval)
+            .min(BRIDGED + self.interval);
         if fitting > self.step {
             self.roomy = Duration::ZERO;
-            self.short += self.interval;
-            if self.short > BRIDGED {
+            if self.behind > BRIDGED {
                 self.step = fitting;
+                (self.behind, self.starting) = (Duration::ZERO, false);
             }
             return;
         }
-        self.short = Duration::ZERO;
+        if self.starting {
+            self.step = fitting;
+            return;
+        }
         if roomy >= self.step {
             self.roomy = Duration::ZERO;
             return;
@@ -135,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gaps_are_even() {
+    fn the_gaps_are_even_once_the_path_is_known() {
         for (megabits, kept, of) in [
             (4.3, 5, 6),
             (3.5, 2, 3),
@@ -144,6 +158,7 @@ mod tests {
             (0.01, 1, 64),
         ] {
             let mut thinning = thinning();
+            sent(&mut thinning, 1, megabits);
             let sent = sent(&mut thinning, 40 * of, megabits);
             assert_eq!(sent.len(), 40 * kept, "{megabits} Mb/s");
             let gaps: Vec<usize> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -153,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn it_steps_down_when_a_fall_lasts_and_up_after_a_second() {
+    fn it_steps_down_when_it_is_behind_and_up_after_a_second() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
-        // Two pictures are bridged.
+        // Of half of what it needs each picture takes an interval too long: 20 ms, of which 50 are bridged.
         assert_eq!(sent(&mut thinning, 2 + 6, 2.6).len(), 2 + 3);
         // 49 pictures are not yet a second.
         assert!(sent(&mut thinning, 49, 9.0).len() <= 25);
@@ -164,8 +179,17 @@ mod tests {
     }
 
     #[test]
+    fn it_steps_up_at_once_until_it_has_been_too_much() {
+        let mut thinning = thinning();
+        assert_eq!(sent(&mut thinning, 12, 0.9).len(), 2);
+        assert_eq!(sent(&mut thinning, 12, 2.7).len(), 6);
+        assert_eq!(sent(&mut thinning, 12, 5.4).len(), 12);
+    }
+
+    #[test]
     fn it_goes_up_by_what_there_was_room_for_all_the_time() {
         let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 10, 0.01);
         for megabits in [9.0, 2.7, 9.0] {
             sent(&mut thinning, 20, megabits);
@@ -174,17 +198,19 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_that_is_soon_over_does_not_show() {
+    fn a_fall_that_is_made_up_for_does_not_show() {
         let mut thinning = thinning();
+        sent(&mut thinning, 1, 5.2);
         for _ in 0..50 {
-            assert_eq!(sent(&mut thinning, 5, 5.2).len(), 5);
-            assert_eq!(sent(&mut thinning, 2, 0.1).len(), 2);
+            assert_eq!(sent(&mut thinning, 6, 7.6).len(), 6);
+            assert_eq!(sent(&mut thinning, 4, 3.6).len(), 4);
         }
     }
 
     #[test]
     fn a_step_that_only_just_fits_is_not_taken() {
         let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);
         // Three of four pictures are 3.75 Mb/s, and 98 % of this is 3.77.
         assert_eq!(sent(&mut thinning, 300, 3.85).len(), 200);
@@ -193,6 +219,7 @@ mod tests {
     #[test]
     fn a_rate_that_swings_about_a_step_does_not_show() {
         let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);
         let mut steps = Vec::new();
         for turn in 0..200 {
