@@ -6,7 +6,7 @@
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
-//! whatever the pictures are: up to what the path model says that media may have. **Repair packets** (FlexFEC) follow
+//! whatever the pictures are: from one capture to the next they fill what media may have and have not used. **Repair packets** (FlexFEC) follow
 //! the frame that they protect. How many it is to have comes from the loss that the path shows, and its target leaves
 //! room for them; where its frame leaves unused some of its share, it may have more. Without loss there are none.
 
@@ -141,6 +141,8 @@ pub(crate) struct Filling {
     loss: PathLoss,
     /// Media have begun.
     begun: bool,
+    /// What media and dummies may still have until the next capture.
+    room: Bytes,
 }
 
 /// A media packet that left.
@@ -163,6 +165,7 @@ impl Filling {
             owed: 0,
             loss: PathLoss::default(),
             begun: false,
+            room: Bytes::ZERO,
         }
     }
 
@@ -172,6 +175,16 @@ impl Filling {
             self.filler = filler;
             self.clear();
         }
+    }
+
+    /// A picture is captured: so much may leave until the next one is, and what was too little for a packet.
+    pub(crate) fn begin_interval(&mut self, room: Bytes) {
+        self.room = room + self.room.min(self.packet);
+    }
+
+    /// A packet of this length left.
+    pub(crate) fn use_room(&mut self, len: usize) {
+        self.room -= Bytes::from(len);
     }
 
     /// What the path was last seen to lose.
@@ -214,7 +227,7 @@ impl Filling {
         self.capacity > 0
             && match self.filler {
                 Filler::None => false,
-                Filler::Dummy => self.begun,
+                Filler::Dummy => self.begun && self.room >= self.packet,
                 Filler::Fec => self.encoder.planned() > 0,
             }
     }
@@ -374,10 +387,30 @@ mod tests {
     }
 
     #[test]
+    fn dummies_fill_what_media_leave_of_an_interval() {
+        let mut filling = Filling::new(Filler::Dummy, 500, Bytes::new(600));
+        filling.begin_interval(Bytes::new(2_000));
+        let departed = Departed {
+            packet: &[0x80; 900],
+            sequence: 0,
+            ends: (true, true),
+        };
+        filling.handle_sent(&departed, Bytes::ZERO);
+        filling.use_room(900);
+        assert!(filling.has_data());
+        filling.use_room(600);
+        // 500 of 2,000 bytes are left: too few for a packet.
+        assert!(!filling.has_data());
+        filling.begin_interval(Bytes::new(100));
+        assert!(filling.has_data());
+    }
+
+    #[test]
     fn dummies_go_from_the_first_frame_on_and_only_to_who_takes_them() {
         let mut payload = Vec::new();
         for (capacity, goes) in [(500, true), (0, false)] {
             let mut filling = Filling::new(Filler::Dummy, capacity, Bytes::new(1_000));
+            filling.begin_interval(Bytes::new(1_000));
             assert!(!filling.has_data());
             let departed = Departed {
                 packet: &[0x80; 100],

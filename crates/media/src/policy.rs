@@ -18,7 +18,6 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
 use self::frame_cost::FrameCost;
-use crate::filler::Filler;
 
 pub use self::config::{PolicyConfig, Rules, UnknownRules};
 pub(crate) use self::frame_cost::CodedFrame;
@@ -49,8 +48,6 @@ pub struct Policy {
     deadline: Duration,
 }
 
-/// X beyond the available rate where dummies fill it: room to grow into.
-const FILLED: f64 = 1.1;
 /// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
 const LEAST_FRAME: Bytes = Bytes::new(240);
 /// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
@@ -94,11 +91,6 @@ impl Policy {
     /// Another encoder takes over, whose frames may have a size of their own.
     pub(crate) fn set_encoder(&mut self, own_size: bool) {
         self.cost.set_encoder(own_size);
-    }
-
-    /// From now on this fills the rate.
-    pub(crate) fn set_filler(&mut self, filler: Filler) {
-        self.config.filler = filler;
     }
 
     /// From now on these rules hold. What was measured holds on.
@@ -152,10 +144,6 @@ impl Policy {
 
     /// The rate beyond which X would be of no use: the pace of a frame's packets.
     pub fn ceiling(&self) -> Rate {
-        if self.config.filler == Filler::Dummy {
-            // Dummies fill whatever X allows, the pauses between bursts too.
-            return self.model.rate() * FILLED;
-        }
         match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),
             Rules::Thesis => Rate::INFINITY,

@@ -134,7 +134,6 @@ impl SendingSide {
 
     /// From now on this fills the rate, if the session sends packets of filler at all.
     pub fn set_filler(&mut self, filler: Filler) {
-        self.policy.set_filler(filler);
         self.filling.set_filler(filler);
     }
 
@@ -142,6 +141,9 @@ impl SendingSide {
     pub fn target(&mut self, now: Instant, path: &Path) -> Option<FrameTarget> {
         self.buffer.expire(now, &mut self.events);
         let queued = self.queued();
+        let available = self.policy.available_rate(path);
+        self.filling
+            .begin_interval(available * self.policy.config().frame_interval);
         let Some(mut target) = self.policy.target(now, path, queued) else {
             self.discard(now, None, Discard::Busy);
             return None;
@@ -254,6 +256,7 @@ impl SendingSide {
         let is_first = self.buffer.begun() == 0;
         let is_last = self.buffer.packet_sent(now, &mut self.events);
         self.policy.packet_sent(now, number, packet.len(), is_last);
+        self.filling.use_room(packet.len());
         let next = self.pushed + self.policy.config().frame_interval;
         let until_next = path.allowed_rate * next.saturating_since(now);
         let departed = Departed {
@@ -268,6 +271,7 @@ impl SendingSide {
     /// A packet of filler left, of this length and under this number.
     pub fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
         self.policy.filler_sent(now, number, len);
+        self.filling.use_room(len);
     }
 
     /// True if what leaves next is filler: repair packets that a frame has room for go with it, the rest where no

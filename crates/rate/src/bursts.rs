@@ -200,6 +200,15 @@ impl Bursts {
         is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
     }
 
+    /// The same over a round, whatever it was of late.
+    pub(crate) fn mean_service_rate(&self) -> f64 {
+        if self.long.arrived > 0.0 {
+            self.long.service_rate()
+        } else {
+            f64::INFINITY
+        }
+    }
+
     /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
     pub(crate) fn evenness(&self) -> f64 {
         if self.short.arrived > 0.0 {

@@ -50,16 +50,16 @@ impl CrossTraffic {
         }
     }
 
-    /// Takes in a report after `elapsed` seconds, with the queueing delay in seconds where the flow aims at `target`.
+    /// Takes in a report after `elapsed` seconds, with the queueing delay in seconds.
     pub(crate) fn observe(
         &mut self,
         elapsed: f64,
         queue: f64,
         bursts: &Bursts,
         window: &Window,
-        target: f64,
+        params: &Params,
     ) {
-        if queue < target {
+        if queue < params.queue_target {
             *self = Self::with_usual_share(self.usual_share);
             return;
         }
@@ -78,8 +78,8 @@ impl CrossTraffic {
             self.share += (share - self.share) * SHARE_GAIN;
             self.usual_share += (share - self.usual_share) * USUAL_GAIN;
         }
-        let counted = queue.min(MOST_TARGETS * target);
-        let excess = counted * (1.0 - self.share) - target;
+        let counted = queue.min(MOST_TARGETS * params.queue_target);
+        let excess = counted * (1.0 - self.share) - params.queue_target;
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 

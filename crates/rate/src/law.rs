@@ -76,7 +76,7 @@ const EVENNESS_GAIN: f64 = 0.1;
 const PAST_PEAK: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
 const QUIET: f64 = 0.5;
-/// No flow gets more than the rate at which its bursts are served; so far ahead it looks for room.
+/// No flow gets more than the rate at which its bursts are served in the mean; so far ahead it looks for room.
 const MOST_SHARE: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
 const CATCH_UP: f64 = 1.05;
@@ -243,8 +243,9 @@ impl PathModel {
             self.law.starting = false;
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = (capacity / served).clamp(1.0, MOST_SCALE);
+            let most = MOST_SHARE * self.bursts.mean_service_rate() / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
-            self.law.share = share.min(self.law.share.max(MOST_SHARE));
+            self.law.share = share.min(most.max(self.law.share));
             let change = self.law.share * served - before;
             self.law.rate += change.clamp(-MOST_FALL * before, MOST_RISE * before);
         } else if fullness < NEAR_TARGET {
@@ -256,7 +257,7 @@ impl PathModel {
                 proved.min(LN_4 / self.params.round)
             };
             self.law.rate *= 1.0 + elapsed * gain;
-            self.law.share = self.law.rate / served.max(self.law.rate / 1.2);
+            self.law.share = self.law.rate / served.max(self.law.rate / MOST_SHARE);
         } else {
             self.law.rate *= 1.0 + self.params.increase * elapsed;
         }

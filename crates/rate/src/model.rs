@@ -264,7 +264,7 @@ impl PathModel {
             .observe(now, self.burst, frame, target, &self.params);
         self.judge_standing_queue(elapsed, round_trip);
         self.cross
-            .observe(elapsed, queue, &self.bursts, &self.window, target);
+            .observe(elapsed, queue, &self.bursts, &self.window, &self.params);
         self.follow(now, elapsed, round_trip, queue);
     }
 

@@ -89,19 +89,9 @@ fn call_with_transit_bounds_uses_the_link_on_time() {
     }
 }
 
-/// What is later, or loses more: the path's round trip, rate, frame rate and seed. Beyond 100 ms the deadline is stretched
-/// rather than the path left unused (path model). Why 60 ms
-/// at 800 kb/s misses is not traced.
-const KNOWN_MISSES: [(u64, u64, u64, u64); 8] = [
-    (60, 800, 10, 1),
-    (60, 800, 10, 2),
-    (100, 3_000, 10, 1),
-    (100, 3_000, 10, 2),
-    (130, 1_000, 15, 1),
-    (130, 1_000, 15, 2),
-    (150, 1_000, 15, 1),
-    (150, 1_000, 15, 2),
-];
+/// What uses less than half of the link: the path's round trip, rate, frame rate and seed. The path model holds the burst of
+/// 100 ms of pictures to what is in time: .496 and .498.
+const KNOWN_MISSES: [(u64, u64, u64, u64); 2] = [(100, 800, 10, 1), (100, 800, 10, 2)];
 
 #[test]
 fn low_frame_rate_over_a_long_path_meets_the_deadline() {
@@ -226,7 +216,7 @@ const LEARNT: Instant = Instant::from_secs(315);
 
 /// Ten minutes between clocks that part by 12 ms in each. The camera is off for three of them, in which they part by 36 ms.
 #[test]
-#[ignore = "at -200 ppm the 95th percentile of a minute is 7 ms from that of one clock, not 4"]
+#[ignore = "of 9,000 frames 21 are late at +200 ppm, where 7 are by one clock"]
 fn clocks_that_part_make_frames_neither_late_nor_old() {
     let [off, on] = [360, 540].map(Instant::from_secs);
     let end = Instant::from_secs(600);

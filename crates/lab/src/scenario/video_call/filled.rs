@@ -253,11 +253,11 @@ mod tests {
             value("frames_corrupt_pct_fec") < damaged / 2.0,
             "{findings:?}"
         );
-        // Dummies fill what X has beyond the available rate, to grow into.
-        for (filler, room) in [("none", 1.0), ("dummy", 1.1), ("fec", 1.0)] {
+        // Dummies fill a tenth more than the mean of what may be sent. Why is not traced.
+        for (filler, more) in [("none", 1.0), ("dummy", 1.1), ("fec", 1.0)] {
             let rate = value(&format!("rate_kbps_{filler}"));
             let x = value(&format!("x_kbps_{filler}"));
-            assert!(rate <= 1.05 * room * x, "{findings:?}");
+            assert!(rate <= 1.05 * more * x, "{findings:?}");
         }
     }
 }
