@@ -6,9 +6,9 @@
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
-//! whatever the pictures are: from one capture to the next they fill what media may have and have not used. **Repair packets** (FlexFEC) follow
-//! the frame that they protect. How many it is to have comes from the loss that the path shows, and its target leaves
-//! room for them; where its frame leaves unused some of its share, it may have more. Without loss there are none.
+//! whatever the pictures are: from one capture to the next they fill what media may have and have not used.
+//! **Repair packets** (FlexFEC) follow the frame that they protect. How many it is to have comes from the loss that the
+//! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more. Without loss there are none.
 
 use std::fmt;
 use std::str::FromStr;
@@ -141,7 +141,7 @@ pub(crate) struct Filling {
     loss: PathLoss,
     /// Media have begun.
     begun: bool,
-    /// What media and dummies may still have until the next capture.
+    /// Bytes that media and dummies may still send before the next capture.
     room: Bytes,
 }
 
@@ -177,7 +177,7 @@ impl Filling {
         }
     }
 
-    /// A picture is captured: so much may leave until the next one is, and what was too little for a packet.
+    /// Allows this many bytes until the next capture, and the remainder of the last interval that was less than a packet.
     pub(crate) fn begin_interval(&mut self, room: Bytes) {
         self.room = room + self.room.min(self.packet);
     }

@@ -200,7 +200,7 @@ impl Bursts {
         is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
     }
 
-    /// The same over a round, whatever it was of late.
+    /// The service rate over a round, bytes per second; infinite before a burst was measured.
     pub(crate) fn mean_service_rate(&self) -> f64 {
         if self.long.arrived > 0.0 {
             self.long.service_rate()

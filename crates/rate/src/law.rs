@@ -76,8 +76,8 @@ const EVENNESS_GAIN: f64 = 0.1;
 const PAST_PEAK: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
 const QUIET: f64 = 0.5;
-/// No flow gets more than the rate at which its bursts are served in the mean; so far ahead it looks for room.
-const MOST_SHARE: f64 = 1.05;
+/// The rate probes this far beyond the mean rate at which the bottleneck serves the flow's bursts: no flow gets more.
+const SHARE_CEILING: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
 const CATCH_UP: f64 = 1.05;
 /// A frame leaves no more than this share unused for what it risks.
@@ -187,9 +187,9 @@ impl PathModel {
         measured.max(self.delivery_rate)
     }
 
-    /// The share of what its bursts are served that a flow may send, at the least. Bursts of pace g·R beside other traffic Y are
-    /// served at B = C·g·R/(g·R + Y), so that R/B on a full link is (g·R + Y)/(g·C): never below 1/g. A share below that would
-    /// follow its own effect down to no rate at all.
+    /// The least ratio of the rate to the service rate of bursts. Bursts of pace g·R beside cross traffic Y are served at
+    /// B = C·g·R/(g·R + Y), so R/B on a full link is (g·R + Y)/(g·C), which is above 1/g. Below 1/g the rate would fall to
+    /// zero, because each fall lowers the service rate too.
     fn least_share(&self) -> f64 {
         1.0 / self.burst_gain()
     }
@@ -243,7 +243,7 @@ impl PathModel {
             self.law.starting = false;
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = (capacity / served).clamp(1.0, MOST_SCALE);
-            let most = MOST_SHARE * self.bursts.mean_service_rate() / served;
+            let most = SHARE_CEILING * self.bursts.mean_service_rate() / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
             let change = self.law.share * served - before;
@@ -257,7 +257,7 @@ impl PathModel {
                 proved.min(LN_4 / self.params.round)
             };
             self.law.rate *= 1.0 + elapsed * gain;
-            self.law.share = self.law.rate / served.max(self.law.rate / MOST_SHARE);
+            self.law.share = self.law.rate / served.max(self.law.rate / SHARE_CEILING);
         } else {
             self.law.rate *= 1.0 + self.params.increase * elapsed;
         }

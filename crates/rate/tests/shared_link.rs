@@ -238,8 +238,8 @@ fn lone_flow_fills_its_link_with_any_parameter_halved_or_doubled() {
     assert_eq!(missed, []);
 }
 
-/// What does not hold: the parameter and its factor. One flow takes the two others for cross traffic and competes, which here
-/// has no bound below the link.
+/// The parameters and factors at which shares are unequal. In the case that was traced (stretch, before a change) one flow took
+/// the others for cross traffic and competed, which here has no bound below the link.
 const KNOWN_UNFAIR: [(&str, f64); 5] = [
     ("queue_target", 0.5),
     ("alarm", 2.0),

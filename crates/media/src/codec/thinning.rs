@@ -29,10 +29,10 @@ const FILL: f64 = 0.98;
 const MARGIN: f64 = 1.05;
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A picture takes no more intervals than this: one more is as bad.
+/// A picture counts for this many intervals at most, so that a rate of zero stays finite. `STEPS` ends there.
 const SLOWEST: f64 = 64.0;
 
-/// What pictures may take longer than the path has time for, before fewer are sent: a third of the deadline.
+/// The queue of pictures beyond which fewer are sent: a third of the deadline.
 const BRIDGED: Duration = Duration::from_millis(50);
 
 /// Chooses which pictures are sent: as many as the path carries whole, evenly.
@@ -42,8 +42,8 @@ pub(super) struct Thinning {
     step: usize,
     /// Up to 1: a picture is sent when this overflows.
     phase: (u32, u32),
-    /// What the pictures sent take longer than the path had time for: it grows while less than the step is carried, and
-    /// shrinks while more is.
+    /// The queue of pictures in time: it grows while the path carries less than the step needs, and drains while it carries
+    /// more.
     behind: Duration,
     /// No step was taken down yet: the rate still rises to what the path carries.
     starting: bool,
