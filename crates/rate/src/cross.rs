@@ -19,6 +19,7 @@ pub(crate) struct CrossTraffic {
     /// For how long a queue has stood, and for how much of that bursts have shown a share.
     stood: f64,
     shown: f64,
+    lost: f64,
 }
 
 /// What one report counts in the share, and in the usual share.
@@ -47,6 +48,7 @@ impl CrossTraffic {
             evidence: 0.0,
             stood: 0.0,
             shown: 0.0,
+            lost: f64::NEG_INFINITY,
         }
     }
 
@@ -55,12 +57,14 @@ impl CrossTraffic {
         &mut self,
         elapsed: f64,
         queue: f64,
+        target: f64,
         bursts: &Bursts,
         window: &Window,
-        params: &Params,
     ) {
-        if queue < params.queue_target {
-            *self = Self::with_usual_share(self.usual_share);
+        if queue < target {
+            self.share = 1.0;
+            (self.stood, self.shown) = (0.0, 0.0);
+            self.evidence = (self.evidence - elapsed).max(0.0);
             return;
         }
         self.stood += elapsed;
@@ -78,14 +82,25 @@ impl CrossTraffic {
             self.share += (share - self.share) * SHARE_GAIN;
             self.usual_share += (share - self.usual_share) * USUAL_GAIN;
         }
-        let counted = queue.min(MOST_TARGETS * params.queue_target);
-        let excess = counted * (1.0 - self.share) - params.queue_target;
+        let counted = (queue / target).min(MOST_TARGETS);
+        let excess = counted * (1.0 - self.share) - 1.0;
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
+    }
+
+    /// A packet was lost.
+    pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
+        if self.share > ALONE {
+            return;
+        }
+        if now - self.lost < params.hold {
+            self.evidence = f64::INFINITY;
+        }
+        self.lost = now;
     }
 
     /// True if the evidence is enough to compete.
     pub(crate) fn is_proven(&self, params: &Params) -> bool {
-        self.evidence > params.alarm * params.queue_target
+        self.evidence > params.alarm
     }
 
     /// True if bursts show that the queue is this flow's own.
@@ -100,6 +115,6 @@ impl CrossTraffic {
 
     /// From now on the evidence is this share of what is enough.
     pub(crate) fn set_evidence(&mut self, share: f64, params: &Params) {
-        self.evidence = share * params.alarm * params.queue_target;
+        self.evidence = share * params.alarm;
     }
 }

@@ -155,6 +155,13 @@ impl PathModel {
         self.frame_sent += size.as_f64();
     }
 
+    /// A loss event came.
+    pub fn handle_loss_event(&mut self, now: Instant) {
+        if self.law.mode == Mode::Delay {
+            self.cross.observe_loss(seconds(now), &self.params);
+        }
+    }
+
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
@@ -264,7 +271,7 @@ impl PathModel {
             .observe(now, self.burst, frame, target, &self.params);
         self.judge_standing_queue(elapsed, round_trip);
         self.cross
-            .observe(elapsed, queue, &self.bursts, &self.window, &self.params);
+            .observe(elapsed, queue, target, &self.bursts, &self.window);
         self.follow(now, elapsed, round_trip, queue);
     }
 
