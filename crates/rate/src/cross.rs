@@ -103,6 +103,7 @@ impl CrossTraffic {
         self.evidence > params.alarm
     }
 
+    pub(crate) fn ev(&self) -> f64 { self.evidence }
     /// True if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self) -> bool {
         self.share > ALONE && self.evidence == 0.0 && self.shown > self.stood / 2.0

@@ -53,7 +53,7 @@ const NEAR_LEAST: f64 = 1.25;
 const LN_4: f64 = 1.386_294_361_119_890_6;
 /// The rate rises by no more than this share at a time towards what a burst shows, and falls by no more than that.
 const MOST_RISE: f64 = 0.3;
-const MOST_FALL: f64 = 0.5;
+const MOST_FALL: f64 = 0.0;
 /// Growth that no arrival has proved yet goes up to this multiple of the delivery rate.
 const UNPROVEN: f64 = 2.0;
 /// Beyond this share of the target, and without sight of the bottleneck, growth is additive.
@@ -119,6 +119,9 @@ impl PathModel {
 
     /// Lets the rate follow a report that came `elapsed` seconds after the last.
     pub(crate) fn follow(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
+        if std::env::var_os("TR").is_some() && (now * 4.0).floor() != ((now - elapsed) * 4.0).floor() {
+            std::eprintln!("T {:p} {now:.2} {:?} rate {:.0} bound {:.0} q {:.1} tgt {:.1} lq {:.1} least {:.1} share {:.2} served {:.0} even {:.2} drain {} usage {:.2} ev {:.2} cs {:.2} base {:.1} rtt {:.1}", self, self.law.mode, self.law.rate*8e-3, self.law.bound*8e-3, queue*1e3, self.target()*1e3, self.least.queue*1e3, self.signal.least()*1e3, self.law.share, self.served()*8e-3, self.bursts.evenness(), self.law.draining, self.usage, self.cross.ev(), self.cross.usual_share(), self.base.get()*1e3, round_trip*1e3);
+        }
         match self.law.mode {
             Mode::Compete => self.compete(now, elapsed, queue),
             Mode::Delay => {
@@ -132,6 +135,7 @@ impl PathModel {
     }
 
     fn begin_to_compete(&mut self, now: f64) {
+        std::eprintln!("COMPETE {now:.2} ev {:?} rate {:.0} p {:p}", self.cross, self.law.rate*8.0, self);
         self.law.mode = Mode::Compete;
         self.law.competes_since = now;
         (self.law.longest_queue, self.law.quiet) = (0.0, 0.0);
