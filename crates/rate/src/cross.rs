@@ -62,9 +62,11 @@ impl CrossTraffic {
         window: &Window,
     ) {
         if queue < target {
-            self.share = 1.0;
-            (self.stood, self.shown) = (0.0, 0.0);
-            self.evidence = (self.evidence - elapsed).max(0.0);
+            *self = Self {
+                usual_share: self.usual_share,
+                lost: self.lost,
+                ..Self::default()
+            };
             return;
         }
         self.stood += elapsed;
