@@ -246,7 +246,7 @@ impl PathModel {
         if is_stretched {
             self.law.starting = false;
             let capacity = self.delivery_rate / self.cross.usual_share();
-            let scale = (capacity / served).clamp(1.0, MOST_SCALE);
+            let scale = sqrt(capacity * before) / served;
             let most = SHARE_CEILING * self.bursts.mean_service_rate() / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
