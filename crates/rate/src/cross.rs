@@ -63,6 +63,7 @@ impl CrossTraffic {
     ) {
         if queue < target {
             *self = Self {
+                share: self.usual_share,
                 usual_share: self.usual_share,
                 lost: self.lost,
                 ..Self::default()
@@ -107,8 +108,9 @@ impl CrossTraffic {
 
     pub(crate) fn ev(&self) -> f64 { self.evidence }
     /// True if bursts show that the queue is this flow's own.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.share > ALONE && self.evidence == 0.0 && self.shown > self.stood / 2.0
+    pub(crate) fn is_alone(&self, params: &Params) -> bool {
+        let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;
+        self.share > ALONE && self.evidence == 0.0 && is_shown
     }
 
     /// The flow's share of what the link carries, when a queue stood last.

@@ -299,7 +299,7 @@ impl PathModel {
             self.params.round,
         ) {
             Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
-            Verdict::Unexplained if self.cross.is_alone() => self.lengthen_path(least, round_trip),
+            Verdict::Unexplained if self.cross.is_alone(&self.params) => self.lengthen_path(least, round_trip),
             // A flow at its least rate makes no queue.
             Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
             Verdict::Unexplained | Verdict::Open => {}
@@ -308,6 +308,7 @@ impl PathModel {
 
     /// The path's own delay has grown by this many seconds.
     fn lengthen_path(&mut self, by: f64, round_trip: f64) {
+        if std::env::var_os("TR").is_some() { std::eprintln!("LONGER {:p} {:.2} by {:.1} rate {:.0} base {:.1} {:?} {:?}", self, self.reported, by*1e3, self.law.rate*8e-3, self.base.get()*1e3, self.standing, self.cross); }
         self.base.replace(self.base.latest(), self.base.get() + by);
         self.round_trip.replace(self.reported, round_trip);
         self.signal.shift(by);
