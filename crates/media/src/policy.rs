@@ -46,7 +46,6 @@ pub struct Policy {
     /// What was left for pictures that the encoder cannot make small enough.
     saved: Bytes,
     deadline: Duration,
-    loss_event_rate: f64,
 }
 
 /// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
@@ -69,7 +68,6 @@ impl Policy {
             cost: FrameCost::new(headers),
             saved: Bytes::ZERO,
             deadline: config.deadline,
-            loss_event_rate: 0.0,
             config,
         }
     }
@@ -115,10 +113,9 @@ impl Policy {
     /// Feedback came, which leaves the path in this state.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
         self.model.set_bound(path.allowed_rate);
-        if path.loss_event_rate.get() > self.loss_event_rate {
+        if sample.loss_event {
             self.model.handle_loss_event(now);
         }
-        self.loss_event_rate = path.loss_event_rate.get();
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
             PathSignal::TransitBounds {

@@ -240,6 +240,7 @@ impl Flow {
             let (at, deliveries) = self.reports.pop_front().expect("just seen");
             let at = Instant::from_nanos(at);
             let report = self.transit_report(at, &deliveries);
+            self.model.set_bound(self.bound);
             match self.format {
                 ReportFormat::Deliveries => {
                     self.model.handle_report(at, deliveries.iter().copied());

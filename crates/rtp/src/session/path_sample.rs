@@ -40,6 +40,8 @@ pub enum PathSignal {
 pub struct PathSample<'a> {
     /// What it measures.
     pub signal: PathSignal,
+    /// A loss event came since the sample before. TFRC's own reports tell only of those that raise *p*.
+    pub loss_event: bool,
     pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
 }
 

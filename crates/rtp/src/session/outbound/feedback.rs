@@ -87,6 +87,8 @@ impl Outbound {
                 receive_rate,
             },
         });
+        let loss_event_rate = feedback.p().max(inherited);
+        self.loss_event |= loss_event_rate > sender.loss_event_rate();
         // The time between the kernel's receipt and ours is no part of the round trip.
         let waited = now.saturating_since(arrival);
         Ok(Some(sender.handle_feedback(
@@ -95,7 +97,7 @@ impl Outbound {
                 sent_at,
                 delay: delay + waited,
                 receive_rate,
-                loss_event_rate: feedback.p().max(inherited),
+                loss_event_rate,
             },
         )))
     }
@@ -159,7 +161,9 @@ impl Outbound {
         let (Some(noted), Some(departures)) = (self.noted.take(), &mut self.departures) else {
             return Ok(None);
         };
+        let before = departures.counters().loss_events;
         let feedback = departures.conclude(noted.arrival);
+        self.loss_event |= departures.counters().loss_events > before;
         if departures.has_caught_a_lie() {
             self.note_lie(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);

@@ -65,6 +65,8 @@ pub(super) struct Outbound {
     last_number: u64,
     /// What feedback told of the path, until the caller takes it.
     path_signal: Option<PathSignal>,
+    /// Feedback told of a loss event since then.
+    loss_event: bool,
     /// What the receiver can have received, where it computes p.
     receivable: Receivable,
     /// That of the next media packet, extended: its lower half is RTP's.
@@ -131,6 +133,7 @@ impl Outbound {
             noted: None,
             last_number: 0,
             path_signal: None,
+            loss_event: false,
             receivable: Receivable::default(),
             sequence,
             transport: sequence,
@@ -364,7 +367,12 @@ impl Outbound {
     pub(super) fn poll_path(&mut self) -> Option<PathSample<'_>> {
         let signal = self.path_signal.take()?;
         let departures = self.departures.as_deref();
-        Some(PathSample { signal, departures })
+        let loss_event = core::mem::take(&mut self.loss_event);
+        Some(PathSample {
+            signal,
+            loss_event,
+            departures,
+        })
     }
 
     /// What receivers report.
