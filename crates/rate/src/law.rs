@@ -247,7 +247,8 @@ impl PathModel {
             self.law.starting = false;
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = sqrt(capacity * before) / served;
-            let most = SHARE_CEILING * self.bursts.mean_service_rate() / served;
+            let proven = self.bursts.mean_service_rate().max(self.delivery_rate);
+            let most = SHARE_CEILING * proven / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
             let change = self.law.share * served - before;
