@@ -19,7 +19,8 @@ pub(crate) struct CrossTraffic {
     /// For how long a queue has stood, and for how much of that bursts have shown a share.
     stood: f64,
     shown: f64,
-    lost: f64,
+    overflows: f64,
+    overflowed: f64,
 }
 
 /// What one report counts in the share, and in the usual share.
@@ -48,7 +49,8 @@ impl CrossTraffic {
             evidence: 0.0,
             stood: 0.0,
             shown: 0.0,
-            lost: f64::NEG_INFINITY,
+            overflows: f64::NEG_INFINITY,
+            overflowed: f64::NEG_INFINITY,
         }
     }
 
@@ -65,7 +67,7 @@ impl CrossTraffic {
             *self = Self {
                 share: self.usual_share,
                 usual_share: self.usual_share,
-                lost: self.lost,
+                overflowed: self.overflowed.max(self.overflows),
                 ..Self::default()
             };
             return;
@@ -90,15 +92,15 @@ impl CrossTraffic {
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
-    /// A packet was lost.
+    /// A loss event was reported. Of a queue that stands and is others' it says that they go by loss.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
-        if self.share > ALONE {
+        if self.stood == 0.0 || self.share > ALONE {
             return;
         }
-        if now - self.lost < params.hold {
+        if now - self.overflowed < params.hold {
             self.evidence = f64::INFINITY;
         }
-        self.lost = now;
+        self.overflows = now;
     }
 
     /// True if the evidence is enough to compete.
