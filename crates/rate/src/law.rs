@@ -119,9 +119,6 @@ impl PathModel {
 
     /// Lets the rate follow a report that came `elapsed` seconds after the last.
     pub(crate) fn follow(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
-        if std::env::var_os("TR").is_some() && (now * 4.0).floor() != ((now - elapsed) * 4.0).floor() {
-            std::eprintln!("T {:p} {now:.2} {:?} rate {:.0} bound {:.0} q {:.1} tgt {:.1} lq {:.1} least {:.1} share {:.2} served {:.0} even {:.2} drain {} usage {:.2} ev {:.2} cs {:.2} base {:.1} rtt {:.1}", self, self.law.mode, self.law.rate*8e-3, self.law.bound*8e-3, queue*1e3, self.target()*1e3, self.least.queue*1e3, self.signal.least()*1e3, self.law.share, self.served()*8e-3, self.bursts.evenness(), self.law.draining, self.usage, self.cross.ev(), self.cross.usual_share(), self.base.get()*1e3, round_trip*1e3);
-        }
         match self.law.mode {
             Mode::Compete => self.compete(now, elapsed, queue),
             Mode::Delay => {
@@ -135,7 +132,6 @@ impl PathModel {
     }
 
     fn begin_to_compete(&mut self, now: f64) {
-        std::eprintln!("COMPETE {now:.2} ev {:?} rate {:.0} p {:p}", self.cross, self.law.rate*8.0, self);
         self.law.mode = Mode::Compete;
         self.law.competes_since = now;
         (self.law.longest_queue, self.law.quiet) = (0.0, 0.0);

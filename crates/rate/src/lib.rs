@@ -35,7 +35,6 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-extern crate std;
 
 mod bursts;
 mod clock;

@@ -308,7 +308,6 @@ impl PathModel {
 
     /// The path's own delay has grown by this many seconds.
     fn lengthen_path(&mut self, by: f64, round_trip: f64) {
-        if std::env::var_os("TR").is_some() { std::eprintln!("LONGER {:p} {:.2} by {:.1} rate {:.0} base {:.1} {:?} {:?}", self, self.reported, by*1e3, self.law.rate*8e-3, self.base.get()*1e3, self.standing, self.cross); }
         self.base.replace(self.base.latest(), self.base.get() + by);
         self.round_trip.replace(self.reported, round_trip);
         self.signal.shift(by);
