@@ -108,7 +108,6 @@ impl CrossTraffic {
         self.evidence > params.alarm
     }
 
-    pub(crate) fn ev(&self) -> f64 { self.evidence }
     /// True if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self, params: &Params) -> bool {
         let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;

@@ -51,9 +51,8 @@ pub(crate) const HIGHEST_RATE: f64 = 12.5e9;
 const NEAR_LEAST: f64 = 1.25;
 /// ln 4: a rate that grows so in a round doubles in half of one.
 const LN_4: f64 = 1.386_294_361_119_890_6;
-/// The rate rises by no more than this share at a time towards what a burst shows, and falls by no more than that.
+/// The rate rises by no more than this share at a time towards what a burst shows.
 const MOST_RISE: f64 = 0.3;
-const MOST_FALL: f64 = 0.0;
 /// Growth that no arrival has proved yet goes up to this multiple of the delivery rate.
 const UNPROVEN: f64 = 2.0;
 /// Beyond this share of the target, and without sight of the bottleneck, growth is additive.
@@ -76,14 +75,13 @@ const EVENNESS_GAIN: f64 = 0.1;
 const PAST_PEAK: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
 const QUIET: f64 = 0.5;
-/// The rate probes this far beyond the mean rate at which the bottleneck serves the flow's bursts: no flow gets more.
+/// The rate probes this far beyond what arrives and what bursts show: no flow gets more than the rate at which its bursts are
+/// served.
 const SHARE_CEILING: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
 const CATCH_UP: f64 = 1.05;
 /// A frame leaves no more than this share unused for what it risks.
 const MOST_RISK: f64 = 0.5;
-/// How much finer a flow's growth may be than its service rate shows: it has an eighth of the link.
-const MOST_SCALE: f64 = 8.0;
 
 impl Law {
     pub(crate) fn new(initial: f64) -> Self {
@@ -248,7 +246,7 @@ impl PathModel {
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
             let change = self.law.share * served - before;
-            self.law.rate += change.clamp(-MOST_FALL * before, MOST_RISE * before);
+            self.law.rate += change.clamp(0.0, MOST_RISE * before);
         } else if fullness < NEAR_TARGET {
             // Slow start grows by what a round trip proves; later no faster than flows of any round trip do.
             let proved = 1.0 / (round_trip + self.interval);

@@ -299,7 +299,9 @@ impl PathModel {
             self.params.round,
         ) {
             Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
-            Verdict::Unexplained if self.cross.is_alone(&self.params) => self.lengthen_path(least, round_trip),
+            Verdict::Unexplained if self.cross.is_alone(&self.params) => {
+                self.lengthen_path(least, round_trip)
+            }
             // A flow at its least rate makes no queue.
             Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
             Verdict::Unexplained | Verdict::Open => {}
