@@ -13,7 +13,7 @@ pub(crate) struct Law {
     /// TFRC's X.
     pub(crate) bound: f64,
     /// The rate as a share of the rate at which bursts are served.
-    share: f64,
+    pub(crate) share: f64,
     /// Frames are shortened until the flow's own queue has gone.
     pub(crate) draining: bool,
     /// No queue has been met yet.
@@ -165,6 +165,10 @@ impl PathModel {
         let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
         if self.law.draining && (is_drained || self.own_queue(now) <= 0.0) {
             self.law.draining = false;
+        } else if self.law.draining && now - self.law.backed_off > self.round_after(round_trip) {
+            // What frames were shortened by was no excess of a moment.
+            self.law.draining = false;
+            self.law.rate = self.law.rate.min(self.delivery_rate);
         }
         let floor = self.overload_floor(queue > target);
         let served = self.served();
@@ -180,7 +184,7 @@ impl PathModel {
     }
 
     /// The rate at which the bottleneck serves this flow's bursts: no less than what arrives.
-    fn served(&self) -> f64 {
+    pub(crate) fn served(&self) -> f64 {
         let measured = self.bursts.service_rate().unwrap_or(0.0);
         measured.max(self.delivery_rate)
     }
@@ -212,10 +216,14 @@ impl PathModel {
         overload.rate * (overload.worst / overload.evenness).min(1.0)
     }
 
+    /// The time for which a cut counts, in seconds: what it did is reported by then.
+    fn round_after(&self, round_trip: f64) -> f64 {
+        (round_trip + self.interval).max(self.params.round)
+    }
+
     /// Cuts the rate, once a round, by what the queue grows and by a share that grows with the queue.
     fn back_off(&mut self, now: f64, round_trip: f64, excess: f64, floor: f64) {
-        let round = (round_trip + self.interval).max(self.params.round);
-        if now - self.law.backed_off <= round {
+        if now - self.law.backed_off <= self.round_after(round_trip) {
             return;
         }
         let carried = 1.0 / (1.0 + self.queue_gradient());

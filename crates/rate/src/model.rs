@@ -373,6 +373,10 @@ impl PathModel {
         self.interval / (self.interval - ahead)
     }
 
+    /// Debug.
+    pub fn debug(&self) -> [f64; 14] {
+        [self.law.rate * 8e-3, self.least.queue * 1e3, self.signal.least()*1e3, self.target() * 1e3, self.base.get() * 1e3, self.law.share, self.served() * 8e-3, self.bursts.evenness(), f64::from(self.law.draining), self.usage, self.cross.usual_share(), self.delivery_rate*8e-3, self.bursts.mean_service_rate()*8e-3, if self.law.mode == Mode::Compete {1.0} else {0.0}]
+    }
     /// The available rate of this flow.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))

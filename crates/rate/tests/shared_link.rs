@@ -339,11 +339,14 @@ fn flow_beside_one_that_goes_by_loss_competes_with_any_parameter_halved_or_doubl
 /// They begin together. One that joins later takes some of the queue that stands for the path's own delay.
 #[test]
 fn sixteen_flows_share_a_link_and_take_no_other_for_cross_traffic() {
-    let mut network = Network::joined_every(40, Params::CALL, 16.0, 300, &[20; 16]);
+    let mut network = Network::joined_every(5, Params::CALL, 16.0, 300, &[20; 16]);
     for flow in &mut network.flows {
         flow.model.set_bound(network.rate);
     }
-    network.run_until(Instant::from_secs(60));
+    for t in [2, 5, 10, 20, 30, 40, 50, 60] {
+    network.run_until(Instant::from_secs(t));
+    println!("t {t}"); for flow in &network.flows { println!("   {:.2?}", flow.model.debug()); }
+    }
     let shares: Vec<f64> = (0..16)
         .map(|flow| network.throughput(flow, 20, 60))
         .collect();
