@@ -130,6 +130,7 @@ impl PathModel {
     }
 
     fn begin_to_compete(&mut self, now: f64) {
+        std::eprintln!("COMPETE {now:.2} ev {:?} rate {:.0} p {:p}", self.cross, self.law.rate*8.0, self);
         self.law.mode = Mode::Compete;
         self.law.competes_since = now;
         (self.law.longest_queue, self.law.quiet) = (0.0, 0.0);
@@ -163,12 +164,9 @@ impl PathModel {
     fn follow_delay(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
         let target = self.target();
         let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
-        if self.law.draining && (is_drained || self.own_queue(now) <= 0.0) {
+        let is_over = now - self.law.backed_off > self.round_after(round_trip);
+        if self.law.draining && (is_drained || is_over || self.own_queue(now) <= 0.0) {
             self.law.draining = false;
-        } else if self.law.draining && now - self.law.backed_off > self.round_after(round_trip) {
-            // What frames were shortened by was no excess of a moment.
-            self.law.draining = false;
-            self.law.rate = self.law.rate.min(self.delivery_rate);
         }
         let floor = self.overload_floor(queue > target);
         let served = self.served();

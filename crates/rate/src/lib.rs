@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+extern crate std;
 
 mod bursts;
 mod clock;

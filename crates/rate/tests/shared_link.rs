@@ -339,7 +339,7 @@ fn flow_beside_one_that_goes_by_loss_competes_with_any_parameter_halved_or_doubl
 /// They begin together. One that joins later takes some of the queue that stands for the path's own delay.
 #[test]
 fn sixteen_flows_share_a_link_and_take_no_other_for_cross_traffic() {
-    let mut network = Network::joined_every(5, Params::CALL, 16.0, 300, &[20; 16]);
+    let mut network = Network::joined_every(513, Params::CALL, 16.0, 300, &[20; 16]);
     for flow in &mut network.flows {
         flow.model.set_bound(network.rate);
     }
