@@ -2,7 +2,11 @@
 //!
 //! A burst that enters the bottleneck at pace P beside cross traffic Y leaves it at B = C·P/(P + Y). With Y = C − R, where R
 //! is what this flow gets in the mean, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands
-//! while the share is small is not this flow's. The excess of such a queue over the target is summed up (CUSUM; Page, 1954).
+//! while the share is small is not this flow's.
+//!
+//! Traffic that goes by delay drains its queue within a few round trips, and traffic that goes by loss does not, or only after
+//! a loss. So there are two kinds of evidence: the excess of such a queue over the target, in targets, summed up while it
+//! stands (CUSUM; Page, 1954), and two queues one after the other that overflowed. One alone may be a fall of the link.
 
 use crate::Params;
 use crate::bursts::Bursts;
@@ -14,11 +18,12 @@ pub(crate) struct CrossTraffic {
     share: f64,
     /// The same over a longer time, kept while no queue stands.
     usual_share: f64,
-    /// Seconds of queue times seconds.
+    /// Targets of queue times seconds.
     evidence: f64,
     /// For how long a queue has stood, and for how much of that bursts have shown a share.
     stood: f64,
     shown: f64,
+    /// When a packet of this queue was lost last, and one of a queue before it, in seconds.
     overflows: f64,
     overflowed: f64,
 }
@@ -37,15 +42,9 @@ const LEAST_SHARE: f64 = 0.05;
 
 impl Default for CrossTraffic {
     fn default() -> Self {
-        Self::with_usual_share(1.0)
-    }
-}
-
-impl CrossTraffic {
-    fn with_usual_share(usual_share: f64) -> Self {
         Self {
             share: 1.0,
-            usual_share,
+            usual_share: 1.0,
             evidence: 0.0,
             stood: 0.0,
             shown: 0.0,
@@ -53,8 +52,10 @@ impl CrossTraffic {
             overflowed: f64::NEG_INFINITY,
         }
     }
+}
 
-    /// Takes in a report after `elapsed` seconds, with the queueing delay in seconds.
+impl CrossTraffic {
+    /// Takes in a report after `elapsed` seconds, with the queueing delay and its target in seconds.
     pub(crate) fn observe(
         &mut self,
         elapsed: f64,

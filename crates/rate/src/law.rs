@@ -13,7 +13,7 @@ pub(crate) struct Law {
     /// TFRC's X.
     pub(crate) bound: f64,
     /// The rate as a share of the rate at which bursts are served.
-    pub(crate) share: f64,
+    share: f64,
     /// Frames are shortened until the flow's own queue has gone.
     pub(crate) draining: bool,
     /// No queue has been met yet.
@@ -130,7 +130,6 @@ impl PathModel {
     }
 
     fn begin_to_compete(&mut self, now: f64) {
-        std::eprintln!("COMPETE {now:.2} ev {:?} rate {:.0} p {:p}", self.cross, self.law.rate*8.0, self);
         self.law.mode = Mode::Compete;
         self.law.competes_since = now;
         (self.law.longest_queue, self.law.quiet) = (0.0, 0.0);
@@ -164,6 +163,7 @@ impl PathModel {
     fn follow_delay(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
         let target = self.target();
         let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
+        // What frames are shortened by for longer is no excess of a moment: without an end flows would hold each other there.
         let is_over = now - self.law.backed_off > self.round_after(round_trip);
         if self.law.draining && (is_drained || is_over || self.own_queue(now) <= 0.0) {
             self.law.draining = false;
@@ -182,7 +182,7 @@ impl PathModel {
     }
 
     /// The rate at which the bottleneck serves this flow's bursts: no less than what arrives.
-    pub(crate) fn served(&self) -> f64 {
+    fn served(&self) -> f64 {
         let measured = self.bursts.service_rate().unwrap_or(0.0);
         measured.max(self.delivery_rate)
     }
@@ -245,12 +245,15 @@ impl PathModel {
         let (before, served) = (self.law.rate, self.served());
         if is_stretched {
             self.law.starting = false;
+            // Of N flows the queue's target is higher by the root of N, and so is what all grow by: the frequency at which the
+            // queue swings, the root of growth over target, does not depend on their number.
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = sqrt(capacity * before) / served;
             let proven = self.bursts.mean_service_rate().max(self.delivery_rate);
             let most = SHARE_CEILING * proven / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
+            // A burst that was served slowly may have met a burst of others: without a queue no rate falls.
             let change = self.law.share * served - before;
             self.law.rate += change.clamp(0.0, MOST_RISE * before);
         } else if fullness < NEAR_TARGET {

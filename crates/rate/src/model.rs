@@ -155,7 +155,7 @@ impl PathModel {
         self.frame_sent += size.as_f64();
     }
 
-    /// A loss event came.
+    /// The next report tells of a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);
@@ -300,7 +300,7 @@ impl PathModel {
         ) {
             Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
             Verdict::Unexplained if self.cross.is_alone(&self.params) => {
-                self.lengthen_path(least, round_trip)
+                self.lengthen_path(least, round_trip);
             }
             // A flow at its least rate makes no queue.
             Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
@@ -373,10 +373,6 @@ impl PathModel {
         self.interval / (self.interval - ahead)
     }
 
-    /// Debug.
-    pub fn debug(&self) -> [f64; 14] {
-        [self.law.rate * 8e-3, self.least.queue * 1e3, self.signal.least()*1e3, self.target() * 1e3, self.base.get() * 1e3, self.law.share, self.served() * 8e-3, self.bursts.evenness(), f64::from(self.law.draining), self.usage, self.cross.usual_share(), self.delivery_rate*8e-3, self.bursts.mean_service_rate()*8e-3, if self.law.mode == Mode::Compete {1.0} else {0.0}]
-    }
     /// The available rate of this flow.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))

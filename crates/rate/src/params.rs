@@ -14,8 +14,8 @@ pub struct Params {
     /// The share of the rate that is given up once a round while the queue is at its target; beyond it in proportion
     /// (Swift, SIGCOMM 2020 §3.1).
     pub backoff: f64,
-    /// The share of the link's capacity by which every flow grows in a second while there is no queue, whatever its own rate
-    /// (additive increase; Chiu and Jain, 1989).
+    /// The share of the link's capacity by which a flow that has all of it grows in a second while there is no queue (additive
+    /// increase; Chiu and Jain, 1989); one with a share of it grows by the root of that share.
     pub increase: f64,
     /// A burst that arrives stretched by more than this share has met the bottleneck. Packets of Ethernet's size beside a
     /// burst of ten stretch it by as much.
@@ -23,11 +23,11 @@ pub struct Params {
     /// A frame's delay counts as far as it exceeds so many times the mean deviation of frames. Of an exponential
     /// distribution 5 % lie beyond three means.
     pub noise: f64,
-    /// How long a queue of one target beyond the flow's own must stand before the flow competes, in seconds: a few round
+    /// How long a queue of two targets that is not the flow's own must stand before the flow competes, in seconds: a few round
     /// trips of the flows that could still drain it.
     pub alarm: f64,
-    /// How long a flow competes before it tests the path again, and half of how long a base delay is remembered, in seconds:
-    /// longer than a cycle of TCP on most paths.
+    /// How long a flow competes before it tests the path again, how long the loss of an overflow is remembered, and half of
+    /// how long a base delay is, in seconds: longer than a cycle of TCP on most paths.
     pub hold: f64,
     /// How many mean shortfalls of the delivery rate a frame leaves unused: 10 % of exponential ones are beyond 2.3.
     pub risk: f64,
