@@ -244,7 +244,6 @@ impl PathModel {
     fn grow(&mut self, elapsed: f64, round_trip: f64, fullness: f64, is_stretched: bool) {
         let (before, served) = (self.law.rate, self.served());
         if is_stretched {
-            self.law.starting = false;
             // Of N flows the queue's target is higher by the root of N, and so is what all grow by: the frequency at which the
             // queue swings, the root of growth over target, does not depend on their number.
             let capacity = self.delivery_rate / self.cross.usual_share();
@@ -253,9 +252,15 @@ impl PathModel {
             let most = SHARE_CEILING * proven / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
-            // A burst that was served slowly may have met a burst of others: without a queue no rate falls.
-            let change = self.law.share * served - before;
-            self.law.rate += change.clamp(0.0, MOST_RISE * before);
+            // A burst that was served slowly may have met a burst of others: without a queue no rate falls, but for what slow
+            // start was ahead of its proof.
+            let least = if self.law.starting {
+                before / UNPROVEN
+            } else {
+                before
+            };
+            self.law.rate = (self.law.share * served).clamp(least, before * (1.0 + MOST_RISE));
+            self.law.starting = false;
         } else if fullness < NEAR_TARGET {
             // Slow start grows by what a round trip proves; later no faster than flows of any round trip do.
             let proved = 1.0 / (round_trip + self.interval);
