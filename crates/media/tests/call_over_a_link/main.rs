@@ -89,10 +89,6 @@ fn call_with_transit_bounds_uses_the_link_on_time() {
     }
 }
 
-/// What uses less than half of the link: the path's round trip, rate, frame rate and seed. The path model holds the burst of
-/// 100 ms of pictures to what is in time: .496 and .498.
-const KNOWN_MISSES: [(u64, u64, u64, u64); 2] = [(100, 800, 10, 1), (100, 800, 10, 2)];
-
 #[test]
 fn low_frame_rate_over_a_long_path_meets_the_deadline() {
     let mut missed = Vec::new();
@@ -116,7 +112,7 @@ fn low_frame_rate_over_a_long_path_meets_the_deadline() {
             }
         }
     }
-    assert_eq!(missed, KNOWN_MISSES);
+    assert_eq!(missed, []);
 }
 
 #[test]
@@ -216,7 +212,7 @@ const LEARNT: Instant = Instant::from_secs(315);
 
 /// Ten minutes between clocks that part by 12 ms in each. The camera is off for three of them, in which they part by 36 ms.
 #[test]
-#[ignore = "of 9,000 frames 21 are late at +200 ppm, where 7 are by one clock"]
+#[ignore = "at +200 ppm the 95th percentile after the pause is 4.5 ms above that of one clock, for 4"]
 fn clocks_that_part_make_frames_neither_late_nor_old() {
     let [off, on] = [360, 540].map(Instant::from_secs);
     let end = Instant::from_secs(600);
