@@ -247,7 +247,7 @@ impl PathModel {
             // Of N flows the queue's target is higher by the root of N, and so is what all grow by: the frequency at which the
             // queue swings, the root of growth over target, does not depend on their number.
             let capacity = self.delivery_rate / self.cross.usual_share();
-            let scale = sqrt(capacity * before) / served;
+            let scale = (sqrt(capacity * before) / served).max(1.0);
             let proven = self.bursts.mean_service_rate().max(self.delivery_rate);
             let most = SHARE_CEILING * proven / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
