@@ -85,6 +85,7 @@ pub(crate) struct Sampled {
     pub(crate) at: Instant,
     pub(crate) from: End,
     pub(crate) signal: PathSignal,
+    pub(crate) loss_event: bool,
     pub(crate) deliveries: Vec<Delivery>,
 }
 
@@ -254,6 +255,7 @@ impl Pair {
             at: self.now,
             from: end,
             signal: sample.signal,
+            loss_event: sample.loss_event,
             deliveries: sample.deliveries().collect(),
         });
     }

@@ -306,6 +306,25 @@ fn path_sample_comes_with_each_report() {
 }
 
 #[test]
+fn path_samples_tell_of_loss_events() {
+    for mode in FeedbackMode::ALL {
+        let mut pair = one_way(mode);
+        let mut media = 0u32;
+        pair.drops = Box::new(move |sent| {
+            media += u32::from(sent.is_media);
+            sent.is_media && [200, 600].contains(&media)
+        });
+        pair.run(Duration::from_secs(10));
+        let told = pair.samples.iter().filter(|sample| sample.loss_event);
+        let told = told.count() as u64;
+        let lost = pair.session(End::B).statistics().packets_lost;
+        println!("{mode:?}: {told} of {lost}");
+        assert!((2..=lost).contains(&told), "{mode:?}: {told} of {lost}");
+        assert!(!pair.samples[0].loss_event, "{mode:?}");
+    }
+}
+
+#[test]
 fn path_samples_give_each_delivery_once() {
     for mode in [FeedbackMode::Ccfb, FeedbackMode::Twcc] {
         let mut pair = one_way(mode);
