@@ -8,7 +8,8 @@
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
 //! whatever the pictures are: from one capture to the next they fill what media may have and have not used.
 //! **Repair packets** (FlexFEC) follow the frame that they protect. How many it is to have comes from the loss that the
-//! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more. Without loss there are none.
+//! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more.
+//! Without loss there are none.
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,9 +4,10 @@
 //! is what this flow gets in the mean, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands
 //! while the share is small is not this flow's.
 //!
-//! Traffic that goes by delay drains its queue within a few round trips, and traffic that goes by loss does not, or only after
-//! a loss. So there are two kinds of evidence: the excess of such a queue over the target, in targets, summed up while it
-//! stands (CUSUM; Page, 1954), and two queues one after the other that overflowed. One alone may be a fall of the link.
+//! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep it, or drain it only
+//! after a loss. So there are two kinds of evidence. One is the excess of such a queue over the target, summed up while it stands
+//! (CUSUM; Page, 1954). The other is a loss in each of two queues, one after the other; a single one may come from a link that
+//! became slower.
 
 use crate::Params;
 use crate::bursts::Bursts;
@@ -18,14 +19,14 @@ pub(crate) struct CrossTraffic {
     share: f64,
     /// The same over a longer time, kept while no queue stands.
     usual_share: f64,
-    /// Targets of queue times seconds.
+    /// The excess of the queue in targets, summed over seconds.
     evidence: f64,
     /// For how long a queue has stood, and for how much of that bursts have shown a share.
     stood: f64,
     shown: f64,
-    /// When a packet of this queue was lost last, and one of a queue before it, in seconds.
-    overflows: f64,
-    overflowed: f64,
+    /// The last loss event of this queue and of the queues before it, in seconds.
+    last_loss: f64,
+    loss_before: f64,
 }
 
 /// What one report counts in the share, and in the usual share.
@@ -48,8 +49,8 @@ impl Default for CrossTraffic {
             evidence: 0.0,
             stood: 0.0,
             shown: 0.0,
-            overflows: f64::NEG_INFINITY,
-            overflowed: f64::NEG_INFINITY,
+            last_loss: f64::NEG_INFINITY,
+            loss_before: f64::NEG_INFINITY,
         }
     }
 }
@@ -68,7 +69,7 @@ impl CrossTraffic {
             *self = Self {
                 share: self.usual_share,
                 usual_share: self.usual_share,
-                overflowed: self.overflowed.max(self.overflows),
+                loss_before: self.loss_before.max(self.last_loss),
                 ..Self::default()
             };
             return;
@@ -93,15 +94,15 @@ impl CrossTraffic {
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
-    /// A loss event was reported. Of a queue that stands and is others' it says that they go by loss.
+    /// Takes in a loss event. It is evidence if a queue stands and bursts show that most of the link is used by others.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
         if self.stood == 0.0 || self.share > ALONE {
             return;
         }
-        if now - self.overflowed < params.hold {
+        if now - self.loss_before < params.hold {
             self.evidence = f64::INFINITY;
         }
-        self.overflows = now;
+        self.last_loss = now;
     }
 
     /// True if the evidence is enough to compete.

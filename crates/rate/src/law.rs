@@ -75,8 +75,8 @@ const EVENNESS_GAIN: f64 = 0.1;
 const PAST_PEAK: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
 const QUIET: f64 = 0.5;
-/// The rate probes this far beyond what arrives and what bursts show: no flow gets more than the rate at which its bursts are
-/// served.
+/// The rate grows to this multiple of the delivery rate or the mean service rate, whichever is higher: no flow gets more than
+/// the rate at which its bursts are served.
 const SHARE_CEILING: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
 const CATCH_UP: f64 = 1.05;
@@ -163,7 +163,7 @@ impl PathModel {
     fn follow_delay(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
         let target = self.target();
         let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
-        // What frames are shortened by for longer is no excess of a moment: without an end flows would hold each other there.
+        // A drain ends with its round: flows that drain together could otherwise hold a constant queue and never grow again.
         let is_over = now - self.law.backed_off > self.round_after(round_trip);
         if self.law.draining && (is_drained || is_over || self.own_queue(now) <= 0.0) {
             self.law.draining = false;
@@ -214,7 +214,7 @@ impl PathModel {
         overload.rate * (overload.worst / overload.evenness).min(1.0)
     }
 
-    /// The time for which a cut counts, in seconds: what it did is reported by then.
+    /// How long the law waits after a cut, in seconds: reports show its effect by then.
     fn round_after(&self, round_trip: f64) -> f64 {
         (round_trip + self.interval).max(self.params.round)
     }
@@ -244,16 +244,16 @@ impl PathModel {
     fn grow(&mut self, elapsed: f64, round_trip: f64, fullness: f64, is_stretched: bool) {
         let (before, served) = (self.law.rate, self.served());
         if is_stretched {
-            // Of N flows the queue's target is higher by the root of N, and so is what all grow by: the frequency at which the
-            // queue swings, the root of growth over target, does not depend on their number.
+            // The target of N equal flows is √N times that of one, and together they grow √N times as fast. So the frequency at
+            // which the queue oscillates, the root of growth over target, does not depend on N.
             let capacity = self.delivery_rate / self.cross.usual_share();
             let scale = (sqrt(capacity * before) / served).max(1.0);
             let proven = self.bursts.mean_service_rate().max(self.delivery_rate);
             let most = SHARE_CEILING * proven / served;
             let share = self.law.share + self.params.increase * scale * elapsed * (1.0 - fullness);
             self.law.share = share.min(most.max(self.law.share));
-            // A burst that was served slowly may have met a burst of others: without a queue no rate falls, but for what slow
-            // start was ahead of its proof.
+            // Without a queue the rate does not fall, since a slow burst may have met a burst of others. Only slow start falls
+            // back to what its first stretched burst shows.
             let least = if self.law.starting {
                 before / UNPROVEN
             } else {

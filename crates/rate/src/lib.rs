@@ -21,13 +21,13 @@
 //! # The law
 //!
 //! - **Growth.** While the queue is below its target the rate grows. A burst that arrives as it left proves room for its pace,
-//!   and the rate doubles in half a round. A burst that was stretched has met the bottleneck, and the rate grows by a share of
-//!   the bottleneck's capacity in a second that rises with the root of the flow's own.
+//!   and the rate doubles in half a round. A burst that was stretched has met the bottleneck, and the rate grows in
+//!   proportion to the root of its share of the link.
 //! - **Back-off.** While the queue is beyond its target the rate falls by a small share each round, and by what the queue
 //!   grows. Then frames are shortened until what was too much has drained.
 //! - **Rounds are seconds, not round trips**, so that five calls over 20 to 300 ms share a link alike (RFC 8867 §5.5).
 //! - **The target depends on the rate alone** and falls as it rises: flows that share a queue are pulled to one rate.
-//! - **Cross traffic** that keeps a queue standing, or fills it until packets are lost and fills it again, makes the flow
+//! - **Cross traffic** that keeps a queue standing, or fills it twice until packets are lost, makes the flow
 //!   compete at TFRC's X, until the queue has gone or a test at a moment that all flows share finds the path empty.
 //!
 //! What a receiver claims can only lower the rate: TFRC's X is never exceeded ([`PathModel::set_bound`]).

@@ -155,7 +155,7 @@ impl PathModel {
         self.frame_sent += size.as_f64();
     }
 
-    /// The next report tells of a loss event.
+    /// The report to be handed in next includes a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);

@@ -26,8 +26,8 @@ pub struct Params {
     /// How long a queue of two targets that is not the flow's own must stand before the flow competes, in seconds: a few round
     /// trips of the flows that could still drain it.
     pub alarm: f64,
-    /// How long a flow competes before it tests the path again, how long the loss of an overflow is remembered, and half of
-    /// how long a base delay is, in seconds: longer than a cycle of TCP on most paths.
+    /// How long a flow competes before it tests the path again, and how long a loss counts as evidence, in seconds: longer than
+    /// a cycle of TCP on most paths. A base delay is remembered for twice as long.
     pub hold: f64,
     /// How many mean shortfalls of the delivery rate a frame leaves unused: 10 % of exponential ones are beyond 2.3.
     pub risk: f64,

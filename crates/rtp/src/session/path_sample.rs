@@ -40,7 +40,7 @@ pub enum PathSignal {
 pub struct PathSample<'a> {
     /// What it measures.
     pub signal: PathSignal,
-    /// A loss event came since the sample before. TFRC's own reports tell only of those that raise *p*.
+    /// A loss event was reported since the last sample. In TFRC's own reports only an event that raises *p* is seen.
     pub loss_event: bool,
     pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
 }

@@ -306,7 +306,7 @@ fn path_sample_comes_with_each_report() {
 }
 
 #[test]
-fn path_samples_tell_of_loss_events() {
+fn path_samples_report_loss_events() {
     for mode in FeedbackMode::ALL {
         let mut pair = one_way(mode);
         let mut media = 0u32;

@@ -65,7 +65,7 @@ pub(super) struct Outbound {
     last_number: u64,
     /// What feedback told of the path, until the caller takes it.
     path_signal: Option<PathSignal>,
-    /// Feedback told of a loss event since then.
+    /// Feedback has reported a loss event since the last sample.
     loss_event: bool,
     /// What the receiver can have received, where it computes p.
     receivable: Receivable,
