@@ -422,7 +422,8 @@ fn knobs(link: &LinkSnapshot, tcp: Option<Totals>) -> Knobs {
 /// The share of packets that a loss model takes.
 fn probability(loss: Loss) -> f64 {
     match loss {
-        Loss::None | Loss::Periodic(0) => 0.0,
+        // What a policer takes depends on the load.
+        Loss::None | Loss::Periodic(0) | Loss::Policer(_) => 0.0,
         Loss::Bernoulli(share) => share,
         Loss::Periodic(every) => 1.0 / every as f64,
         Loss::GilbertElliott(model) => model.mean_loss().unwrap_or(0.0),

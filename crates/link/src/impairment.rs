@@ -3,8 +3,8 @@
 use crate::loss::{Loss, LossProcess};
 use crate::random::{Random, stream};
 use std::collections::VecDeque;
-use tfrc::time::Duration;
-use tfrc::units::duration_from_secs;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, duration_from_secs};
 
 /// Delay variation. It never reorders: a packet that would overtake another leaves together with
 /// it, as RFC 8868 §4.5.2 has it for a queue further down the path (whose rate is not modelled).
@@ -89,8 +89,8 @@ impl Impairments {
         self.arrivals = 0;
     }
 
-    /// True if the packet that arrives now is lost.
-    pub(crate) fn loses_next(&mut self) -> bool {
+    /// True if the packet of this size is lost that arrives now.
+    pub(crate) fn loses_next(&mut self, now: Instant, size: Bytes) -> bool {
         let number = self.arrivals;
         self.arrivals += 1;
         let mut is_listed = false;
@@ -98,7 +98,7 @@ impl Impairments {
             self.script.pop_front();
             is_listed = true;
         }
-        self.loss.loses_next() || is_listed
+        self.loss.loses_next(now, size) || is_listed
     }
 
     /// True if packets may fall behind others.
@@ -146,9 +146,11 @@ mod tests {
     #[test]
     fn a_script_loses_the_packets_that_it_names() {
         let mut path = Impairments::new(Loss::None, Jitter::None, Reordering::default(), 0.0, 1);
-        assert!(!path.loses_next());
+        assert!(!path.loses_next(Instant::ZERO, Bytes::new(1)));
         path.set_script(vec![4, 1, 1, 2]);
-        let lost: Vec<u64> = (0..8).filter(|_| path.loses_next()).collect();
+        let lost: Vec<u64> = (0..8)
+            .filter(|_| path.loses_next(Instant::ZERO, Bytes::new(1)))
+            .collect();
         assert_eq!(lost, [1, 2, 4]);
     }
 

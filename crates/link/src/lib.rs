@@ -39,7 +39,7 @@ pub use event::{DropReason, Event};
 pub use impairment::{Jitter, Reordering};
 pub use ledger::{Count, Counters};
 pub use link::{Link, LinkConfig};
-pub use loss::{GilbertElliott, Loss};
+pub use loss::{GilbertElliott, Loss, Policer};
 pub use packet::Packet;
 pub use queue::{
     CoDelConfig, Discipline, FqCoDelConfig, PieConfig, QueueLimit, RedConfig, RedUnit,

@@ -129,7 +129,7 @@ impl<P: Packet> Link<P> {
         let at = self.settle(now);
         self.ledger.received(size);
         let impairments = self.impairments.as_mut();
-        if impairments.is_some_and(|impairments| impairments.loses_next()) {
+        if impairments.is_some_and(|impairments| impairments.loses_next(at, size)) {
             return self.ledger.lost(at, size, packet.number());
         }
         if self.is_at_capacity(size) {

@@ -1,8 +1,11 @@
 //! Which packets the path itself loses, before they reach the queue.
 
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
 use crate::random::{Random, stream};
 
-/// Loss that does not depend on the load.
+/// Loss without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
     /// Only a full queue drops.
@@ -15,6 +18,17 @@ pub enum Loss {
     /// Two states, each with its own probability of loss, between which every packet may change
     /// (E. N. Gilbert, 1960; E. O. Elliott, 1963). It begins in the good one.
     GilbertElliott(GilbertElliott),
+    /// What exceeds a rate is lost, as by a provider's policer; nothing is delayed.
+    Policer(Policer),
+}
+
+/// A token bucket, full at first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policer {
+    /// The rate in the long run.
+    pub rate: Rate,
+    /// What may exceed it at a time.
+    pub burst: Bytes,
 }
 
 /// The probabilities of a [`Loss::GilbertElliott`]. Each is clamped to [0, 1]; NaN is 0.
@@ -51,31 +65,39 @@ pub(crate) struct LossProcess {
     random: Random,
     since_last: u64,
     is_bad: bool,
+    /// Bytes in the bucket of a policer, and when they were counted.
+    tokens: f64,
+    filled_at: Instant,
 }
 
 impl LossProcess {
     pub(crate) fn new(model: Loss, seed: u64) -> Self {
-        Self {
+        let mut process = Self {
             model,
             random: Random::new(seed, stream::LOSS),
             since_last: 0,
             is_bad: false,
-        }
+            tokens: 0.0,
+            filled_at: Instant::ZERO,
+        };
+        process.set_model(model);
+        process
     }
 
     pub(crate) fn model(&self) -> Loss {
         self.model
     }
 
-    /// Changes the model; the random stream goes on, the period starts anew, in the good state.
+    /// Changes the model; the random stream goes on, the period starts anew, in the good state, with a full bucket.
     pub(crate) fn set_model(&mut self, model: Loss) {
         self.model = model;
         self.since_last = 0;
         self.is_bad = false;
+        self.tokens = f64::INFINITY;
     }
 
-    /// True if the next packet is lost.
-    pub(crate) fn loses_next(&mut self) -> bool {
+    /// True if the packet of this size is lost that arrives now.
+    pub(crate) fn loses_next(&mut self, now: Instant, size: Bytes) -> bool {
         match self.model {
             Loss::None | Loss::Periodic(0) => false,
             // `unit` is below 1, so a probability of 1 loses every packet, and 0 none.
@@ -102,6 +124,17 @@ impl LossProcess {
                 };
                 self.random.unit() < loss
             }
+            Loss::Policer(policer) => {
+                let elapsed = now.saturating_since(self.filled_at).as_secs_f64();
+                let filled = self.tokens + policer.rate.bytes_per_sec() * elapsed;
+                self.tokens = filled.min(policer.burst.as_f64());
+                self.filled_at = now;
+                let is_lost = self.tokens < size.as_f64();
+                if !is_lost {
+                    self.tokens -= size.as_f64();
+                }
+                is_lost
+            }
         }
     }
 }
@@ -110,18 +143,38 @@ impl LossProcess {
 mod tests {
     use super::*;
 
+    const SIZE: Bytes = Bytes::new(1_000);
+
     fn lost(model: Loss, packets: u64) -> u64 {
         let mut process = LossProcess::new(model, 1);
-        (0..packets).filter(|_| process.loses_next()).count() as u64
+        (0..packets)
+            .filter(|_| process.loses_next(Instant::ZERO, SIZE))
+            .count() as u64
     }
 
     #[test]
     fn periodic_loss_takes_exactly_every_nth() {
         let mut process = LossProcess::new(Loss::Periodic(3), 1);
-        let fates: Vec<bool> = (0..7).map(|_| process.loses_next()).collect();
+        let fates: Vec<bool> = (0..7)
+            .map(|_| process.loses_next(Instant::ZERO, SIZE))
+            .collect();
         assert_eq!(fates, [false, false, true, false, false, true, false]);
         assert_eq!(lost(Loss::Periodic(0), 100), 0);
         assert_eq!(lost(Loss::Periodic(1), 100), 100);
+    }
+
+    #[test]
+    fn policer_passes_its_rate_after_a_burst() {
+        let policer = Policer {
+            rate: Rate::from_bytes_per_sec(10e3),
+            burst: Bytes::new(5_000),
+        };
+        let mut process = LossProcess::new(Loss::Policer(policer), 1);
+        let mut passed = |ms: u64| {
+            let fates = (0..20).map(|_| process.loses_next(Instant::from_millis(ms), SIZE));
+            fates.filter(|is_lost| !is_lost).count()
+        };
+        assert_eq!([0, 100, 350, 60_000].map(&mut passed), [5, 1, 2, 5]);
     }
 
     #[test]
@@ -144,7 +197,9 @@ mod tests {
             bad_loss: 1.0,
         };
         let mut process = LossProcess::new(Loss::GilbertElliott(model), 1);
-        let fates: Vec<bool> = (0..500_000).map(|_| process.loses_next()).collect();
+        let fates: Vec<bool> = (0..500_000)
+            .map(|_| process.loses_next(Instant::ZERO, SIZE))
+            .collect();
         let bursts = fates.chunk_by(|a, b| a == b).filter(|chunk| chunk[0]);
         let lengths: Vec<usize> = bursts.map(<[bool]>::len).collect();
         let lost: usize = lengths.iter().sum();

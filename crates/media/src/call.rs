@@ -245,6 +245,10 @@ impl Call {
         };
         sender.observe_path(self.now, &sample, &path, loss);
         self.session.set_ceiling(sender.policy().ceiling());
+        if sender.policy().config().random_loss {
+            self.session
+                .tolerate_losses(sender.policy().tolerated_loss());
+        }
     }
 
     fn note(&mut self, event: CallEvent) {

@@ -116,6 +116,7 @@ impl Policy {
         if sample.loss_event {
             self.model.handle_loss_event(now);
         }
+        self.model.handle_losses(sample.lost);
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
             PathSignal::TransitBounds {
@@ -160,6 +161,11 @@ impl Policy {
         } else {
             path.allowed_rate
         }
+    }
+
+    /// The losses per packet that TFRC is not to count ([`PolicyConfig::random_loss`]).
+    pub(crate) fn tolerated_loss(&self) -> f64 {
+        self.model.random_loss()
     }
 
     /// The model learns from feedback alone. Where something else sets X, frames are made for X.
@@ -279,7 +285,12 @@ impl Policy {
 }
 
 fn new_model(config: &PolicyConfig) -> PathModel {
-    PathModel::new(Params::CALL, config.frame_interval, FIRST_RATE)
+    let model = PathModel::new(Params::CALL, config.frame_interval, FIRST_RATE);
+    if config.random_loss {
+        model.seeking_random_loss()
+    } else {
+        model
+    }
 }
 
 #[cfg(test)]

@@ -176,7 +176,7 @@ impl PathModel {
         }
         if queue > target {
             self.back_off(now, round_trip, queue / target, floor);
-        } else if !self.law.draining && self.usage > USED {
+        } else if !self.law.draining && self.usage > USED && !self.random_loss.is_on_trial() {
             self.grow(elapsed, round_trip, queue / target, is_stretched);
         }
     }
@@ -297,6 +297,7 @@ impl PathModel {
         }
         // The path may serve a frame more slowly than in the mean.
         let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MOST_RISK);
+        let rate = rate * self.trial_share();
         if self.law.draining {
             rate * (1.0 - self.own_queue(now) / self.interval).max(LEAST_WHILE_DRAINING)
         } else {

@@ -10,6 +10,7 @@ use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
 use crate::cross::CrossTraffic;
 use crate::law::Law;
+use crate::random_loss::{LossReport, RandomLoss};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
@@ -80,6 +81,9 @@ pub struct PathModel {
     frame_sent: f64,
     pub(crate) usage: f64,
     pub(crate) law: Law,
+    pub(crate) random_loss: RandomLoss,
+    /// Packets found lost that belong to the next report.
+    lost: f64,
 }
 
 /// Reports are averaged over so many.
@@ -124,7 +128,16 @@ impl PathModel {
             frame_sent: 0.0,
             usage: 1.0,
             law: Law::new(initial.bytes_per_sec()),
+            random_loss: RandomLoss::default(),
+            lost: 0.0,
         }
+    }
+
+    /// Looks for losses that no lower rate would avoid ([`random_loss`](Self::random_loss)), by trials of a lower rate.
+    #[must_use]
+    pub fn seeking_random_loss(mut self) -> Self {
+        self.random_loss.seek();
+        self
     }
 
     /// TFRC allows this rate from now on.
@@ -162,19 +175,45 @@ impl PathModel {
         }
     }
 
+    /// So many packets were found lost of which the report to be handed in next tells.
+    pub fn handle_losses(&mut self, lost: u64) {
+        self.lost += lost as f64;
+    }
+
+    /// The share of packets that the path loses at any rate, as far as trials have shown; zero while a queue stands, and
+    /// without [`seeking_random_loss`](Self::seeking_random_loss).
+    pub fn random_loss(&self) -> f64 {
+        self.random_loss.ratio()
+    }
+
     /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
         self.follow_format(ReportFormat::Deliveries);
-        if let Some(newest) = self.ingest(now, deliveries) {
+        if let Some((newest, delivered)) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            self.conclude(now, (now - newest).max(0.0));
+            let queue = self.conclude(now, (now - newest).max(0.0));
+            let report = LossReport {
+                now,
+                delivered,
+                lost: core::mem::take(&mut self.lost),
+                newest: self.sent.reported() - 1,
+                next: self.sent.next(),
+                is_clear: self.law.mode == Mode::Delay && queue <= self.target(),
+                is_bound: self.law.rate >= self.law.bound,
+            };
+            self.random_loss.observe(&report, &self.params);
         }
     }
 
-    /// Takes in deliveries. Gives when the newest of them left; `None` if all were known or false.
-    fn ingest(&mut self, now: f64, deliveries: impl IntoIterator<Item = Delivery>) -> Option<f64> {
+    /// Takes in deliveries. Gives when the newest of them left, and how many there were; `None` if all were known or false.
+    fn ingest(
+        &mut self,
+        now: f64,
+        deliveries: impl IntoIterator<Item = Delivery>,
+    ) -> Option<(f64, f64)> {
         let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
+        let mut delivered = 0.0;
         let queue_before = self.least.queue;
         for delivery in deliveries {
             let Some(packet) = self.sent.deliver(delivery.number) else {
@@ -210,13 +249,14 @@ impl PathModel {
                 .observe(&packet, arrived, self.interval, &self.params);
             self.window.observe(arrived, packet.at, packet.size);
             newest = Some(newest.map_or(packet.at, |newest| newest.max(packet.at)));
+            delivered += 1.0;
         }
-        newest?;
+        let newest = newest?;
         self.window.expire(self.interval);
         self.bursts
             .expire(self.window.latest_arrival(), self.interval);
         self.least.queue = (least_transit - self.base.get()).max(0.0);
-        newest
+        Some((newest, delivered))
     }
 
     /// A report of this format came.
@@ -256,8 +296,8 @@ impl PathModel {
         self.base.get() < before
     }
 
-    /// Draws the conclusions from a report that was taken in.
-    pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) {
+    /// Draws the conclusions from a report that was taken in. Gives the queueing delay apart from noise.
+    pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) -> f64 {
         let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
         self.report_interval += (elapsed - self.report_interval) / REPORTS;
         self.reported = now;
@@ -273,6 +313,7 @@ impl PathModel {
         self.cross
             .observe(elapsed, queue, target, &self.bursts, &self.window);
         self.follow(now, elapsed, round_trip, queue);
+        queue
     }
 
     fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64) {
@@ -354,8 +395,7 @@ impl PathModel {
 
     /// The pace of a frame's packets.
     pub fn pacing_rate(&self) -> Rate {
-        self.useful_rate()
-            .min(Rate::from_bytes_per_sec(self.law.bound))
+        (self.useful_rate() * self.trial_share()).min(Rate::from_bytes_per_sec(self.law.bound))
     }
 
     /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
@@ -371,6 +411,15 @@ impl PathModel {
         let ahead = self.interval.min(LONGEST_BURST) * self.params.burst_excess
             / (1.0 + self.params.burst_excess);
         self.interval / (self.interval - ahead)
+    }
+
+    /// The share of the rate that is used: in a trial frames leave at the pace that the mean rate had.
+    pub(crate) fn trial_share(&self) -> f64 {
+        if self.random_loss.is_on_trial() {
+            1.0 / self.burst_gain()
+        } else {
+            1.0
+        }
     }
 
     /// The available rate of this flow.

@@ -74,13 +74,19 @@ impl SentPackets {
         self.packets.len()
     }
 
-    fn next(&self) -> u64 {
+    /// The number of the next packet, if none is left out.
+    pub(crate) fn next(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
 
     /// Bytes that have left.
     pub(crate) fn total(&self) -> f64 {
         self.total
+    }
+
+    /// The number after the highest that arrived.
+    pub(crate) fn reported(&self) -> u64 {
+        self.reported
     }
 
     /// When the first packet left that is newer than all that arrived; `None` if none did.

@@ -3,7 +3,7 @@
 use evenkeel_lab::units::{BitRate, Share, Size, Time};
 use evenkeel_link::{
     CoDelConfig, Discipline, FqCoDelConfig, GilbertElliott, Jitter, LinkConfig, Loss, PieConfig,
-    QueueLimit, RedConfig, Reordering,
+    Policer, QueueLimit, RedConfig, Reordering,
 };
 use serde::Deserialize;
 
@@ -90,7 +90,7 @@ pub(crate) struct PieTable {
     ecn: bool,
 }
 
-/// `"none"`, `{ random = "1%" }`, `{ every = 100 }`, `{ gilbert-elliott = { ... } }`.
+/// `"none"`, `{ random = "1%" }`, `{ every = 100 }`, `{ gilbert-elliott = { ... } }`, `{ policer = { ... } }`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LossTable {
@@ -99,6 +99,15 @@ pub(crate) enum LossTable {
     Random(Share),
     Every(u64),
     GilbertElliott(GilbertElliottTable),
+    Policer(PolicerTable),
+}
+
+/// [`Policer`].
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PolicerTable {
+    rate: BitRate,
+    burst: Size,
 }
 
 /// [`GilbertElliott`].
@@ -196,6 +205,10 @@ impl LossTable {
                 to_good: table.to_good.0,
                 good_loss: table.good_loss.0,
                 bad_loss: table.bad_loss.0,
+            }),
+            Self::Policer(table) => Loss::Policer(Policer {
+                rate: table.rate.0,
+                burst: table.burst.0,
             }),
         })
     }

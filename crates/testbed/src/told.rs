@@ -55,6 +55,10 @@ pub(crate) fn loss(loss: Loss) -> Value {
             "good_loss": share(model.good_loss),
             "bad_loss": share(model.bad_loss),
         } }),
+        Loss::Policer(policer) => json!({ "policer": {
+            "rate": format!("{}b/s", policer.rate.bits_per_sec()),
+            "burst": size(policer.burst),
+        } }),
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a bottleneck does to packets besides queueing them, as experiments describe it.
 
-use evenkeel_link::{GilbertElliott, Jitter, LinkConfig, Loss, Reordering};
+use evenkeel_link::{GilbertElliott, Jitter, LinkConfig, Loss, Policer, QueueLimit, Reordering};
 use serde::Deserialize;
 
 use crate::scenario::{Impossible, require};
-use crate::units::{Share, Time};
+use crate::units::{BitRate, Share, Size, Time};
 
 /// What happens to packets along the data, before the queue or behind it; nothing unless given.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -38,6 +38,13 @@ pub enum Losses {
         good_loss: Share,
         /// What is lost in the bad state.
         bad_loss: Share,
+    },
+    /// What exceeds a rate, without a queue.
+    Policer {
+        /// The rate in the long run.
+        rate: BitRate,
+        /// What may exceed it at a time.
+        burst: Size,
     },
     /// The packets of these numbers: the first that comes is 0.
     Packets(Vec<u64>),
@@ -135,6 +142,10 @@ impl Losses {
                 require(good_loss.0 < 1.0, "good_loss", "below 100%")?;
                 require(bad_loss > good_loss, "bad_loss", "above good_loss")
             }
+            Self::Policer { burst, .. } => {
+                let least = QueueLimit::LEAST_BYTES;
+                require(burst.0 >= least, "burst", "a packet or more")
+            }
             Self::Packets(numbers) => {
                 let listed = !numbers.is_empty() && numbers.is_sorted_by(|a, b| a < b);
                 require(
@@ -161,6 +172,10 @@ impl Losses {
                 to_good: to_good.0,
                 good_loss: good_loss.0,
                 bad_loss: bad_loss.0,
+            }),
+            Self::Policer { rate, burst } => Loss::Policer(Policer {
+                rate: rate.0,
+                burst: burst.0,
             }),
             Self::Packets(_) => Loss::None,
         }

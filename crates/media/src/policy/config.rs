@@ -19,6 +19,9 @@ pub struct PolicyConfig {
     pub rules: Rules,
     /// What fills X where frames leave some of it.
     pub filler: Filler,
+    /// Losses that no lower rate avoids are not counted as congestion. Departs from RFC 5348 §5.2, and needs reports of
+    /// arrivals.
+    pub random_loss: bool,
 }
 
 /// The rules of the sending buffer.
@@ -81,6 +84,7 @@ impl PolicyConfig {
             frame_interval,
             rules: Rules::Evenkeel,
             filler: Filler::None,
+            random_loss: false,
         }
     }
 }

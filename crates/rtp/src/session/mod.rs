@@ -345,6 +345,14 @@ impl Session {
         }
     }
 
+    /// Leaves as many losses per packet out of *p* where reports of arrivals tell of them, which departs from RFC 5348
+    /// ([`tfrc::Receiver::tolerate_losses`]). A new peer starts without it.
+    pub fn tolerate_losses(&mut self, ratio: f64) {
+        if let Some(outbound) = &mut self.outbound {
+            outbound.tolerate_losses(ratio);
+        }
+    }
+
     /// The instant on *our* clock at which the peer captured what carries `timestamp`, by its last
     /// sender report and on the assumption that both wall clocks agree. `None` before such a report.
     pub fn captured_at(&self, timestamp: u32) -> Option<Instant> {

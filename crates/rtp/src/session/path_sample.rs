@@ -42,6 +42,8 @@ pub struct PathSample<'a> {
     pub signal: PathSignal,
     /// A loss event was reported since the last sample. In TFRC's own reports only an event that raises *p* is seen.
     pub loss_event: bool,
+    /// Packets that were found lost since the last sample, those of a loss event or not; none for other signals than arrivals.
+    pub lost: u64,
     pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
 }
 

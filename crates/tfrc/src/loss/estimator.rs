@@ -8,6 +8,7 @@ use super::history::{History, Hole, Recorded};
 use super::interval::{Intervals, Rules};
 use super::past::Past;
 use super::reordering::Reordering;
+use super::tolerance::Tolerance;
 use crate::Standard;
 use crate::receiver::{Arrival, ReceiverConfig};
 use crate::time::Instant;
@@ -45,6 +46,7 @@ pub struct LossEstimator {
     intervals: Intervals,
     reordering: Reordering,
     standard: Standard,
+    tolerance: Tolerance,
 }
 
 impl LossEstimator {
@@ -59,7 +61,14 @@ impl LossEstimator {
             reordering: Reordering::new(config.reordering),
             rtt: None,
             standard: config.standard,
+            tolerance: Tolerance::default(),
         }
+    }
+
+    /// Leaves out so many losses per packet from now on ([`Receiver::tolerate_losses`](crate::Receiver::tolerate_losses)).
+    pub(crate) fn tolerate_losses(&mut self, ratio: f64) {
+        let highest = self.history.highest().unwrap_or_default();
+        self.tolerance.set_ratio(ratio, highest);
     }
 
     /// Takes in a packet that tells nothing but that it came: the next in order with nothing missing
@@ -193,6 +202,9 @@ impl LossEstimator {
     ) {
         let count = hole.last - hole.first + 1;
         arrived.lost = arrived.lost.saturating_add(count);
+        if self.tolerance.covers(hole.last, count) {
+            return;
+        }
         let mut seq = hole.first;
         // A gap of many round trips begins many events, of which only the last ones are remembered.
         if count > EVENTS_PER_GAP {

@@ -303,6 +303,15 @@ impl Receiver {
             .past(|| first_interval(&self.meter, rtt, self.standard))
     }
 
+    /// From now on as many losses per packet as `ratio` says, a tenth at most, begin no loss event: a caller may know that
+    /// the path loses them at any rate. Zero, as at the start, counts every loss.
+    ///
+    /// This departs from RFC 5348 §5.2, where every loss is congestion: beside TCP the rate is no longer fair if the caller is
+    /// wrong.
+    pub fn tolerate_losses(&mut self, ratio: f64) {
+        self.estimator.tolerate_losses(ratio);
+    }
+
     /// Packets since the start.
     pub const fn counters(&self) -> Counters {
         self.counters

@@ -260,6 +260,11 @@ impl<const N: usize> Departures<N> {
         self.next += 1;
     }
 
+    /// From now on as many losses per packet begin no loss event ([`Receiver::tolerate_losses`]).
+    pub fn tolerate_losses(&mut self, ratio: f64) {
+        self.receiver.tolerate_losses(ratio);
+    }
+
     /// Takes in a report that came at `now`, alone: [`Departures::note_report`] and
     /// [`Departures::conclude`].
     pub fn handle_report(

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use evenkeel_link::Random;
+use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::source::{Format, FrameRate, Scene};
 use evenkeel_rtp::session::ReceiveConfig;
 use evenkeel_sim::{
@@ -37,6 +38,9 @@ pub(super) struct Flow {
     pub(super) backward: bool,
     /// The most that a call asks for; RFC 8867's unless given.
     max_rate: Option<BitRate>,
+    /// The call leaves losses that no lower rate avoids out of p.
+    #[serde(default)]
+    random_loss: bool,
     /// Width and height of the pictures of `call-sizes`; 144p unless given.
     picture: Option<[usize; 2]>,
     /// Loss recovery of this TCP flow, in place of the scenario's.
@@ -105,6 +109,8 @@ pub struct CallSetup {
     pub shooting: Shooting,
     /// The frames, with their own random stream.
     pub pictures: Pictures,
+    /// Losses that no lower rate avoids are left out of p, if the controller can.
+    pub random_loss: bool,
     /// The seed of everything else in the call.
     pub seed: u64,
 }
@@ -118,9 +124,14 @@ impl CallSetup {
         let start = self.shooting.start;
         let follow = tfrc.follow(SenderConfig::default());
         let standard = tfrc.edition.standard();
+        let policy = PolicyConfig {
+            random_loss: self.random_loss,
+            ..PolicyConfig::new(self.pictures.format().frame_rate.interval())
+        };
+        let (pictures, shooting, seed) = (self.pictures, self.shooting, self.seed);
         [
-            MediaEnd::sender(self.pictures, self.shooting, follow, ecn, self.seed).into(),
-            MediaEnd::receiver(start, start, standard, self.seed).into(),
+            MediaEnd::sender_by(policy, start, pictures, shooting, follow, ecn, seed).into(),
+            MediaEnd::receiver(start, start, standard, seed).into(),
         ]
     }
 }
@@ -142,6 +153,8 @@ impl Flow {
         require(hop, "hop", "the number of a bottleneck, from 0")?;
         let capped = self.max_rate.is_none() || self.kind.is_call();
         require(capped, "max_rate", "given for a call alone")?;
+        let seeks = !self.random_loss || self.kind.is_call();
+        require(seeks, "random_loss", "given for a call alone")?;
         if let Some(picture) = self.picture {
             let sized = self.kind == Kind::CallSizes;
             require(sized, "picture", "given for call-sizes alone")?;
@@ -198,6 +211,7 @@ impl Flow {
                 Ok(call(CallSetup {
                     shooting,
                     pictures,
+                    random_loss: self.random_loss,
                     seed,
                 }))
             }

@@ -161,9 +161,11 @@ impl Outbound {
         let (Some(noted), Some(departures)) = (self.noted.take(), &mut self.departures) else {
             return Ok(None);
         };
-        let before = departures.counters().loss_events;
+        let before = departures.counters();
         let feedback = departures.conclude(noted.arrival);
-        self.loss_event |= departures.counters().loss_events > before;
+        let after = departures.counters();
+        self.loss_event |= after.loss_events > before.loss_events;
+        self.lost += after.lost.saturating_sub(before.lost);
         if departures.has_caught_a_lie() {
             self.note_lie(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);

@@ -67,6 +67,8 @@ pub(super) struct Outbound {
     path_signal: Option<PathSignal>,
     /// Feedback has reported a loss event since the last sample.
     loss_event: bool,
+    /// Packets found lost since the last sample of the path.
+    lost: u64,
     /// What the receiver can have received, where it computes p.
     receivable: Receivable,
     /// That of the next media packet, extended: its lower half is RTP's.
@@ -134,6 +136,7 @@ impl Outbound {
             last_number: 0,
             path_signal: None,
             loss_event: false,
+            lost: 0,
             receivable: Receivable::default(),
             sequence,
             transport: sequence,
@@ -368,9 +371,11 @@ impl Outbound {
         let signal = self.path_signal.take()?;
         let departures = self.departures.as_deref();
         let loss_event = core::mem::take(&mut self.loss_event);
+        let lost = core::mem::take(&mut self.lost);
         Some(PathSample {
             signal,
             loss_event,
+            lost,
             departures,
         })
     }
@@ -491,6 +496,12 @@ impl Outbound {
     pub(super) fn set_ceiling(&mut self, ceiling: Rate) {
         if let Control::Tfrc(sender) = &mut self.control {
             sender.set_ceiling(ceiling);
+        }
+    }
+
+    pub(super) fn tolerate_losses(&mut self, ratio: f64) {
+        if let Some(departures) = &mut self.departures {
+            departures.tolerate_losses(ratio);
         }
     }
 

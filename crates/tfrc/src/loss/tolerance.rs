@@ -1,0 +1,101 @@
+//! Losses that count as no congestion, by the caller's choice.
+
+/// A token bucket: losses that it covers begin no loss event.
+///
+/// RFC 5348 counts every loss. A caller that knows that a path loses some packets at any rate may have as many left out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tolerance {
+    /// Losses per packet.
+    ratio: f64,
+    /// Losses that may still be left out.
+    credit: f64,
+    /// The packet up to which the credit has grown.
+    through: u64,
+}
+
+/// No higher ratio is tolerated, whatever the caller says: beyond a tenth a path is unfit for video.
+const MAX_RATIO: f64 = 0.1;
+/// The bucket's depth: as many losses as TFRC averages intervals (RFC 5348 §5.4), so that a burst of losses that is left out
+/// is no longer than the history in which it would have counted.
+const DEPTH: f64 = 8.0;
+
+impl Tolerance {
+    /// Sets the ratio for the packets after `highest`. Anything but a number above zero counts every loss.
+    pub(super) fn set_ratio(&mut self, ratio: f64, highest: u64) {
+        self.grow(highest);
+        self.ratio = if ratio > 0.0 {
+            ratio.min(MAX_RATIO)
+        } else {
+            0.0
+        };
+    }
+
+    /// True if `count` losses up to this packet are left out.
+    pub(super) fn covers(&mut self, last: u64, count: u64) -> bool {
+        self.grow(last);
+        let is_covered = self.ratio > 0.0 && count as f64 <= self.credit;
+        if is_covered {
+            self.credit -= count as f64;
+        }
+        is_covered
+    }
+
+    fn grow(&mut self, through: u64) {
+        let packets = through.saturating_sub(self.through) as f64;
+        self.credit = (self.credit + self.ratio * packets).min(DEPTH);
+        self.through = self.through.max(through);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn covers_the_ratio_and_no_more() {
+        let mut tolerance = Tolerance::default();
+        tolerance.set_ratio(0.05, 1_000);
+        let covered = |tolerance: &mut Tolerance, every: usize| {
+            let losses = (1_001..11_001).step_by(every);
+            losses.filter(|seq| tolerance.covers(*seq, 1)).count()
+        };
+        assert_eq!(covered(&mut tolerance.clone(), 20), 499);
+        // Of twice as many losses half are left out.
+        assert!((499..=501).contains(&covered(&mut tolerance, 10)));
+    }
+
+    #[test]
+    fn bursts_beyond_the_depth_count() {
+        let mut tolerance = Tolerance::default();
+        tolerance.set_ratio(0.1, 0);
+        assert!(!tolerance.covers(100_000, 9));
+        assert!(tolerance.covers(100_000, 8));
+        assert!(!tolerance.covers(100_000, 1));
+    }
+
+    #[test]
+    fn false_ratios_are_bounded() {
+        for (ratio, covered) in [
+            (f64::NAN, 0),
+            (-1.0, 0),
+            (0.0, 0),
+            (f64::INFINITY, 100),
+            (0.5, 100),
+        ] {
+            let mut tolerance = Tolerance::default();
+            tolerance.set_ratio(ratio, 0);
+            let losses = (1..=1_000).filter(|seq| tolerance.covers(*seq, 1));
+            assert!(losses.count().abs_diff(covered) <= 1, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn every_loss_counts_while_the_ratio_is_zero() {
+        let mut tolerance = Tolerance::default();
+        tolerance.set_ratio(0.1, 0);
+        tolerance.set_ratio(0.0, 1_000);
+        assert!(!tolerance.covers(1_001, 1));
+        tolerance.set_ratio(0.1, 1_002);
+        assert!(tolerance.covers(1_003, 8), "credit is kept");
+    }
+}
