@@ -3,6 +3,7 @@
 use tfrc::float::sqrt;
 
 use crate::model::{Mode, PathModel};
+use crate::random_loss::TRIAL_RATE;
 
 /// What the law has decided. Rates are in bytes per second.
 #[derive(Clone, Debug)]
@@ -297,7 +298,11 @@ impl PathModel {
         }
         // The path may serve a frame more slowly than in the mean.
         let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MOST_RISK);
-        let rate = rate * self.trial_share();
+        let rate = if self.random_loss.is_on_trial() {
+            rate * TRIAL_RATE
+        } else {
+            rate
+        };
         if self.law.draining {
             rate * (1.0 - self.own_queue(now) / self.interval).max(LEAST_WHILE_DRAINING)
         } else {

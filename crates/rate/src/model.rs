@@ -10,7 +10,7 @@ use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
 use crate::cross::CrossTraffic;
 use crate::law::Law;
-use crate::random_loss::{LossReport, RandomLoss};
+use crate::random_loss::{LossReport, RandomLoss, TRIAL_RATE};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, Verdict};
@@ -395,7 +395,12 @@ impl PathModel {
 
     /// The pace of a frame's packets.
     pub fn pacing_rate(&self) -> Rate {
-        (self.useful_rate() * self.trial_share()).min(Rate::from_bytes_per_sec(self.law.bound))
+        let pace = if self.random_loss.is_on_trial() {
+            self.rate() * TRIAL_RATE
+        } else {
+            self.useful_rate()
+        };
+        pace.min(Rate::from_bytes_per_sec(self.law.bound))
     }
 
     /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
@@ -411,15 +416,6 @@ impl PathModel {
         let ahead = self.interval.min(LONGEST_BURST) * self.params.burst_excess
             / (1.0 + self.params.burst_excess);
         self.interval / (self.interval - ahead)
-    }
-
-    /// The share of the rate that is used: in a trial frames leave at the pace that the mean rate had.
-    pub(crate) fn trial_share(&self) -> f64 {
-        if self.random_loss.is_on_trial() {
-            1.0 / self.burst_gain()
-        } else {
-            1.0
-        }
     }
 
     /// The available rate of this flow.

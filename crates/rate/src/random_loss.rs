@@ -1,8 +1,8 @@
 //! Losses that no lower rate would avoid.
 //!
 //! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose them without a delay, but
-//! none at half the rate, where a frame leaves at the pace that was the mean rate before. So losses without a queueing delay
-//! are put to a trial: frames of half the size for as many packets as would show a few losses. The losses of that trial
+//! none at a lower rate without bursts. So losses without a queueing delay are put to a trial: a lower rate for as many packets
+//! as would show a few losses. The losses of that trial
 //! are random; what others' traffic loses in a short queue is taken for random too, and is the limit of this method.
 
 use crate::Params;
@@ -11,12 +11,12 @@ use crate::Params;
 pub(crate) struct RandomLoss {
     is_sought: bool,
     /// Packets and losses without a queueing delay since the last trial.
-    before: Count,
+    usual: Count,
+    /// When the first of them was reported, in seconds.
+    since: f64,
     /// Packets and random losses of the trials. Each counts twice as much as the one before.
-    trials: Count,
+    random: Count,
     trial: Option<Trial>,
-    /// No trial before this, in seconds.
-    rested_at: f64,
     /// The last report had no queueing delay beyond its target.
     is_clear: bool,
 }
@@ -27,12 +27,13 @@ struct Count {
     losses: f64,
 }
 
-/// A time at a lower rate.
+/// A time at the lower rate.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// When it began, in seconds, and its first packet.
+    /// When it began, in seconds.
     began_at: f64,
-    first: u64,
+    /// The first packet that counts; `None` before a round is over, in which a queue drains and a policer's bucket fills.
+    first: Option<u64>,
     count: Count,
 }
 
@@ -53,10 +54,12 @@ pub(crate) struct LossReport {
     pub(crate) is_bound: bool,
 }
 
-/// So many losses tell a ratio: its error is half of it, by Poisson's distribution, and a trial that should have as many and
+/// The share of the rate that a trial uses. A policer that loses a quarter of the packets loses none then.
+pub(crate) const TRIAL_RATE: f64 = 0.75;
+/// So many losses show a ratio: its error is half of it, by Poisson's distribution, and a trial that should have as many and
 /// has none is chance in one of 50.
-const TELLING_LOSSES: f64 = 4.0;
-/// Trials take up to this share of the time, so that they cost half as much of the rate.
+const SHOWING_LOSSES: f64 = 4.0;
+/// Trials take up to this share of the time.
 const TRIAL_SHARE: f64 = 0.1;
 
 impl Count {
@@ -77,7 +80,7 @@ impl RandomLoss {
         self.is_sought = true;
     }
 
-    /// True while frames are to be of half their size.
+    /// True while frames are to be of the lower rate.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.trial.is_some()
     }
@@ -85,7 +88,7 @@ impl RandomLoss {
     /// The share of packets that are lost at any rate; zero while a queue stands.
     pub(crate) fn ratio(&self) -> f64 {
         if self.is_clear {
-            self.trials.most_likely_ratio()
+            self.random.most_likely_ratio()
         } else {
             0.0
         }
@@ -96,44 +99,57 @@ impl RandomLoss {
         if !self.is_sought {
             return;
         }
-        if let Some(trial) = &mut self.trial {
-            if report.is_clear && report.newest >= trial.first {
-                trial.count.add(report);
-            }
-            let expected = trial.count.packets * self.before.losses / self.before.packets;
-            let is_told = trial.count.losses.max(expected) >= TELLING_LOSSES;
-            if is_told || report.now - trial.began_at > params.hold {
-                self.end_trial(report.now, params);
-            }
-        } else if report.is_clear {
-            self.before.add(report);
-            let is_of_use = report.is_bound || self.trials.losses > 0.0;
-            if self.before.losses >= TELLING_LOSSES && is_of_use && report.now >= self.rested_at {
-                self.trial = Some(Trial {
-                    began_at: report.now,
-                    first: report.next,
-                    count: Count::default(),
-                });
-            }
+        let Some(trial) = &mut self.trial else {
+            self.observe_usual(report, params);
+            return;
+        };
+        let elapsed = report.now - trial.began_at;
+        match trial.first {
+            Some(first) if report.newest >= first && report.is_clear => trial.count.add(report),
+            None if elapsed > params.round => trial.first = Some(report.next),
+            Some(_) | None => {}
+        }
+        let expected = trial.count.packets * self.usual.losses / self.usual.packets;
+        if trial.count.losses.max(expected) >= SHOWING_LOSSES || elapsed > params.hold {
+            self.end_trial(report.now);
         }
     }
 
-    fn end_trial(&mut self, now: f64, params: &Params) {
-        let Some(Trial {
-            began_at, count, ..
-        }) = self.trial.take()
-        else {
+    fn observe_usual(&mut self, report: &LossReport, params: &Params) {
+        if !report.is_clear {
+            return;
+        }
+        if self.usual.packets == 0.0 {
+            self.since = report.now;
+        }
+        self.usual.add(report);
+        let is_of_use = report.is_bound || self.random.losses > 0.0;
+        if self.usual.losses < SHOWING_LOSSES || !is_of_use {
+            return;
+        }
+        let elapsed = report.now - self.since;
+        let needed = SHOWING_LOSSES / self.usual.losses * elapsed / TRIAL_RATE;
+        if needed < TRIAL_SHARE * elapsed.max(params.hold) {
+            self.trial = Some(Trial {
+                began_at: report.now,
+                first: None,
+                count: Count::default(),
+            });
+        }
+    }
+
+    fn end_trial(&mut self, now: f64) {
+        let Some(Trial { count, .. }) = self.trial.take() else {
             return;
         };
-        self.trials = if count.losses > 0.0 {
+        self.random = if count.losses > 0.0 {
             Count {
-                packets: self.trials.packets / 2.0 + count.packets,
-                losses: self.trials.losses / 2.0 + count.losses,
+                packets: self.random.packets / 2.0 + count.packets,
+                losses: self.random.losses / 2.0 + count.losses,
             }
         } else {
             Count::default()
         };
-        self.before = Count::default();
-        self.rested_at = now + params.hold.max((now - began_at) / TRIAL_SHARE);
+        (self.usual, self.since) = (Count::default(), now);
     }
 }
