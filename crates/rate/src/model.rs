@@ -192,9 +192,10 @@ impl PathModel {
         self.follow_format(ReportFormat::Deliveries);
         if let Some((newest, delivered)) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
+            let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
             let queue = self.conclude(now, (now - newest).max(0.0));
             let report = LossReport {
-                now,
+                elapsed,
                 delivered,
                 lost: core::mem::take(&mut self.lost),
                 newest: self.sent.reported() - 1,

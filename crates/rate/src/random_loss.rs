@@ -12,8 +12,10 @@ pub(crate) struct RandomLoss {
     is_sought: bool,
     /// Packets and losses without a queueing delay since the last trial.
     usual: Count,
-    /// When the first of them was reported, in seconds.
-    since: f64,
+    /// For how long they were reported, in seconds.
+    lasted: f64,
+    /// For how long the rate may be lowered, in seconds; `None` before the first report.
+    allowance: Option<f64>,
     /// Packets and random losses of the trials. Each counts twice as much as the one before.
     random: Count,
     trial: Option<Trial>,
@@ -30,8 +32,8 @@ struct Count {
 /// A time at the lower rate.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// When it began, in seconds.
-    began_at: f64,
+    /// For how long it has lasted, in seconds.
+    lasted: f64,
     /// The first packet that counts; `None` before a round is over, in which a queue drains and a policer's bucket fills.
     first: Option<u64>,
     count: Count,
@@ -40,8 +42,8 @@ struct Trial {
 /// What a report adds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossReport {
-    /// When it came, in seconds.
-    pub(crate) now: f64,
+    /// Seconds since the report before.
+    pub(crate) elapsed: f64,
     /// Packets that arrived and that were found lost.
     pub(crate) delivered: f64,
     pub(crate) lost: f64,
@@ -103,43 +105,40 @@ impl RandomLoss {
             self.observe_usual(report, params);
             return;
         };
-        let elapsed = report.now - trial.began_at;
+        trial.lasted += report.elapsed;
         match trial.first {
             Some(first) if report.newest >= first && report.is_clear => trial.count.add(report),
-            None if elapsed > params.round => trial.first = Some(report.next),
+            None if trial.lasted > params.round => trial.first = Some(report.next),
             Some(_) | None => {}
         }
         let expected = trial.count.packets * self.usual.losses / self.usual.packets;
-        if trial.count.losses.max(expected) >= SHOWING_LOSSES || elapsed > params.hold {
-            self.end_trial(report.now);
+        if trial.count.losses.max(expected) >= SHOWING_LOSSES || trial.lasted > params.hold {
+            self.end_trial();
         }
     }
 
     fn observe_usual(&mut self, report: &LossReport, params: &Params) {
+        let allowance = self.allowance.unwrap_or(TRIAL_SHARE * params.hold);
+        let allowance = (allowance + TRIAL_SHARE * report.elapsed).min(params.hold);
+        self.allowance = Some(allowance);
         if !report.is_clear {
             return;
         }
-        if self.usual.packets == 0.0 {
-            self.since = report.now;
-        }
         self.usual.add(report);
+        self.lasted += report.elapsed;
         let is_of_use = report.is_bound || self.random.losses > 0.0;
-        if self.usual.losses < SHOWING_LOSSES || !is_of_use {
-            return;
-        }
-        let elapsed = report.now - self.since;
-        let needed = SHOWING_LOSSES / self.usual.losses * elapsed / TRIAL_RATE;
-        if needed < TRIAL_SHARE * elapsed.max(params.hold) {
+        let needed = SHOWING_LOSSES / self.usual.losses * self.lasted / TRIAL_RATE;
+        if self.usual.losses >= SHOWING_LOSSES && is_of_use && needed <= allowance {
             self.trial = Some(Trial {
-                began_at: report.now,
+                lasted: 0.0,
                 first: None,
                 count: Count::default(),
             });
         }
     }
 
-    fn end_trial(&mut self, now: f64) {
-        let Some(Trial { count, .. }) = self.trial.take() else {
+    fn end_trial(&mut self) {
+        let Some(Trial { lasted, count, .. }) = self.trial.take() else {
             return;
         };
         self.random = if count.losses > 0.0 {
@@ -150,6 +149,7 @@ impl RandomLoss {
         } else {
             Count::default()
         };
-        (self.usual, self.since) = (Count::default(), now);
+        (self.usual, self.lasted) = (Count::default(), 0.0);
+        self.allowance = self.allowance.map(|allowance| allowance - lasted);
     }
 }
