@@ -153,3 +153,127 @@ impl RandomLoss {
         self.allowance = self.allowance.map(|allowance| allowance - lasted);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow whose frames of 12 packets are reported every 40 ms, and lost with this probability at the usual and at the
+    /// lower rate.
+    struct Flow {
+        random_loss: RandomLoss,
+        chances: u32,
+        next: u64,
+        trial_s: f64,
+    }
+
+    const PARAMS: Params = Params::CALL;
+
+    impl Flow {
+        fn new() -> Self {
+            let mut random_loss = RandomLoss::default();
+            random_loss.seek();
+            Self {
+                random_loss,
+                chances: 1,
+                next: 0,
+                trial_s: 0.0,
+            }
+        }
+
+        fn report(&mut self, [usual, lowered]: [f64; 2], is_clear: bool) {
+            let loss = if self.random_loss.is_on_trial() {
+                self.trial_s += 0.04;
+                lowered
+            } else {
+                usual
+            };
+            let mut lost = 0.0;
+            for _ in 0..12 {
+                // Numerical Recipes' generator: its upper bits are random enough.
+                self.chances = self
+                    .chances
+                    .wrapping_mul(1_664_525)
+                    .wrapping_add(1_013_904_223);
+                let is_lost = f64::from(self.chances >> 8) < loss * f64::from(1 << 24);
+                lost += f64::from(u8::from(is_lost));
+            }
+            self.next += 12;
+            let report = LossReport {
+                elapsed: 0.04,
+                delivered: 12.0 - lost,
+                lost,
+                newest: self.next - 1,
+                next: self.next,
+                is_clear,
+                is_bound: true,
+            };
+            self.random_loss.observe(&report, &PARAMS);
+        }
+
+        /// The mean ratio over the last half of so many seconds.
+        fn run(&mut self, seconds: u64, losses: [f64; 2]) -> f64 {
+            let reports = seconds * 25;
+            let mut sum = 0.0;
+            for report in 0..reports {
+                self.report(losses, true);
+                if report >= reports / 2 {
+                    sum += self.random_loss.ratio();
+                }
+            }
+            sum / (reports - reports / 2) as f64
+        }
+    }
+
+    #[test]
+    fn losses_at_any_rate_are_tolerated() {
+        for loss in [0.005, 0.01, 0.02, 0.05, 0.1] {
+            let mut flow = Flow::new();
+            let ratio = flow.run(600, [loss; 2]);
+            // One standard deviation above what was measured.
+            assert!((loss..2.0 * loss).contains(&ratio), "{loss}: {ratio}");
+            assert!(flow.trial_s < 0.12 * 600.0, "{loss}: {}", flow.trial_s);
+        }
+    }
+
+    #[test]
+    fn losses_of_a_policer_are_not_tolerated() {
+        for loss in [0.005, 0.02, 0.1, 0.25] {
+            let mut flow = Flow::new();
+            assert_eq!(flow.run(600, [loss, 0.0]), 0.0, "{loss}");
+            assert!(flow.trial_s > 0.0, "{loss}");
+        }
+        // Of both, what a lower rate leaves is tolerated.
+        let ratio = Flow::new().run(600, [0.05, 0.02]);
+        assert!((0.02..0.04).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn losses_in_a_queue_are_not_tolerated() {
+        let mut flow = Flow::new();
+        flow.run(60, [0.05; 2]);
+        assert!(flow.random_loss.ratio() > 0.0);
+        flow.report([0.05; 2], false);
+        assert_eq!(flow.random_loss.ratio(), 0.0);
+        let mut flow = Flow::new();
+        for _ in 0..10_000 {
+            flow.report([0.05; 2], false);
+            assert!(!flow.random_loss.is_on_trial());
+        }
+    }
+
+    #[test]
+    fn tolerance_ends_after_losses_begin_to_respond() {
+        let mut flow = Flow::new();
+        flow.run(60, [0.05; 2]);
+        assert_eq!(flow.run(120, [0.05, 0.0]), 0.0);
+    }
+
+    #[test]
+    fn nothing_is_tried_unless_sought() {
+        let mut flow = Flow::new();
+        flow.random_loss = RandomLoss::default();
+        assert_eq!(flow.run(60, [0.05; 2]), 0.0);
+        assert_eq!(flow.trial_s, 0.0);
+    }
+}
