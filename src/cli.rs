@@ -99,6 +99,10 @@ pub(crate) struct PictureArgs {
     /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
     #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
     pub(crate) policy: Rules,
+    /// Aim at no more than this time from capture to display, from 20ms to 2s, as in `--deadline 300ms`. The policy
+    /// `evenkeel` lengthens it where the path cannot hold it, and the page and --json then show both
+    #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
+    pub(crate) deadline: Duration,
     /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,
     /// RFC 8627) as the loss asks for
     #[arg(long, value_name = "FILLER", default_value = "none")]
@@ -633,6 +637,7 @@ pub(crate) struct EmulationArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_media::policy::PolicyConfig;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -653,6 +658,24 @@ mod tests {
             }
         }
         look(&Cli::command(), "evenkeel");
+    }
+
+    #[test]
+    fn deadline_holds_for_whatever_sends_video() {
+        for command in [
+            &["demo"][..],
+            &["call", "192.0.2.7"],
+            &["send", "192.0.2.7"],
+        ] {
+            let deadline = |arguments: &[&str]| {
+                let words = ["evenkeel"].iter().chain(command).chain(arguments);
+                let cli = Cli::try_parse_from(words).expect("well formed");
+                cli.command.picture().expect("it sends").deadline
+            };
+            assert_eq!(deadline(&[]), PolicyConfig::DEADLINE, "{command:?}");
+            let given = deadline(&["--deadline", "300ms"]);
+            assert_eq!(given, Duration::from_millis(300), "{command:?}");
+        }
     }
 
     #[test]

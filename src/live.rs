@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::page::{Knobs, Sample, SenderState};
 use crate::party::Party;
 use crate::tcp::{TcpFlows, Totals};
+use crate::units::millis;
 
 /// The time over which a line's and a sample's figures are taken.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -28,7 +29,7 @@ pub(crate) struct Snapshot {
     pub(crate) state: State,
     path: Option<Path>,
     rate_source: Option<RateSource>,
-    deadline: Duration,
+    deadline: Option<Duration>,
     stretched: bool,
     ignored: BTreeMap<&'static str, u64>,
     link: Option<LinkSnapshot>,
@@ -46,7 +47,7 @@ impl Snapshot {
             state: State::default(),
             path: None,
             rate_source: None,
-            deadline: Duration::ZERO,
+            deadline: None,
             stretched: false,
             ignored: BTreeMap::new(),
             link: relay
@@ -90,7 +91,7 @@ impl Snapshot {
                 && let Some((deadline, stretched)) = sending
             {
                 (snapshot.path, snapshot.deadline, snapshot.stretched) =
-                    (path, deadline, stretched);
+                    (path, Some(deadline), stretched);
                 snapshot.rate_source = rate_source;
                 snapshot.state.sent = Some(Bytes::new(statistics.bytes_sent));
                 snapshot.state.filler_sent = Some(Bytes::new(statistics.repair_bytes_sent));
@@ -263,6 +264,11 @@ impl Live {
         self.snapshot.as_ref()?.rate_source
     }
 
+    /// The deadline in force at the first end, if it sends.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.snapshot.as_ref()?.deadline
+    }
+
     /// One line for the terminal.
     pub(crate) fn line(&self) -> String {
         let sample = self.sample();
@@ -300,12 +306,8 @@ impl Live {
         let counts = counts.map(|(frames, what)| Some(format!("{} {what}", frames?)));
         let counts: Vec<String> = counts.into_iter().flatten().collect();
         line += &format!("  frames: {}", counts.join(", "));
-        if self
-            .snapshot
-            .as_ref()
-            .is_some_and(|snapshot| snapshot.stretched)
-        {
-            line += &format!("  (deadline {:.0} ms)", sample.deadline_ms);
+        if let (Some(deadline), true) = (sample.deadline_ms, self.is_stretched()) {
+            line += &format!("  (deadline {deadline:.0} ms)");
         }
         let ignored: u64 = sample.ignored.values().sum();
         if ignored > 0 {
@@ -320,10 +322,9 @@ impl Live {
             .shown
             .iter()
             .filter_map(|frame| frame.delay)
-            .map(|delay| delay.as_secs_f64() * 1e3)
+            .map(millis)
             .collect();
         let psnrs: Vec<f64> = self.shown.iter().filter_map(|frame| frame.psnr).collect();
-        let millis = |time: Duration| time.as_secs_f64() * 1e3;
         let snapshot = self.snapshot.as_ref();
         let link = snapshot.and_then(|snapshot| snapshot.link);
         let path = self.path();
@@ -357,7 +358,7 @@ impl Live {
             frames_discarded: sent(self.discarded.values().sum()),
             discarded: self.discarded.clone(),
             state: self.phase,
-            deadline_ms: snapshot.map_or(0.0, |snapshot| millis(snapshot.deadline)),
+            deadline_ms: self.deadline().map(millis),
             ignored: snapshot
                 .map(|snapshot| snapshot.ignored.clone())
                 .unwrap_or_default(),
@@ -370,6 +371,11 @@ impl Live {
                 })
                 .unwrap_or_default(),
         }
+    }
+
+    fn is_stretched(&self) -> bool {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.is_some_and(|snapshot| snapshot.stretched)
     }
 
     fn path(&self) -> Option<&Path> {

@@ -24,6 +24,7 @@ use crate::setup::{self, Outputs};
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
+use crate::units::millis;
 use crate::warning;
 
 /// How often the state is sampled, for the page and the means.
@@ -50,6 +51,7 @@ pub(crate) struct Monitor {
     outputs: Outputs,
     until: Option<Instant>,
     seed: u64,
+    deadline: Duration,
     report: CallReport,
     tcp: Measured,
     live: Live,
@@ -68,6 +70,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) outputs: Outputs,
     pub(crate) run: &'a RunArgs,
     pub(crate) seed: u64,
+    /// The configured deadline, within which frames are in time.
+    pub(crate) deadline: Duration,
     /// Whom the run ends without.
     pub(crate) receiver: Option<warning::Receiver>,
 }
@@ -89,7 +93,8 @@ impl Monitor {
             outputs: watch.outputs,
             until: watch.run.seconds.map(|time| now + time),
             seed: watch.seed,
-            report: CallReport::new(now + watch.run.warmup()),
+            deadline: watch.deadline,
+            report: CallReport::new(now + watch.run.warmup(), watch.deadline),
             tcp: Measured::new(now + watch.run.warmup()),
             live: Live::new(now),
             receiver: watch.receiver,
@@ -207,6 +212,8 @@ impl Monitor {
         let mut ended = self.gather_events();
         let lost = self.lost.take().map_or(Ok(()), Err);
         let mut summary = as_json(&self.report.summary(), self.live.at_hand(), self.seed);
+        summary["deadline_ms"] = json!(millis(self.deadline));
+        summary["deadline_in_force_ms"] = json!(self.live.deadline().map(millis));
         summary["ignored"] = json!(self.live.sample().ignored);
         summary["rate_from"] = json!(self.live.rate_source().map(RateSource::name));
         summary["warnings"] = json!(self.warnings);

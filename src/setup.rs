@@ -596,18 +596,20 @@ pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices
 /// The sending buffer's policy for a source.
 pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     PolicyConfig {
+        deadline: picture.deadline,
         rules: picture.policy,
         filler: picture.filler,
         ..PolicyConfig::new(format.frame_rate.interval())
     }
 }
 
-/// The description of a stream, for receivers that are not ours too.
+/// The description of a stream, for receivers that are not ours too. Repair packets later than `deadline` are of no use.
 pub(crate) fn describe(
     session: &session::Config,
     codec: Codec,
     format: &Format,
     peer: SocketAddr,
+    deadline: Duration,
 ) -> Description {
     // The origin only names the session; what host it was written on is nobody's business.
     let origin = if peer.is_ipv4() {
@@ -630,7 +632,7 @@ pub(crate) fn describe(
         description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
         description.repair = send.repair.map(|repair| sdp::Repair {
             payload_type: repair.payload_type,
-            window: PolicyConfig::DEADLINE,
+            window: deadline,
             ssrcs: session.ssrc.zip(repair.ssrc).map(<[u32; 2]>::from),
         });
     }
@@ -731,6 +733,7 @@ pub(crate) fn page_info(
     picture: Option<&PictureArgs>,
     format: Option<&Format>,
 ) -> PageInfo {
+    let deadline = picture.map_or(PolicyConfig::DEADLINE, |picture| picture.deadline);
     PageInfo {
         source: match picture.map(|picture| (picture, named(&picture.source))) {
             None => "network".into(),
@@ -745,7 +748,7 @@ pub(crate) fn page_info(
         mode,
         knobs: mode == Mode::Demo,
         choices: BTreeMap::new(),
-        deadline_ms: PolicyConfig::DEADLINE.as_secs_f64() * 1e3,
+        deadline_ms: units::millis(deadline),
     }
 }
 
@@ -841,6 +844,8 @@ pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::Parser as _;
 
     #[test]
     fn words_are_quoted_as_a_shell_takes_them() {
@@ -848,6 +853,38 @@ mod tests {
         assert_eq!(quoted("my clip.mp4"), "'my clip.mp4'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    #[test]
+    fn page_and_policy_have_the_given_deadline() {
+        let words = ["evenkeel", "demo", "--deadline", "300ms"];
+        let cli = Cli::try_parse_from(words).expect("well formed");
+        let picture = cli.command.picture().expect("it sends");
+        let format = wanted(picture);
+        let info = page_info(Mode::Demo, Some(picture), Some(&format));
+        assert_eq!(info.deadline_ms, 300.0);
+        assert_eq!(
+            policy(picture, &format).deadline,
+            Duration::from_millis(300)
+        );
+        assert_eq!(page_info(Mode::Recv, None, None).deadline_ms, 150.0);
+    }
+
+    #[test]
+    fn repair_window_is_the_deadline_of_the_run() {
+        let clock = Clock::start();
+        let mut sender = session("send", Role::Sends, Codec::Mjpeg, None, 1, &clock);
+        assert!(set_filler(&mut sender, Filler::Fec).is_ok());
+        let format = Format {
+            width: 640,
+            height: 480,
+            frame_rate: DEFAULT_FRAME_RATE,
+        };
+        let to = ([192, 0, 2, 7], DEFAULT_PORT).into();
+        let deadline = Duration::from_millis(300);
+        let described = describe(&sender, Codec::Mjpeg, &format, to, deadline);
+        let repair = described.repair.expect("repair packets");
+        assert_eq!(repair.window, deadline);
     }
 
     /// A sender's session that works with this format, and what a receiver makes of its description.
@@ -862,7 +899,7 @@ mod tests {
             frame_rate: DEFAULT_FRAME_RATE,
         };
         let to = ([192, 0, 2, 7], DEFAULT_PORT).into();
-        let text = describe(&sender, Codec::Mjpeg, &format, to).to_string();
+        let text = describe(&sender, Codec::Mjpeg, &format, to, PolicyConfig::DEADLINE).to_string();
         let mut receiver = end("recv", Role::Receives);
         let followed = follow(&text.parse().unwrap(), &mut receiver);
         assert!(followed.is_ok());

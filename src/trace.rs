@@ -8,10 +8,11 @@ use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_net::{Direction, Records};
 use evenkeel_rtp::session::EventKind as SessionEvent;
 use serde_json::{Map, Value, json};
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::trace::Trace as Decision;
 
 use crate::output_file::OutputFile;
+use crate::units::millis;
 
 /// A trace file, line by whole line.
 pub(crate) struct TraceFile(Records<OutputFile>);
@@ -260,10 +261,6 @@ pub(crate) fn direction(direction: Direction) -> &'static str {
         Direction::Forward => "forward",
         Direction::Reverse => "reverse",
     }
-}
-
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }
 
 #[cfg(test)]

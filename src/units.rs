@@ -8,12 +8,15 @@ use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
 use evenkeel_link::QueueLimit;
+use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::source::{FrameRate, MAX_SIDE};
 
 /// The fastest link or stream that the program accepts: 100 Gb/s.
 const MAX_BITS_PER_SEC: f64 = 100e9;
 /// The longest delay that the program accepts.
 const MAX_DELAY_SECS: f64 = 60.0;
+/// The shortest deadline that the program accepts: less is a slip of the unit, as in `0.15` for `0.15s`.
+const MIN_DEADLINE: Duration = Duration::from_millis(20);
 /// The largest queue that the program accepts: 1 GB, or as many packets as make that.
 const MAX_QUEUE_BYTES: f64 = 1e9;
 
@@ -50,6 +53,21 @@ pub(crate) fn delay(text: &str) -> Result<Duration, String> {
         return Err("out of range: a delay lies between 0 and 60 s".into());
     }
     Ok(duration_from_secs(secs))
+}
+
+/// A deadline, from capture to display: `150ms`, `0.3s`; a bare number is milliseconds.
+pub(crate) fn deadline(text: &str) -> Result<Duration, String> {
+    let secs = seconds(text).ok_or("not a time: write 150ms or 0.3s")?;
+    let deadline = duration_from_secs(secs);
+    let possible = MIN_DEADLINE..=PolicyConfig::LONGEST_DEADLINE;
+    if !possible.contains(&deadline) {
+        return Err(format!(
+            "out of range: a deadline lies between {}ms and {}s, as 150ms does",
+            MIN_DEADLINE.as_millis(),
+            PolicyConfig::LONGEST_DEADLINE.as_secs()
+        ));
+    }
+    Ok(deadline)
 }
 
 /// A length of a run: `90s`, `5m`, `1h`; a bare number is seconds.
@@ -176,6 +194,11 @@ pub(crate) fn fps(text: &str) -> Result<FrameRate, String> {
     }
 }
 
+/// A time in milliseconds, as JSON has it.
+pub(crate) fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 fn seconds(text: &str) -> Option<f64> {
     scaled(
         text.trim(),
@@ -217,6 +240,21 @@ mod tests {
         assert_eq!(run_time("20").unwrap(), Duration::from_secs(20));
         assert!(delay("-1ms").is_err());
         assert!(run_time("0").is_err());
+    }
+
+    #[test]
+    fn deadlines_lie_between_20_ms_and_2_s() {
+        for (text, millis) in [("20ms", 20), ("300", 300), ("0.3s", 300), ("2s", 2_000)] {
+            assert_eq!(deadline(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["0", "0.15", "19.9ms", "2001ms", "-150ms"] {
+            let error = deadline(text).unwrap_err();
+            assert!(error.contains("between 20ms and 2s"), "{text}: {error}");
+        }
+        for text in ["", "soon", "inf", "nan"] {
+            let error = deadline(text).unwrap_err();
+            assert!(error.contains("write 150ms"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -31,10 +31,22 @@ fn refuses(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn absurd_numbers_are_named_with_their_option() {
-    let cases: [(&[&str], &[&str]); 13] = [
+    let cases: [(&[&str], &[&str]); 16] = [
         (&["demo", "--rate", "0"], &["--rate", "1k"]),
         (&["demo", "--rate", "fast"], &["--rate", "fast", "3M"]),
         (&["demo", "--rtt=-5ms"], &["--rtt", "-5ms"]),
+        (
+            &["demo", "--deadline", "5s"],
+            &["--deadline", "5s", "20ms and 2s"],
+        ),
+        (
+            &["send", "192.0.2.7", "--deadline", "-1ms"],
+            &["--deadline", "-1ms", "20ms and 2s"],
+        ),
+        (
+            &["call", "192.0.2.7", "--deadline", "soon"],
+            &["--deadline", "soon", "150ms"],
+        ),
         (&["demo", "--queue", "0p"], &["--queue", "0p"]),
         (&["demo", "--loss", "150%"], &["--loss", "150%"]),
         (&["demo", "--tcp", "9"], &["--tcp", "0..=8"]),
@@ -320,6 +332,51 @@ fn a_summary_on_standard_output_has_it_for_itself() {
     assert!(said.contains("page: http://"), "it said: {said}");
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(summary["frames_shown"], 0);
+    // What playout aims at; this end has no sender whose deadline could be in force.
+    assert_eq!(summary["deadline_ms"], 150.0);
+    assert!(summary["deadline_in_force_ms"].is_null());
+}
+
+#[test]
+fn demo_summary_has_configured_and_present_deadline() {
+    struct Row {
+        deadline: &'static str,
+        configured_ms: f64,
+        is_stretched: bool,
+    }
+    for row in [
+        Row {
+            deadline: "300ms",
+            configured_ms: 300.0,
+            is_stretched: false,
+        },
+        Row {
+            deadline: "20ms",
+            configured_ms: 20.0,
+            is_stretched: true,
+        },
+    ] {
+        let output = run(&[
+            "demo",
+            "--headless",
+            "--seconds",
+            "1500ms",
+            "--json",
+            "-",
+            "--deadline",
+            row.deadline,
+        ]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "it said: {said}");
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(summary["deadline_ms"], row.configured_ms);
+        let present = summary["deadline_in_force_ms"].as_f64().expect("a sender");
+        assert_eq!(present > row.configured_ms, row.is_stretched, "{summary}");
+        assert!(
+            row.is_stretched || present == row.configured_ms,
+            "{summary}"
+        );
+    }
 }
 
 /// What the first report says owes nothing to how late any timer is.

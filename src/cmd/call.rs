@@ -35,6 +35,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }
+    let policy = setup::policy(&args.picture, &format);
     let info = setup::page_info(Mode::Call, Some(&args.picture), Some(&format));
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session,
         socket,
-        policy: setup::policy(&args.picture, &format),
+        policy,
         stream,
         source: Some(setup::fixed_feed(&args.picture, source)),
         sink: Some(setup::no_sink()),
@@ -58,6 +59,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        deadline: policy.deadline,
         receiver: None,
     };
     Monitor::new(watch, vec![("call", party)], None).run()

@@ -125,13 +125,14 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         }
         Ok::<_, Failure>(session)
     };
+    let policy = setup::policy(&args.picture, &format);
     let feed = |source| setup::feed(&args.picture, source, Arc::clone(&choices));
     let a = Party::start(PartyConfig {
         clock,
         stop: stop.clone(),
         session: session("a", role_a, relay.address_a())?,
         socket: socket_a,
-        policy: setup::policy(&args.picture, &format),
+        policy,
         stream: stream.clone(),
         source: Some(feed(source)),
         sink: both.then(setup::no_sink),
@@ -145,7 +146,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session: session("b", role_b, relay.address_b())?,
         socket: socket_b,
-        policy: setup::policy(&args.picture, &format),
+        policy,
         stream,
         source: second.map(feed),
         sink: Some(sink),
@@ -162,6 +163,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        deadline: policy.deadline,
         receiver: None,
     };
     Monitor::new(

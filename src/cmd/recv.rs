@@ -42,6 +42,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let sink = setup::sink(args.record.as_deref(), stream.codec, frame_rate)?;
     let outputs = setup::outputs(&args.run)?;
     let socket = setup::bind(args.bind, "BIND")?;
+    let policy = PolicyConfig::new(FrameRate::interval(frame_rate));
     let info = setup::page_info(Mode::Recv, None, None);
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
     let party = Party::start(PartyConfig {
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session,
         socket,
-        policy: PolicyConfig::new(FrameRate::interval(frame_rate)),
+        policy,
         stream,
         source: None,
         sink: Some(sink),
@@ -65,6 +66,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed,
+        deadline: policy.deadline,
         receiver: None,
     };
     Monitor::new(watch, vec![("recv", party)], None).run()

@@ -41,9 +41,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         send.give_up = args.give_up;
         send.fallback = true;
     }
+    let policy = setup::policy(&args.picture, &format);
     if let Some(path) = &args.sdp {
         setup::name_sources(&mut session);
-        let description = setup::describe(&session, stream.codec, &format, peer);
+        let description = setup::describe(&session, stream.codec, &format, peer, policy.deadline);
         fs::write(path, description.to_string())
             .map_err(|error| setup::cannot("write", path, &error))?;
     }
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         stop: stop.clone(),
         session,
         socket,
-        policy: setup::policy(&args.picture, &format),
+        policy,
         stream,
         source: Some(setup::fixed_feed(&args.picture, source)),
         sink: None,
@@ -70,6 +71,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         outputs,
         run: &args.run,
         seed: args.picture.seed(),
+        deadline: policy.deadline,
         receiver: Some(Receiver {
             address: peer,
             give_up: args.give_up,

@@ -28,7 +28,7 @@ pub(crate) struct PageInfo {
     pub(crate) knobs: bool,
     /// The codecs, policies and fillers that can be chosen on the page.
     pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
-    /// The sending buffer's deadline γ in milliseconds, before any stretching.
+    /// The configured deadline γ in milliseconds, before any stretching.
     pub(crate) deadline_ms: f64,
 }
 
@@ -140,8 +140,8 @@ pub(crate) struct Sample {
     /// What limits the sender.
     pub(crate) state: SenderState,
     /// The sending buffer's present deadline, milliseconds: above [`PageInfo::deadline_ms`] it is
-    /// stretched.
-    pub(crate) deadline_ms: f64,
+    /// stretched. `None` where this end sends nothing.
+    pub(crate) deadline_ms: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// The link and what the sender does now; nothing where the link is not ours.

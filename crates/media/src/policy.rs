@@ -54,8 +54,6 @@ const LEAST_FRAME: Bytes = Bytes::new(240);
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
 /// A frame takes no longer than this to send where the deadline asks for less than its interval: 25 frames a second.
 const LONGEST_FRAME: Duration = Duration::from_millis(40);
-/// The deadline is not lengthened beyond this.
-const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
 /// The deadline changes in steps of this, so that it stays where it is while the path does.
 const DEADLINE_STEP: Duration = Duration::from_millis(10);
 
@@ -178,6 +176,10 @@ impl Policy {
         if self.config.rules == Rules::Thesis {
             return Some(self.thesis_target(path, queued));
         }
+        // Feedback updates the deadline from the first round trip on.
+        if self.model.base_round_trip().is_none() {
+            self.update_deadline();
+        }
         if path.rtt.is_some() {
             self.model.set_bound(path.allowed_rate);
         }
@@ -272,7 +274,7 @@ impl Policy {
     fn update_deadline(&mut self) {
         let frame = self.config.frame_interval.min(LONGEST_FRAME);
         let needed = self.fixed_delay() + frame + self.expected_queue();
-        let needed = needed.min(LONGEST_DEADLINE);
+        let needed = needed.min(PolicyConfig::LONGEST_DEADLINE);
         let is_slack = needed + DEADLINE_STEP * 2 < self.deadline;
         if self.config.rules == Rules::Thesis {
             self.deadline = self.config.deadline;

@@ -10,7 +10,6 @@ use tfrc::units::{Bytes, Rate};
 use crate::call::CallEvent;
 use crate::codec::Codec;
 use crate::event::{Discard, EventKind as MediaEvent};
-use crate::policy::PolicyConfig;
 
 /// The state of both ends and the link at one moment, as far as they are at hand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,6 +55,8 @@ pub struct ShownFrame {
 #[derive(Clone, Debug)]
 pub struct CallReport {
     start: Instant,
+    /// Frames that are shown within this of their capture are in time.
+    deadline: Duration,
     first: Option<(Instant, State)>,
     last: Option<(Instant, State)>,
     allowed: TimeMean,
@@ -78,9 +79,6 @@ pub struct CallReport {
     frames_concealed: u64,
     frames_frozen: u64,
 }
-
-/// γ of the `thesis` (§6.3.2): what a conversation bears from capture to display.
-pub const IN_TIME: Duration = PolicyConfig::DEADLINE;
 
 /// The figures. What was not at hand is `None`; percentiles are by nearest rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -113,7 +111,7 @@ pub struct Summary {
     pub frames_shown: u64,
     /// Frames that the sender gave up, encoded or not.
     pub frames_discarded: u64,
-    /// Frames that were displayed within [`IN_TIME`] of their capture, where both ends are at hand.
+    /// Frames that were displayed within the report's deadline, where both ends are at hand.
     pub frames_in_time: u64,
     /// Frames that were complete only after their display time.
     pub frames_late: u64,
@@ -141,10 +139,11 @@ pub struct Summary {
 }
 
 impl CallReport {
-    /// A report over what happens from `start` on; earlier is warm-up.
-    pub fn new(start: Instant) -> Self {
+    /// A report over what happens from `start` on; earlier is warm-up. `deadline` is the configured one.
+    pub fn new(start: Instant, deadline: Duration) -> Self {
         Self {
             start,
+            deadline,
             first: None,
             last: None,
             allowed: TimeMean::default(),
@@ -284,7 +283,7 @@ impl CallReport {
             frames_sent: self.frames_sent,
             frames_shown: self.frames_shown,
             frames_discarded: self.frames_discarded,
-            frames_in_time: self.delay_ms.up_to(IN_TIME.as_secs_f64() * 1e3),
+            frames_in_time: self.delay_ms.up_to(self.deadline.as_secs_f64() * 1e3),
             frames_late: self.frames_late,
             frames_damaged: self.frames_damaged,
             frames_concealed: self.frames_concealed,
@@ -410,9 +409,14 @@ impl Histogram {
 mod tests {
     use super::*;
     use crate::event::{self, NotShown};
+    use crate::policy::PolicyConfig;
 
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
+    }
+
+    fn report_from(ms: u64) -> CallReport {
+        CallReport::new(at(ms), PolicyConfig::DEADLINE)
     }
 
     fn shown(ms: u64, delay: u64, psnr: f64) -> ShownFrame {
@@ -428,7 +432,7 @@ mod tests {
 
     #[test]
     fn what_happens_before_the_start_does_not_count() {
-        let mut report = CallReport::new(at(1_000));
+        let mut report = report_from(1_000);
         report.handle_shown(&shown(500, 900, 5.0));
         report.handle_shown(&shown(1_100, 80, 30.0));
         report.handle_shown(&shown(1_200, 90, 40.0));
@@ -441,7 +445,7 @@ mod tests {
 
     #[test]
     fn rates_are_means_over_time_and_shares_of_them() {
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         let state = |x: f64, sent: u64, received: u64, lost: u64| State {
             allowed_rate: Some(Rate::from_bits_per_sec(x)),
             loss_event_rate: Some(0.01),
@@ -470,7 +474,7 @@ mod tests {
 
     #[test]
     fn frames_within_a_delay_are_counted_and_silence_is_a_gap() {
-        let mut report = CallReport::new(at(1_000));
+        let mut report = report_from(1_000);
         assert_eq!(report.longest_gap(at(1_500)), Duration::from_millis(500));
         for (ms, delay) in [(1_100, 149), (1_200, 149), (1_300, 151)] {
             report.handle_shown(&shown(ms, delay, 30.0));
@@ -480,8 +484,38 @@ mod tests {
     }
 
     #[test]
+    fn frames_in_time_follow_the_configured_deadline() {
+        struct Row {
+            deadline_ms: u64,
+            in_time: u64,
+        }
+        let rows = [
+            Row {
+                deadline_ms: 100,
+                in_time: 1,
+            },
+            Row {
+                deadline_ms: 300,
+                in_time: 2,
+            },
+            Row {
+                deadline_ms: 2_000,
+                in_time: 3,
+            },
+        ];
+        for row in rows {
+            let mut report = CallReport::new(at(0), Duration::from_millis(row.deadline_ms));
+            for delay in [99, 299, 1_999] {
+                report.handle_shown(&shown(2_000, delay, 30.0));
+            }
+            let counted = report.summary().frames_in_time;
+            assert_eq!(counted, row.in_time, "{} ms", row.deadline_ms);
+        }
+    }
+
+    #[test]
     fn the_longest_gap_includes_the_silence_at_the_end() {
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         for ms in [40, 80, 300, 340] {
             report.handle_shown(&shown(ms, 50, 30.0));
         }
@@ -497,7 +531,7 @@ mod tests {
             let at = at(ms);
             CallEvent::Session(evenkeel_rtp::session::Event { at, kind })
         };
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         report.handle_shown(&shown(100, 50, 30.0));
         report.handle_event(&session(300, SessionEvent::PeerLeft));
         // One was under way still.
@@ -521,7 +555,7 @@ mod tests {
 
     #[test]
     fn frames_are_counted_from_events() {
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         let media = |kind| CallEvent::Media(event::Event { at: at(10), kind });
         report.handle_event(&media(MediaEvent::Sent {
             timestamp: 1,
@@ -542,7 +576,7 @@ mod tests {
         report.handle_event(&media(MediaEvent::Target {
             size: Bytes::new(1_000),
             queued: Bytes::ZERO,
-            deadline: IN_TIME,
+            deadline: PolicyConfig::DEADLINE,
         }));
         report.handle_event(&media(MediaEvent::Discarded {
             timestamp: None,
@@ -570,7 +604,7 @@ mod tests {
 
     #[test]
     fn what_the_network_lost_and_what_did_not_decode_are_counted_apart() {
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         for (ms, damaged, concealed) in [(40, false, 0), (80, true, 2), (120, false, 1)] {
             report.handle_shown(&ShownFrame {
                 damaged,
@@ -586,7 +620,7 @@ mod tests {
 
     #[test]
     fn pictures_that_are_what_was_captured_have_no_finite_psnr() {
-        let mut report = CallReport::new(at(0));
+        let mut report = report_from(0);
         for ms in [40, 80, 120] {
             report.handle_shown(&shown(ms, 50, f64::INFINITY));
         }

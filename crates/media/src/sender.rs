@@ -144,7 +144,10 @@ impl SendingSide {
         let available = self.policy.available_rate(path);
         self.filling
             .begin_interval(available * self.policy.config().frame_interval);
-        let Some(mut target) = self.policy.target(now, path, queued) else {
+        let stretched = self.policy.stretched();
+        let target = self.policy.target(now, path, queued);
+        self.note_deadline(now, stretched);
+        let Some(mut target) = target else {
             self.discard(now, None, Discard::Busy);
             return None;
         };
@@ -337,8 +340,12 @@ mod tests {
     }
 
     fn sender() -> SendingSide {
+        sender_with(PolicyConfig::new(Duration::from_millis(40)))
+    }
+
+    fn sender_with(policy: PolicyConfig) -> SendingSide {
         SendingSide::new(&SenderConfig {
-            policy: PolicyConfig::new(Duration::from_millis(40)),
+            policy,
             payload_capacity: 1_000,
             packet_overhead: 24,
             filler_capacity: 0,
@@ -370,6 +377,20 @@ mod tests {
             ),
             "{kinds:?}"
         );
+    }
+
+    #[test]
+    fn short_deadline_is_reported_with_the_first_target() {
+        let policy = PolicyConfig {
+            deadline: Duration::from_millis(20),
+            ..PolicyConfig::new(Duration::from_millis(40))
+        };
+        let mut sender = sender_with(policy);
+        let target = sender.target(at(0), &PATH).expect("a path with room");
+        let kind = sender.poll_event().map(|event| event.kind);
+        let deadline = target.deadline;
+        assert_eq!(kind, Some(EventKind::Stretched { deadline }));
+        assert!(deadline > policy.deadline);
     }
 
     #[test]

@@ -130,6 +130,7 @@ impl MediaEnd {
             peer: Some(peer),
             ..config
         };
+        let report = CallReport::new(warm, policy.deadline);
         Self {
             call: Call::new(start, config, policy, Payload::Jpeg),
             camera,
@@ -139,7 +140,7 @@ impl MediaEnd {
             now: start,
             buffer: vec![0; CONTROL_BUFFER.max(packet.get() as usize)],
             warm,
-            report: CallReport::new(warm),
+            report,
             completed: Vec::new(),
         }
     }

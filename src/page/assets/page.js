@@ -34,7 +34,7 @@ const CHARTS = [
     series: [
       { name: "Each frame", colour: "blue", width: 1.5, value: (s) => s.frame_delay_ms, show: millis },
       { name: "95th percentile", colour: "orange", width: 2.5, value: (s) => s.frame_delay_p95_ms, show: millis },
-      { name: "Deadline", colour: "grey", width: 2, dash: [9, 4], step: true, value: (s) => s.deadline_ms, show: millis },
+      { name: "Deadline", colour: "grey", width: 2, dash: [9, 4], step: true, optional: true, value: (s) => s.deadline_ms, show: millis },
     ],
   },
   {

@@ -72,6 +72,8 @@ impl std::error::Error for UnknownRules {}
 impl PolicyConfig {
     /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).
     pub const DEADLINE: Duration = Duration::from_millis(150);
+    /// The deadline is not lengthened beyond this.
+    pub const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
     /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
     /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
     pub const PLAYOUT: Duration = Duration::from_millis(16);

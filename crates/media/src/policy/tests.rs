@@ -89,6 +89,37 @@ fn deadline_follows_a_long_path_and_returns() {
 }
 
 #[test]
+fn short_deadline_is_lengthened_before_any_feedback() {
+    let config = PolicyConfig {
+        deadline: Duration::from_millis(20),
+        ..PolicyConfig::new(INTERVAL)
+    };
+    let mut policy = Policy::new(config, 1.0);
+    let target = policy.target(at(0), &path(3_000.0, 0), Bytes::ZERO);
+    let target = target.expect("a path with room");
+    assert!(target.stretched);
+    assert!(target.deadline >= INTERVAL + config.playout);
+    // By 20 ms a frame would have half of its interval.
+    let interval_of_first_rate = (FIRST_RATE * INTERVAL).as_f64();
+    assert!(target.size.as_f64() >= 0.95 * interval_of_first_rate);
+}
+
+#[test]
+fn long_deadline_keeps_what_was_configured() {
+    let config = PolicyConfig {
+        deadline: Duration::from_millis(300),
+        ..PolicyConfig::new(INTERVAL)
+    };
+    let mut policy = Policy::new(config, 1.0);
+    for rtt_ms in (20..=200).step_by(20) {
+        policy.forget_path();
+        learn_round_trip(&mut policy, rtt_ms);
+        assert_eq!(policy.deadline(), config.deadline, "{rtt_ms} ms");
+        assert_eq!(policy.stretched(), None, "{rtt_ms} ms");
+    }
+}
+
+#[test]
 fn deadline_has_no_cliff_between_short_and_long_paths() {
     let mut before = PolicyConfig::DEADLINE;
     for rtt_ms in (20..500).step_by(10) {
@@ -186,7 +217,7 @@ proptest! {
             policy.update_deadline();
             if let Some(target) = policy.target(now, &path, Bytes::ZERO) {
                 prop_assert!(target.size <= (path.allowed_rate * INTERVAL).max(LEAST_FRAME));
-                prop_assert!(target.deadline <= LONGEST_DEADLINE);
+                prop_assert!(target.deadline <= PolicyConfig::LONGEST_DEADLINE);
             }
         }
     }

@@ -142,6 +142,79 @@ fn a_long_path_is_never_silent_and_says_when_it_stretches() {
 }
 
 #[test]
+fn configured_deadline_is_lengthened_only_where_needed() {
+    struct Row {
+        deadline_ms: u64,
+        rtt_ms: u64,
+        is_stretched: bool,
+    }
+    let row = |deadline_ms, rtt_ms, is_stretched| Row {
+        deadline_ms,
+        rtt_ms,
+        is_stretched,
+    };
+    for row in [
+        row(300, 40, false),
+        row(300, 200, false),
+        row(150, 200, true),
+        row(300, 600, true),
+        // A frame's interval and playout alone take 56 ms.
+        row(20, 40, true),
+    ] {
+        let outcome = Scenario {
+            deadline: Duration::from_millis(row.deadline_ms),
+            seconds: 30,
+            ..Scenario::new(row.rtt_ms, 3_000, 25)
+        }
+        .run();
+        let last = outcome.stretched.last().copied();
+        let is_stretched = last.is_some_and(|(_, deadline)| deadline.is_some());
+        assert_eq!(
+            (is_stretched, last.is_some()),
+            (row.is_stretched, row.is_stretched),
+            "{} ms over {} ms: {outcome:#?}",
+            row.deadline_ms,
+            row.rtt_ms
+        );
+        assert!(outcome.longest_gap <= 300.0, "{outcome:#?}");
+    }
+}
+
+/// At 10 frames a second the deadline, not the interval, bounds a frame over a long path.
+#[test]
+fn longer_deadline_makes_larger_frames_at_low_rates() {
+    let call = |deadline_ms| {
+        Scenario {
+            deadline: Duration::from_millis(deadline_ms),
+            seconds: 30,
+            ..Scenario::new(130, 1_000, 10)
+        }
+        .run()
+    };
+    let [usual, longer] = [150, 300].map(call);
+    assert!(usual.media_over_link <= 0.5, "{usual:#?}");
+    assert!(usual.delay_p95 <= 150.0, "{usual:#?}");
+    assert!(longer.media_over_link >= 0.9, "{longer:#?}");
+    assert!(longer.delay_p95 <= 300.0, "{longer:#?}");
+}
+
+/// Frames of their usual size arrive near 150 ms, where playout keeps no time for jitter.
+#[test]
+fn longer_deadline_leaves_playout_room_for_jitter() {
+    let late = |deadline_ms| {
+        let outcome = Scenario {
+            deadline: Duration::from_millis(deadline_ms),
+            seconds: 30,
+            ..Scenario::new(130, 1_000, 25)
+        }
+        .run();
+        outcome.late
+    };
+    let [usual, longer] = [150, 300].map(late);
+    assert!(longer < usual, "{longer} frames late, {usual} with 150 ms");
+}
+
+#[test]
 fn two_percent_loss_damages_frames_and_stops_none() {
     let outcome = Scenario {
         loss: 0.02,

@@ -31,6 +31,8 @@ pub(crate) struct Scenario {
     pub(crate) queue: Duration,
     pub(crate) loss: f64,
     pub(crate) fps: u64,
+    /// The configured deadline of both ends.
+    pub(crate) deadline: Duration,
     pub(crate) seconds: u64,
     /// Media flows back, too.
     pub(crate) both: bool,
@@ -62,6 +64,7 @@ impl Scenario {
             queue: Duration::from_millis(50),
             loss: 0.0,
             fps,
+            deadline: PolicyConfig::DEADLINE,
             seconds: 60,
             both: false,
             reordering: None,
@@ -207,7 +210,10 @@ impl Studio {
             call: Call::new(
                 Instant::ZERO,
                 config,
-                PolicyConfig::new(interval),
+                PolicyConfig {
+                    deadline: scenario.deadline,
+                    ..PolicyConfig::new(interval)
+                },
                 Payload::Jpeg,
             ),
             captured: 0,

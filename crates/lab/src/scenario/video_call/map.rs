@@ -4,7 +4,6 @@
 use evenkeel_link::Loss;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::report::IN_TIME;
 use serde::Deserialize;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
@@ -161,7 +160,7 @@ impl CallMap {
     /// Could a frame that takes an interval to send be in time behind so much of a queue?
     fn fits(&self, place: Place, queue: Duration) -> bool {
         let frame = 1.0 / f64::from(self.fps);
-        place.rtt.secs() / 2.0 + frame + queue.as_secs_f64() <= IN_TIME.as_secs_f64()
+        place.rtt.secs() / 2.0 + frame + queue.as_secs_f64() <= PolicyConfig::DEADLINE.as_secs_f64()
     }
 
     /// What the bottleneck's queue holds when it is full, with what playout adds to a frame.
