@@ -103,6 +103,10 @@ pub(crate) struct PictureArgs {
     /// `evenkeel` lengthens it where the path cannot hold it, and the page and --json then show both
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
+    /// Do not count losses that a lower rate does not avoid, as on some radio links, up to 10 % of packets; the default
+    /// counts every loss (RFC 5348). Beside TCP in a queue of a few packets the rate is then no longer fair
+    #[arg(long)]
+    pub(crate) random_loss: bool,
     /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,
     /// RFC 8627) as the loss asks for
     #[arg(long, value_name = "FILLER", default_value = "none")]

@@ -23,14 +23,22 @@ use crate::units::millis;
 /// The time over which a line's and a sample's figures are taken.
 const WINDOW: Duration = Duration::from_secs(1);
 
+/// What the policy of an end that sends has decided.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    deadline: Duration,
+    stretched: bool,
+    /// Losses per packet that TFRC does not count, with `--random-loss`.
+    tolerated_loss: Option<f64>,
+}
+
 /// Both ends and the link at one moment.
 pub(crate) struct Snapshot {
     /// What the report needs of it.
     pub(crate) state: State,
     path: Option<Path>,
     rate_source: Option<RateSource>,
-    deadline: Option<Duration>,
-    stretched: bool,
+    sending: Option<Sending>,
     ignored: BTreeMap<&'static str, u64>,
     link: Option<LinkSnapshot>,
     /// The TCP flows beside the call, in the link.
@@ -47,8 +55,7 @@ impl Snapshot {
             state: State::default(),
             path: None,
             rate_source: None,
-            deadline: None,
-            stretched: false,
+            sending: None,
             ignored: BTreeMap::new(),
             link: relay
                 .map(RelayHandle::snapshot)
@@ -65,11 +72,10 @@ impl Snapshot {
                 .station
                 .call(|station, _| {
                     let call = &station.call;
-                    let sending = call.sender().map(|sender| {
-                        (
-                            sender.policy().deadline(),
-                            sender.policy().stretched().is_some(),
-                        )
+                    let sending = call.sender().map(|sender| Sending {
+                        deadline: sender.policy().deadline(),
+                        stretched: sender.policy().stretched().is_some(),
+                        tolerated_loss: sender.policy().tolerated_loss(),
                     });
                     let path = call.session().path().map(|path| Path {
                         allowed_rate: call.sender().map_or(path.allowed_rate, |sender| {
@@ -87,11 +93,8 @@ impl Snapshot {
                 })
                 .map_err(Failure::runtime)?;
             snapshot.count_ignored(&statistics);
-            if index == 0
-                && let Some((deadline, stretched)) = sending
-            {
-                (snapshot.path, snapshot.deadline, snapshot.stretched) =
-                    (path, Some(deadline), stretched);
+            if index == 0 && sending.is_some() {
+                (snapshot.path, snapshot.sending) = (path, sending);
                 snapshot.rate_source = rate_source;
                 snapshot.state.sent = Some(Bytes::new(statistics.bytes_sent));
                 snapshot.state.filler_sent = Some(Bytes::new(statistics.repair_bytes_sent));
@@ -266,7 +269,16 @@ impl Live {
 
     /// The deadline in force at the first end, if it sends.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.snapshot.as_ref()?.deadline
+        Some(self.sending()?.deadline)
+    }
+
+    /// The losses per packet that TFRC does not count, with `--random-loss`.
+    pub(crate) fn tolerated_loss(&self) -> Option<f64> {
+        self.sending()?.tolerated_loss
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        self.snapshot.as_ref()?.sending
     }
 
     /// One line for the terminal.
@@ -308,6 +320,9 @@ impl Live {
         line += &format!("  frames: {}", counts.join(", "));
         if let (Some(deadline), true) = (sample.deadline_ms, self.is_stretched()) {
             line += &format!("  (deadline {deadline:.0} ms)");
+        }
+        if let Some(ratio) = sample.tolerated_loss {
+            line += &format!("  (losses not counted: {:.1} %)", ratio * 100.0);
         }
         let ignored: u64 = sample.ignored.values().sum();
         if ignored > 0 {
@@ -359,6 +374,7 @@ impl Live {
             discarded: self.discarded.clone(),
             state: self.phase,
             deadline_ms: self.deadline().map(millis),
+            tolerated_loss: self.tolerated_loss(),
             ignored: snapshot
                 .map(|snapshot| snapshot.ignored.clone())
                 .unwrap_or_default(),
@@ -374,8 +390,7 @@ impl Live {
     }
 
     fn is_stretched(&self) -> bool {
-        let snapshot = self.snapshot.as_ref();
-        snapshot.is_some_and(|snapshot| snapshot.stretched)
+        self.sending().is_some_and(|sending| sending.stretched)
     }
 
     fn path(&self) -> Option<&Path> {

@@ -214,6 +214,7 @@ impl Monitor {
         let mut summary = as_json(&self.report.summary(), self.live.at_hand(), self.seed);
         summary["deadline_ms"] = json!(millis(self.deadline));
         summary["deadline_in_force_ms"] = json!(self.live.deadline().map(millis));
+        summary["tolerated_loss"] = json!(self.live.tolerated_loss());
         summary["ignored"] = json!(self.live.sample().ignored);
         summary["rate_from"] = json!(self.live.rate_source().map(RateSource::name));
         summary["warnings"] = json!(self.warnings);

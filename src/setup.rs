@@ -502,6 +502,29 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
+/// Refuses `--random-loss` where reports tell no arrivals.
+pub(crate) fn require_arrivals(
+    session: &session::Config,
+    picture: &PictureArgs,
+) -> Result<(), Failure> {
+    let Some(send) = &session.send else {
+        return Ok(());
+    };
+    let tells = matches!(send.feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc);
+    if !picture.random_loss || (tells && send.fixed_rate.is_none()) {
+        return Ok(());
+    }
+    Err(Failure::usage(if send.fixed_rate.is_some() {
+        "--random-loss: a rate that --fixed-rate sets follows no loss; leave one of them out"
+            .to_owned()
+    } else {
+        format!(
+            "--random-loss: --feedback {} tells no arrivals; choose --feedback ccfb or twcc",
+            send.feedback.name()
+        )
+    }))
+}
+
 /// Gives the session repair packets to send, if `--filler` asks for any.
 pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
     let Some(send) = &mut session.send else {
@@ -599,6 +622,7 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
         deadline: picture.deadline,
         rules: picture.policy,
         filler: picture.filler,
+        random_loss: picture.random_loss,
         ..PolicyConfig::new(format.frame_rate.interval())
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let mut session = setup::session(&name, Role::Both, stream.codec, Some(peer), seed, &clock);
     setup::set_feedback(&mut session, args.run.feedback);
     setup::set_filler(&mut session, args.picture.filler)?;
+    setup::require_arrivals(&session, &args.picture)?;
     if let Some(send) = &mut session.send {
         send.give_up = args.give_up;
     }

@@ -123,6 +123,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         for &filler in choices.fillers() {
             setup::set_filler(&mut session, filler)?;
         }
+        setup::require_arrivals(&session, &args.picture)?;
         Ok::<_, Failure>(session)
     };
     let policy = setup::policy(&args.picture, &format);

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         send.give_up = args.give_up;
         send.fallback = true;
     }
+    setup::require_arrivals(&session, &args.picture)?;
     let policy = setup::policy(&args.picture, &format);
     if let Some(path) = &args.sdp {
         setup::name_sources(&mut session);

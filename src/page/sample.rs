@@ -142,6 +142,8 @@ pub(crate) struct Sample {
     /// The sending buffer's present deadline, milliseconds: above [`PageInfo::deadline_ms`] it is
     /// stretched. `None` where this end sends nothing.
     pub(crate) deadline_ms: Option<f64>,
+    /// Losses per packet that TFRC does not count, which departs from RFC 5348 §5.2; `None` without `--random-loss`.
+    pub(crate) tolerated_loss: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
     /// The link and what the sender does now; nothing where the link is not ours.

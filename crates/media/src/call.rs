@@ -245,9 +245,8 @@ impl Call {
         };
         sender.observe_path(self.now, &sample, &path, loss);
         self.session.set_ceiling(sender.policy().ceiling());
-        if sender.policy().config().random_loss {
-            self.session
-                .tolerate_losses(sender.policy().tolerated_loss());
+        if let Some(ratio) = sender.policy().tolerated_loss() {
+            self.session.tolerate_losses(ratio);
         }
     }
 

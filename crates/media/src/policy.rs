@@ -161,9 +161,9 @@ impl Policy {
         }
     }
 
-    /// The losses per packet that TFRC is not to count ([`PolicyConfig::random_loss`]).
-    pub(crate) fn tolerated_loss(&self) -> f64 {
-        self.model.random_loss()
+    /// The losses per packet that TFRC is not to count; `None` if it counts all ([`PolicyConfig::random_loss`]).
+    pub fn tolerated_loss(&self) -> Option<f64> {
+        self.config.random_loss.then(|| self.model.random_loss())
     }
 
     /// The model learns from feedback alone. Where something else sets X, frames are made for X.

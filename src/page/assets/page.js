@@ -206,6 +206,9 @@ function badges(sample) {
       shown.push(["warn", `Deadline stretched to ${Math.round(sample.deadline_ms)}\u00a0ms`]);
     }
   }
+  if (connection === "live" && sample && sample.tolerated_loss !== null) {
+    shown.push(["warn", `Losses not counted: ${(sample.tolerated_loss * 100).toFixed(1)}\u00a0% (departs from RFC\u00a05348)`]);
+  }
   shown.push({ live: ["plain", "Live"], silent: ["warn", "No news"] }[connection] ?? ["bad", "Reconnecting"]);
   const key = JSON.stringify(shown);
   if ($("badges").dataset.shown === key) return;

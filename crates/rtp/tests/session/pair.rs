@@ -86,6 +86,7 @@ pub(crate) struct Sampled {
     pub(crate) from: End,
     pub(crate) signal: PathSignal,
     pub(crate) loss_event: bool,
+    pub(crate) lost: u64,
     pub(crate) deliveries: Vec<Delivery>,
 }
 
@@ -256,6 +257,7 @@ impl Pair {
             from: end,
             signal: sample.signal,
             loss_event: sample.loss_event,
+            lost: sample.lost,
             deliveries: sample.deliveries().collect(),
         });
     }

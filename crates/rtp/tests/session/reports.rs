@@ -324,6 +324,35 @@ fn path_samples_report_loss_events() {
     }
 }
 
+/// Every hundredth packet is lost.
+#[test]
+fn tolerated_losses_leave_the_rate_alone() {
+    for mode in [FeedbackMode::Ccfb, FeedbackMode::Twcc, FeedbackMode::Sack] {
+        let [counted, tolerated] = [0.0, 0.03].map(|ratio| {
+            let mut pair = one_way(mode);
+            pair.session_mut(End::A).tolerate_losses(ratio);
+            let mut media = 0u32;
+            pair.drops = Box::new(move |sent| {
+                media += u32::from(sent.is_media);
+                sent.is_media && media > 200 && media.is_multiple_of(100)
+            });
+            pair.run(Duration::from_secs(20));
+            let lost: u64 = pair.samples.iter().map(|sample| sample.lost).sum();
+            // The last round trip is not reported yet.
+            let dropped = pair.session(End::A).statistics().packets_sent / 100 - 2;
+            assert!(
+                (dropped - 3..=dropped).contains(&lost),
+                "{mode:?}: {lost} of {dropped}"
+            );
+            let path = pair.session(End::A).path().unwrap();
+            path.loss_event_rate.get()
+        });
+        println!("{mode:?}: {counted} {tolerated}");
+        assert!((0.005..0.02).contains(&counted), "{mode:?}: {counted}");
+        assert_eq!(tolerated, 0.0, "{mode:?}");
+    }
+}
+
 #[test]
 fn path_samples_give_each_delivery_once() {
     for mode in [FeedbackMode::Ccfb, FeedbackMode::Twcc] {
