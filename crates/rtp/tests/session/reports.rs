@@ -1,5 +1,7 @@
 //! Calls in which the receiver reports what came, and the sender makes p and X_recv of it.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::pair::{End, Pair};
@@ -330,18 +332,25 @@ fn tolerated_losses_leave_the_rate_alone() {
     for mode in [FeedbackMode::Ccfb, FeedbackMode::Twcc, FeedbackMode::Sack] {
         let [counted, tolerated] = [0.0, 0.03].map(|ratio| {
             let mut pair = one_way(mode);
-            pair.session_mut(End::A).tolerate_losses(ratio);
+            let dropped = Rc::new(Cell::new(0));
             let mut media = 0u32;
+            let count = Rc::clone(&dropped);
             pair.drops = Box::new(move |sent| {
                 media += u32::from(sent.is_media);
-                sent.is_media && media > 200 && media.is_multiple_of(100)
+                let drops = sent.is_media && media > 400 && media.is_multiple_of(100);
+                count.set(count.get() + u64::from(drops));
+                drops
             });
-            pair.run(Duration::from_secs(20));
+            // The queue does not overflow.
+            pair.rate = Rate::from_bits_per_sec(1e9);
+            pair.run(Duration::from_secs(1));
+            pair.session_mut(End::A).tolerate_losses(ratio);
+            pair.run(Duration::from_secs(2));
             let lost: u64 = pair.samples.iter().map(|sample| sample.lost).sum();
             // The last round trip is not reported yet.
-            let dropped = pair.session(End::A).statistics().packets_sent / 100 - 2;
+            let dropped = dropped.get();
             assert!(
-                (dropped - 3..=dropped).contains(&lost),
+                (dropped - 2..=dropped).contains(&lost),
                 "{mode:?}: {lost} of {dropped}"
             );
             let path = pair.session(End::A).path().unwrap();
@@ -349,7 +358,7 @@ fn tolerated_losses_leave_the_rate_alone() {
         });
         println!("{mode:?}: {counted} {tolerated}");
         assert!((0.005..0.02).contains(&counted), "{mode:?}: {counted}");
-        assert_eq!(tolerated, 0.0, "{mode:?}");
+        assert!(tolerated < counted / 10.0, "{mode:?}: {tolerated}");
     }
 }
 
