@@ -4,10 +4,9 @@
 //! arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it (packet-train
 //! dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
 
-use alloc::collections::VecDeque;
-
 use crate::Params;
 use crate::coarse::DepartedFrame;
+use crate::queue::SliceQueue;
 use crate::sent::SentPacket;
 
 /// The packets of a frame that arrived in order.
@@ -94,7 +93,7 @@ pub(crate) struct Bursts {
     /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
     short: Faded,
     long: Faded,
-    recent: VecDeque<Burst>,
+    recent: SliceQueue<Burst>,
     /// By what share bursts were served more slowly than their mean, in the mean.
     shortfall: f64,
 }
@@ -166,9 +165,9 @@ impl Bursts {
         let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
         self.long.add(&burst, memory);
         if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
+            self.recent.pop_oldest(1);
         }
-        self.recent.push_back(burst);
+        self.recent.push(burst);
     }
 
     /// Forgets bursts that no longer show what share of the link is this flow's.
@@ -176,10 +175,10 @@ impl Bursts {
         let oldest = latest_arrival - RECENT_INTERVALS * interval;
         while self
             .recent
-            .front()
+            .first()
             .is_some_and(|burst| burst.arrived[1] < oldest)
         {
-            self.recent.pop_front();
+            self.recent.pop_oldest(1);
         }
     }
 
@@ -234,7 +233,7 @@ impl Bursts {
 
     /// The recent bursts, if there are any.
     pub(crate) fn recent(&self) -> Option<RecentBursts> {
-        let (first, last) = (self.recent.front()?, self.recent.back()?);
+        let (first, last) = (self.recent.first()?, self.recent.last()?);
         let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
         let bytes = sum(|burst| burst.bytes);
         Some(RecentBursts {

@@ -43,6 +43,7 @@ mod cross;
 mod law;
 mod model;
 mod params;
+mod queue;
 mod sent;
 mod signal;
 mod standing;

@@ -1,12 +1,12 @@
 //! Rates at which packets left and arrived.
 
-use alloc::collections::VecDeque;
+use crate::queue::SliceQueue;
 
 /// Deliveries of the last frame intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
     /// When a packet arrived, when it had left, its bytes.
-    packets: VecDeque<(f64, f64, f64)>,
+    packets: SliceQueue<(f64, f64, f64)>,
     /// The latest of each.
     arrived: f64,
     sent: f64,
@@ -22,9 +22,9 @@ pub(crate) const MAX_DELIVERIES: usize = 8_192;
 impl Window {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {
         if self.packets.len() == MAX_DELIVERIES {
-            self.packets.pop_front();
+            self.packets.pop_oldest(1);
         }
-        self.packets.push_back((arrived, sent, size));
+        self.packets.push((arrived, sent, size));
         self.arrived = self.arrived.max(arrived);
         self.sent = self.sent.max(sent);
     }
@@ -45,10 +45,10 @@ impl Window {
         let (arrived, sent) = (self.arrived - kept, self.sent - kept);
         while self
             .packets
-            .front()
+            .first()
             .is_some_and(|p| p.0 <= arrived && p.1 <= sent)
         {
-            self.packets.pop_front();
+            self.packets.pop_oldest(1);
         }
     }
 
