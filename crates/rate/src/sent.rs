@@ -33,6 +33,8 @@ pub(crate) struct SentPackets {
 
 /// A tenth of a second of uncompressed HDTV: what the session remembers, too.
 const MAX_PACKETS: usize = 8_192;
+/// No packet is longer, in bytes (RFC 768), so that sums of sizes are exact.
+const MAX_SIZE: f64 = 65_535.0;
 /// Reports of packets that later ones overtook by more than this are ignored.
 const MAX_OVERTAKEN: usize = 64;
 
@@ -41,6 +43,7 @@ impl SentPackets {
     pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
         // No packet has the last number, which has no next.
         let number = number.min(u64::MAX - 1);
+        let size = size.min(MAX_SIZE);
         let next = self.next();
         if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN as u64 {
             self.packets.clear();
