@@ -6,6 +6,7 @@
 
 use crate::Params;
 use crate::coarse::DepartedFrame;
+use crate::number::smaller;
 use crate::queue::SliceQueue;
 use crate::sent::SentPacket;
 
@@ -196,7 +197,7 @@ impl Bursts {
     /// The rate at which bursts are served, bytes per second; `None` before one was measured.
     pub(crate) fn service_rate(&self) -> Option<f64> {
         let is_known = self.short.arrived > 0.0;
-        is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
+        is_known.then(|| smaller(self.short.service_rate(), self.long.service_rate()))
     }
 
     /// The service rate over a round, bytes per second; infinite before a burst was measured.
@@ -211,13 +212,14 @@ impl Bursts {
     /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
     pub(crate) fn evenness(&self) -> f64 {
         if self.short.arrived > 0.0 {
-            self.short.evenness().min(self.long.evenness()).min(1.5)
+            smaller(self.short.evenness(), self.long.evenness()).min(1.5)
         } else {
             1.0
         }
     }
 
     /// How long the bottleneck takes for a packet of this size, in seconds; one before a burst was measured.
+    #[inline]
     pub(crate) fn serialisation(&self, size: f64) -> f64 {
         if self.long.arrived > 0.0 {
             size / self.long.service_rate()

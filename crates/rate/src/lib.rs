@@ -42,6 +42,7 @@ mod coarse;
 mod cross;
 mod law;
 mod model;
+mod number;
 mod params;
 mod queue;
 mod sent;
