@@ -118,7 +118,7 @@ impl SentPackets {
         }
         packet.delivered = true;
         let packet = *packet;
-        // Mostly the oldest arrives next.
+        // The oldest packet mostly arrives next.
         self.forget(if index == 0 {
             1
         } else {
@@ -128,5 +128,39 @@ impl SentPackets {
             self.forget(1);
         }
         Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_OVERTAKEN, SentPackets};
+
+    fn sent(count: u64) -> SentPackets {
+        let mut sent = SentPackets::default();
+        for number in 0..count {
+            sent.push(number, number as f64, 1_000.0, true);
+        }
+        sent
+    }
+
+    #[test]
+    fn packets_are_delivered_once_in_any_order() {
+        let mut sent = sent(4);
+        let delivered = [2, 0, 2, 0, 1, 3, 3, 4].map(|number| sent.deliver(number).is_some());
+        assert_eq!(
+            delivered,
+            [true, true, false, false, true, true, false, false]
+        );
+        assert_eq!(sent.len(), 0);
+    }
+
+    #[test]
+    fn packets_that_many_overtook_are_forgotten() {
+        let newest = MAX_OVERTAKEN as u64 + 10;
+        let mut sent = sent(newest + 1);
+        assert!(sent.deliver(newest).is_some());
+        assert!(sent.deliver(9).is_none());
+        assert!(sent.deliver(10).is_some());
+        assert_eq!(sent.deliver(11).map(|packet| packet.at), Some(11.0));
     }
 }
