@@ -4,10 +4,10 @@
 //! arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it (packet-train
 //! dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
 
-use alloc::collections::VecDeque;
-
 use crate::Params;
 use crate::coarse::DepartedFrame;
+use crate::number::smaller;
+use crate::queue::SliceQueue;
 use crate::sent::SentPacket;
 
 /// The packets of a frame that arrived in order.
@@ -94,7 +94,7 @@ pub(crate) struct Bursts {
     /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
     short: Faded,
     long: Faded,
-    recent: VecDeque<Burst>,
+    recent: SliceQueue<Burst>,
     /// By what share bursts were served more slowly than their mean, in the mean.
     shortfall: f64,
 }
@@ -166,9 +166,9 @@ impl Bursts {
         let memory = (1.0 - interval / params.round).max(SHORT_MEMORY);
         self.long.add(&burst, memory);
         if self.recent.len() == MAX_RECENT {
-            self.recent.pop_front();
+            self.recent.pop_oldest(1);
         }
-        self.recent.push_back(burst);
+        self.recent.push(burst);
     }
 
     /// Forgets bursts that no longer show what share of the link is this flow's.
@@ -176,10 +176,10 @@ impl Bursts {
         let oldest = latest_arrival - RECENT_INTERVALS * interval;
         while self
             .recent
-            .front()
+            .first()
             .is_some_and(|burst| burst.arrived[1] < oldest)
         {
-            self.recent.pop_front();
+            self.recent.pop_oldest(1);
         }
     }
 
@@ -197,7 +197,7 @@ impl Bursts {
     /// The rate at which bursts are served, bytes per second; `None` before one was measured.
     pub(crate) fn service_rate(&self) -> Option<f64> {
         let is_known = self.short.arrived > 0.0;
-        is_known.then(|| self.short.service_rate().min(self.long.service_rate()))
+        is_known.then(|| smaller(self.short.service_rate(), self.long.service_rate()))
     }
 
     /// The service rate over a round, bytes per second; infinite before a burst was measured.
@@ -212,13 +212,14 @@ impl Bursts {
     /// Spread at departure over spread at arrival: below one, the bottleneck stretched the bursts.
     pub(crate) fn evenness(&self) -> f64 {
         if self.short.arrived > 0.0 {
-            self.short.evenness().min(self.long.evenness()).min(1.5)
+            smaller(self.short.evenness(), self.long.evenness()).min(1.5)
         } else {
             1.0
         }
     }
 
     /// How long the bottleneck takes for a packet of this size, in seconds; one before a burst was measured.
+    #[inline]
     pub(crate) fn serialisation(&self, size: f64) -> f64 {
         if self.long.arrived > 0.0 {
             size / self.long.service_rate()
@@ -234,7 +235,7 @@ impl Bursts {
 
     /// The recent bursts, if there are any.
     pub(crate) fn recent(&self) -> Option<RecentBursts> {
-        let (first, last) = (self.recent.front()?, self.recent.back()?);
+        let (first, last) = (self.recent.first()?, self.recent.last()?);
         let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
         let bytes = sum(|burst| burst.bytes);
         Some(RecentBursts {

@@ -4,6 +4,8 @@
 //! both sides, and the bounds of all arrivals overlap. An arrival time that contradicts the others is false, or the receiver's
 //! clock was set: then the next one contradicts them, too, and agrees with the first.
 
+use crate::number::{larger, smaller};
+
 /// Bounds on the offset of the receiver's clock, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OffsetBounds {
@@ -27,7 +29,7 @@ pub(crate) enum ClockReading {
 /// The receiver's clock, as far as arrival times bear it out.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiverClock {
-    believed: Option<OffsetBounds>,
+    believed: OffsetBounds,
     suspected: Option<OffsetBounds>,
     is_another: bool,
 }
@@ -36,6 +38,17 @@ pub(crate) struct ReceiverClock {
 const MAX_DRIFT: f64 = 1e-3;
 /// Bounds may contradict each other by this, in seconds: two units of an arrival time in RFC 8888 §3.1.
 const TOLERANCE: f64 = 0.002;
+
+impl Default for OffsetBounds {
+    /// No bounds.
+    fn default() -> Self {
+        Self {
+            at: 0.0,
+            least: f64::NEG_INFINITY,
+            most: f64::INFINITY,
+        }
+    }
+}
 
 impl OffsetBounds {
     fn overlaps(&self, other: &Self) -> bool {
@@ -48,8 +61,8 @@ impl OffsetBounds {
         let drift = self.drift(newer);
         Self {
             at: newer.at,
-            least: newer.least.max(self.least - drift),
-            most: newer.most.min(self.most + drift),
+            least: larger(newer.least, self.least - drift),
+            most: smaller(newer.most, self.most + drift),
         }
     }
 
@@ -68,20 +81,26 @@ impl ReceiverClock {
     }
 
     /// Takes in the bounds that an arrival time gives.
+    #[inline]
     pub(crate) fn observe(&mut self, bounds: OffsetBounds) -> ClockReading {
-        if core::mem::take(&mut self.is_another) {
-            self.believed = Some(bounds);
-            return ClockReading::Set;
-        }
-        let believed = self.believed.get_or_insert(bounds);
-        if believed.overlaps(&bounds) {
-            *believed = believed.narrowed(&bounds);
+        if !self.is_another && self.believed.overlaps(&bounds) {
+            self.believed = self.believed.narrowed(&bounds);
             self.suspected = None;
             return ClockReading::Consistent;
         }
+        self.doubt(bounds)
+    }
+
+    /// Takes in bounds that contradict those before, or are of another clock.
+    #[cold]
+    fn doubt(&mut self, bounds: OffsetBounds) -> ClockReading {
+        if core::mem::take(&mut self.is_another) {
+            self.believed = bounds;
+            return ClockReading::Set;
+        }
         match self.suspected.take() {
             Some(suspected) if suspected.overlaps(&bounds) => {
-                *believed = suspected.narrowed(&bounds);
+                self.believed = suspected.narrowed(&bounds);
                 ClockReading::Set
             }
             _ => {

@@ -11,6 +11,7 @@
 
 use crate::Params;
 use crate::bursts::Bursts;
+use crate::number::larger;
 use crate::window::Window;
 
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ impl CrossTraffic {
             *self = Self {
                 share: self.usual_share,
                 usual_share: self.usual_share,
-                loss_before: self.loss_before.max(self.last_loss),
+                loss_before: larger(self.loss_before, self.last_loss),
                 ..Self::default()
             };
             return;

@@ -3,6 +3,7 @@
 use tfrc::float::sqrt;
 
 use crate::model::{Mode, PathModel};
+use crate::number::{larger, smaller};
 use crate::random_loss::TRIAL_RATE;
 
 /// What the law has decided. Rates are in bytes per second.
@@ -38,6 +39,18 @@ struct Overload {
     evenness: f64,
     /// The least evenness since.
     worst: f64,
+}
+
+/// One report. Times are in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueReport {
+    pub(crate) now: f64,
+    /// Since the report before.
+    pub(crate) elapsed: f64,
+    pub(crate) round_trip: f64,
+    /// The queueing delay to act upon, and its target at the present rate.
+    pub(crate) queue: f64,
+    pub(crate) target: f64,
 }
 
 /// Where the target of the queueing delay is the parameter's: 3 Mb/s, in bytes per second.
@@ -116,15 +129,15 @@ impl PathModel {
         self.params.queue_target * sqrt(scale)
     }
 
-    /// Lets the rate follow a report that came `elapsed` seconds after the last.
-    pub(crate) fn follow(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
+    /// Lets the rate follow a report.
+    pub(crate) fn follow(&mut self, report: &QueueReport) {
         match self.law.mode {
-            Mode::Compete => self.compete(now, elapsed, queue),
+            Mode::Compete => self.compete(report),
             Mode::Delay => {
                 if self.cross.is_proven(&self.params) {
-                    self.begin_to_compete(now);
+                    self.begin_to_compete(report.now);
                 }
-                self.follow_delay(now, elapsed, round_trip, queue);
+                self.follow_delay(report);
             }
         }
         self.hold_to_bounds();
@@ -140,10 +153,11 @@ impl PathModel {
 
     /// Cross traffic that reacts to loss fills the queue and takes its rate back when it overflows. That moment is common to
     /// all flows of a queue: where they compete with each other alone, all test the path then and find it empty.
-    fn compete(&mut self, now: f64, elapsed: f64, queue: f64) {
+    fn compete(&mut self, report: &QueueReport) {
+        let (now, queue) = (report.now, report.queue);
         self.law.rate = self.law.bound.min(HIGHEST_RATE);
         self.law.quiet = if queue < self.target() / 2.0 {
-            self.law.quiet + elapsed
+            self.law.quiet + report.elapsed
         } else {
             0.0
         };
@@ -161,8 +175,14 @@ impl PathModel {
         }
     }
 
-    fn follow_delay(&mut self, now: f64, elapsed: f64, round_trip: f64, queue: f64) {
-        let target = self.target();
+    fn follow_delay(&mut self, report: &QueueReport) {
+        let QueueReport {
+            now,
+            elapsed,
+            round_trip,
+            queue,
+            target,
+        } = *report;
         let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
         // A drain ends with its round: flows that drain together could otherwise hold a constant queue and never grow again.
         let is_over = now - self.law.backed_off > self.round_after(round_trip);
@@ -185,7 +205,7 @@ impl PathModel {
     /// The rate at which the bottleneck serves this flow's bursts: no less than what arrives.
     fn served(&self) -> f64 {
         let measured = self.bursts.service_rate().unwrap_or(0.0);
-        measured.max(self.delivery_rate)
+        larger(measured, self.delivery_rate)
     }
 
     /// The least ratio of the rate to the service rate of bursts. Bursts of pace g·R beside cross traffic Y are served at
@@ -217,7 +237,7 @@ impl PathModel {
 
     /// How long the law waits after a cut, in seconds: reports show its effect by then.
     fn round_after(&self, round_trip: f64) -> f64 {
-        (round_trip + self.interval).max(self.params.round)
+        larger(round_trip + self.interval, self.params.round)
     }
 
     /// Cuts the rate, once a round, by what the queue grows and by a share that grows with the queue.
@@ -281,7 +301,7 @@ impl PathModel {
 
     fn hold_to_bounds(&mut self) {
         let bound = self.law.bound;
-        self.law.rate = self.law.rate.min(bound).clamp(LEAST_RATE, HIGHEST_RATE);
+        self.law.rate = smaller(self.law.rate, bound).clamp(LEAST_RATE, HIGHEST_RATE);
         if self.law.rate >= bound
             && let Some(served) = self.bursts.service_rate()
         {

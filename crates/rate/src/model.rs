@@ -9,7 +9,8 @@ use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
 use crate::cross::CrossTraffic;
-use crate::law::Law;
+use crate::law::{Law, QueueReport};
+use crate::number::{larger, smaller};
 use crate::random_loss::{LossReport, RandomLoss, TRIAL_RATE};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
@@ -213,7 +214,7 @@ impl PathModel {
         now: f64,
         deliveries: impl IntoIterator<Item = Delivery>,
     ) -> Option<(f64, f64)> {
-        let (mut newest, mut least_transit) = (None::<f64>, f64::INFINITY);
+        let (mut newest, mut least_transit) = (f64::NEG_INFINITY, f64::INFINITY);
         let mut delivered = 0.0;
         let queue_before = self.least.queue;
         for delivery in deliveries {
@@ -231,10 +232,11 @@ impl PathModel {
                     (self.base_serialisation, least_transit) = (serialisation, f64::INFINITY);
                 }
             }
-            if self.observe_transit(packet.at, transit) {
-                self.base_serialisation = f64::INFINITY;
-            }
-            self.base_serialisation = self.base_serialisation.min(serialisation);
+            self.base_serialisation = if self.observe_transit(packet.at, transit) {
+                serialisation
+            } else {
+                smaller(self.base_serialisation, serialisation)
+            };
             // A longer packet than the one that set the base delay takes longer without any queue.
             let transit = transit - (serialisation - self.base_serialisation);
             if transit < least_transit {
@@ -249,10 +251,12 @@ impl PathModel {
             self.bursts
                 .observe(&packet, arrived, self.interval, &self.params);
             self.window.observe(arrived, packet.at, packet.size);
-            newest = Some(newest.map_or(packet.at, |newest| newest.max(packet.at)));
+            newest = larger(newest, packet.at);
             delivered += 1.0;
         }
-        let newest = newest?;
+        if newest == f64::NEG_INFINITY {
+            return None;
+        }
         self.window.expire(self.interval);
         self.bursts
             .expire(self.window.latest_arrival(), self.interval);
@@ -272,7 +276,7 @@ impl PathModel {
     fn read_clock(&mut self, now: f64, packet: &SentPacket, arrived: f64) -> ClockReading {
         self.clock.observe(OffsetBounds {
             at: now,
-            least: arrived - now.max(packet.at),
+            least: arrived - larger(now, packet.at),
             most: arrived - packet.at,
         })
     }
@@ -287,14 +291,21 @@ impl PathModel {
     }
 
     /// Takes in the transit time of a packet that left at `at`. Gives true if the base delay fell.
+    #[inline]
     pub(crate) fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
-        let before = self.base.get();
+        let has_fallen = transit < self.base.get();
         self.base.observe(at, transit);
-        // While a queue of others stands no packet shows the base delay.
-        if self.law.mode == Mode::Delay {
-            self.base.expire(at - 2.0 * self.params.hold);
+        self.base.expire(at - self.base_memory());
+        has_fallen
+    }
+
+    /// For how long a base delay is remembered, in seconds.
+    fn base_memory(&self) -> f64 {
+        match self.law.mode {
+            Mode::Delay => 2.0 * self.params.hold,
+            // While a queue of others stands no packet shows the base delay.
+            Mode::Compete => f64::INFINITY,
         }
-        self.base.get() < before
     }
 
     /// Draws the conclusions from a report that was taken in. Gives the queueing delay apart from noise.
@@ -310,16 +321,22 @@ impl PathModel {
         let queue = self
             .signal
             .observe(now, self.burst, frame, target, &self.params);
-        self.judge_standing_queue(elapsed, round_trip);
+        self.judge_standing_queue(elapsed, round_trip, target);
         self.cross
             .observe(elapsed, queue, target, &self.bursts, &self.window);
-        self.follow(now, elapsed, round_trip, queue);
+        self.follow(&QueueReport {
+            now,
+            elapsed,
+            round_trip,
+            queue,
+            target,
+        });
         queue
     }
 
-    fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64) {
+    fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64, target: f64) {
         let (queue, least) = (self.least.queue, self.signal.least());
-        if self.law.mode == Mode::Compete || queue.max(least) <= self.target() / 2.0 {
+        if self.law.mode == Mode::Compete || larger(queue, least) <= target / 2.0 {
             self.standing = None;
             return;
         }

@@ -1,6 +1,6 @@
 //! What was sent and not yet reported.
 
-use alloc::collections::VecDeque;
+use crate::queue::SliceQueue;
 
 /// A packet that left.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct SentPacket {
 /// The packets under way, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
-    packets: VecDeque<SentPacket>,
+    packets: SliceQueue<SentPacket>,
     /// The number of the first of them.
     first: u64,
     burst: u64,
@@ -33,16 +33,19 @@ pub(crate) struct SentPackets {
 
 /// A tenth of a second of uncompressed HDTV: what the session remembers, too.
 const MAX_PACKETS: usize = 8_192;
+/// No packet is longer, in bytes (RFC 768), so that sums of sizes are exact.
+const MAX_SIZE: f64 = 65_535.0;
 /// Reports of packets that later ones overtook by more than this are ignored.
-const MAX_OVERTAKEN: u64 = 64;
+const MAX_OVERTAKEN: usize = 64;
 
 impl SentPackets {
     /// A packet leaves. Numbers that were passed over belong to no packet.
     pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
         // No packet has the last number, which has no next.
         let number = number.min(u64::MAX - 1);
+        let size = size.min(MAX_SIZE);
         let next = self.next();
-        if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN {
+        if self.packets.is_empty() || number < next || number - next > MAX_OVERTAKEN as u64 {
             self.packets.clear();
             (self.first, self.reported) = (number, number);
         }
@@ -55,18 +58,21 @@ impl SentPackets {
             delivered: false,
         };
         for _ in self.next()..number {
-            self.packets.push_back(SentPacket {
+            self.packets.push(SentPacket {
                 delivered: true,
                 ..packet
             });
         }
-        self.packets.push_back(packet);
+        self.packets.push(packet);
         self.total += size;
         self.burst += u64::from(ends_burst);
-        while self.packets.len() > MAX_PACKETS {
-            self.packets.pop_front();
-            self.first += 1;
-        }
+        self.forget(self.packets.len().saturating_sub(MAX_PACKETS));
+    }
+
+    /// Forgets this many of the oldest packets.
+    fn forget(&mut self, count: usize) {
+        self.packets.pop_oldest(count);
+        self.first += count as u64;
     }
 
     #[cfg(test)]
@@ -99,13 +105,12 @@ impl SentPackets {
     /// reported, and gives the bytes that had left.
     pub(crate) fn report_until(&mut self, at: f64, take: impl FnMut(&SentPacket)) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
-        let unreported = self.packets.range(..index).filter(|p| !p.delivered);
+        let unreported = self.packets[..index].iter().filter(|p| !p.delivered);
         unreported.for_each(take);
-        self.packets.drain(..index);
-        self.first += index as u64;
+        self.forget(index);
         self.reported = self.reported.max(self.first);
         self.packets
-            .front()
+            .first()
             .map_or(self.total, |packet| packet.sent_before)
     }
 
@@ -119,14 +124,49 @@ impl SentPackets {
         }
         packet.delivered = true;
         let packet = *packet;
-        while self.first + MAX_OVERTAKEN < number
-            || self.packets.front().is_some_and(|p| p.delivered)
-        {
-            if self.packets.pop_front().is_none() {
-                break;
-            }
-            self.first += 1;
+        // The oldest packet mostly arrives next.
+        self.forget(if index == 0 {
+            1
+        } else {
+            index.saturating_sub(MAX_OVERTAKEN)
+        });
+        while self.packets.first().is_some_and(|p| p.delivered) {
+            self.forget(1);
         }
         Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_OVERTAKEN, SentPackets};
+
+    fn sent(count: u64) -> SentPackets {
+        let mut sent = SentPackets::default();
+        for number in 0..count {
+            sent.push(number, number as f64, 1_000.0, true);
+        }
+        sent
+    }
+
+    #[test]
+    fn packets_are_delivered_once_in_any_order() {
+        let mut sent = sent(4);
+        let delivered = [2, 0, 2, 0, 1, 3, 3, 4].map(|number| sent.deliver(number).is_some());
+        assert_eq!(
+            delivered,
+            [true, true, false, false, true, true, false, false]
+        );
+        assert_eq!(sent.len(), 0);
+    }
+
+    #[test]
+    fn packets_that_many_overtook_are_forgotten() {
+        let newest = MAX_OVERTAKEN as u64 + 10;
+        let mut sent = sent(newest + 1);
+        assert!(sent.deliver(newest).is_some());
+        assert!(sent.deliver(9).is_none());
+        assert!(sent.deliver(10).is_some());
+        assert_eq!(sent.deliver(11).map(|packet| packet.at), Some(11.0));
     }
 }

@@ -5,6 +5,7 @@
 //! frames deviate from their neighbours. A ramp deviates from nothing, so that a growing queue is no noise.
 
 use crate::Params;
+use crate::number::larger;
 use crate::windowed_min::WindowedMin;
 
 /// The least delay of a frame's packets.
@@ -63,7 +64,7 @@ impl QueueSignal {
         self.least.observe(now, delay);
         self.least.expire(now - params.round);
         self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
-        self.least().max(delay - self.allowance)
+        larger(self.least(), delay - self.allowance)
     }
 
     #[cfg(test)]

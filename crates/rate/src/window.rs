@@ -1,12 +1,25 @@
 //! Rates at which packets left and arrived.
 
-use alloc::collections::VecDeque;
+use crate::queue::SliceQueue;
+
+/// A packet that arrived.
+#[derive(Clone, Copy, Debug)]
+struct ArrivedPacket {
+    /// When it left and arrived, in seconds.
+    sent: f64,
+    arrived: f64,
+    /// Bytes of all packets that were reported before it.
+    bytes_before: f64,
+}
 
 /// Deliveries of the last frame intervals.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Window {
-    /// When a packet arrived, when it had left, its bytes.
-    packets: VecDeque<(f64, f64, f64)>,
+    packets: SliceQueue<ArrivedPacket>,
+    /// The number of packets up to the newest that left or arrived earlier than one before it.
+    jumbled: usize,
+    /// Bytes of all packets that were reported.
+    bytes: f64,
     /// The latest of each.
     arrived: f64,
     sent: f64,
@@ -21,10 +34,23 @@ pub(crate) const MAX_DELIVERIES: usize = 8_192;
 
 impl Window {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {
-        if self.packets.len() == MAX_DELIVERIES {
-            self.packets.pop_front();
+        if arrived >= self.arrived && sent >= self.sent {
+            (self.arrived, self.sent) = (arrived, sent);
+        } else {
+            self.observe_overtaken(arrived, sent);
         }
-        self.packets.push_back((arrived, sent, size));
+        self.packets.push(ArrivedPacket {
+            sent,
+            arrived,
+            bytes_before: self.bytes,
+        });
+        self.bytes += size;
+    }
+
+    /// A packet left or arrived earlier than one that was reported before it.
+    #[cold]
+    fn observe_overtaken(&mut self, arrived: f64, sent: f64) {
+        self.jumbled = self.packets.len() + 1;
         self.arrived = self.arrived.max(arrived);
         self.sent = self.sent.max(sent);
     }
@@ -43,33 +69,111 @@ impl Window {
     pub(crate) fn expire(&mut self, interval: f64) {
         let kept = KEPT_INTERVALS * interval;
         let (arrived, sent) = (self.arrived - kept, self.sent - kept);
-        while self
-            .packets
-            .front()
-            .is_some_and(|p| p.0 <= arrived && p.1 <= sent)
-        {
-            self.packets.pop_front();
-        }
+        let is_old = |p: &&ArrivedPacket| p.arrived <= arrived && p.sent <= sent;
+        let old = self.packets.iter().take_while(is_old).count();
+        let excess = self.packets.len().saturating_sub(MAX_DELIVERIES);
+        let forgotten = old.max(excess);
+        self.packets.pop_oldest(forgotten);
+        self.jumbled = self.jumbled.saturating_sub(forgotten);
     }
 
     /// The rate at which packets arrived, bytes per second.
     pub(crate) fn delivery_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
-        self.bytes(|p| p.0 > self.arrived - span) / span
+        self.bytes_since(self.arrived - span, |p| p.arrived) / span
     }
 
     /// The rate at which the packets left of which the latest arrived.
     pub(crate) fn sending_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
-        self.bytes(|p| p.1 > self.sent - span) / span
+        self.bytes_since(self.sent - span, |p| p.sent) / span
     }
 
     /// The rate of arrivals after the first of these instants and up to the second.
     pub(crate) fn rate_between(&self, [from, to]: [f64; 2]) -> f64 {
-        self.bytes(|p| p.0 > from && p.0 <= to) / (to - from).max(0.001)
+        let bytes = |after| self.bytes_since(after, |p| p.arrived);
+        (bytes(from) - bytes(to)).max(0.0) / (to - from).max(0.001)
     }
 
-    fn bytes(&self, counts: impl Fn(&(f64, f64, f64)) -> bool) -> f64 {
-        self.packets.iter().filter(|p| counts(p)).map(|p| p.2).sum()
+    /// Bytes of the packets that have a time after this one. Sizes are whole numbers, so that sums are exact.
+    fn bytes_since(&self, after: f64, time: impl Fn(&ArrivedPacket) -> f64) -> f64 {
+        let bytes_before = |index: usize| {
+            let packet = self.packets.get(index);
+            packet.map_or(self.bytes, |packet| packet.bytes_before)
+        };
+        let (jumbled, in_order) = self.packets.split_at(self.jumbled);
+        let old = in_order.partition_point(|p| time(p) <= after);
+        let mut bytes = self.bytes - bytes_before(jumbled.len() + old);
+        if old == 0 {
+            let late = jumbled.iter().enumerate().filter(|(_, p)| time(p) > after);
+            bytes += late
+                .map(|(index, packet)| bytes_before(index + 1) - packet.bytes_before)
+                .sum::<f64>();
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    use super::{KEPT_INTERVALS, RATE_INTERVALS, Window};
+
+    const INTERVAL: f64 = 0.04;
+    const SPAN: f64 = RATE_INTERVALS * INTERVAL;
+
+    /// The bytes of the packets whose times these bounds include.
+    fn bytes(packets: &[[f64; 3]], time: usize, from: f64, to: f64) -> f64 {
+        let counted = packets.iter().filter(|p| p[time] > from && p[time] <= to);
+        counted.map(|p| p[2]).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn rates_are_those_of_a_scan_of_all_packets(
+            packets in prop::collection::vec((0..9_000u32, 0..30u32, 0..40u32, 0..1_500u32), 1..300),
+        ) {
+            let (mut window, mut all) = (Window::default(), Vec::new());
+            let mut now = 1.0;
+            for (wait, late, overtaken, size) in packets {
+                now += f64::from(wait) * 1e-6;
+                // Most packets are in order.
+                let sent = now - 1e-3 * f64::from(overtaken.saturating_sub(30));
+                let arrived = now + 0.02 - 1e-3 * f64::from(late.saturating_sub(25));
+                window.observe(arrived, sent, f64::from(size));
+                all.push([arrived, sent, f64::from(size)]);
+                if size % 5 == 0 {
+                    window.expire(INTERVAL);
+                }
+                let latest = |time: usize| all.iter().map(|p| p[time]).fold(0.0, f64::max);
+                let (arrived, sent) = (latest(0), latest(1));
+                prop_assert_eq!(window.latest_arrival(), arrived);
+                let delivery = bytes(&all, 0, arrived - SPAN, arrived) / SPAN;
+                prop_assert_eq!(window.delivery_rate(INTERVAL), delivery);
+                let sending = bytes(&all, 1, sent - SPAN, sent) / SPAN;
+                prop_assert_eq!(window.sending_rate(INTERVAL), sending);
+                let (from, to) = (arrived - 0.1, arrived - 0.03);
+                let between = bytes(&all, 0, from, to) / (to - from);
+                prop_assert_eq!(window.rate_between([from, to]), between);
+            }
+        }
+    }
+
+    #[test]
+    fn packets_are_forgotten_after_their_intervals() {
+        let mut window = Window::default();
+        for n in 1..1_000 {
+            let at = 0.01 * f64::from(n);
+            window.observe(at + 0.02, at, 1_200.0);
+            window.expire(INTERVAL);
+        }
+        let kept = KEPT_INTERVALS * INTERVAL / 0.01;
+        assert!(
+            (window.len() as f64 - kept).abs() <= 1.0,
+            "{}",
+            window.len()
+        );
     }
 }
