@@ -195,16 +195,18 @@ impl PathModel {
             self.delivery_rate = self.window.delivery_rate(self.interval);
             let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
             let queue = self.conclude(now, (now - newest).max(0.0));
-            let report = LossReport {
-                elapsed,
-                delivered,
-                lost: core::mem::take(&mut self.lost),
-                newest: self.sent.reported() - 1,
-                next: self.sent.next(),
-                is_clear: self.law.mode == Mode::Delay && queue <= self.target(),
-                is_bound: self.law.rate >= self.law.bound,
-            };
-            self.random_loss.observe(&report, &self.params);
+            if self.random_loss.is_sought() {
+                let report = LossReport {
+                    elapsed,
+                    delivered,
+                    lost: core::mem::take(&mut self.lost),
+                    newest: self.sent.reported() - 1,
+                    next: self.sent.next(),
+                    is_clear: self.law.mode == Mode::Delay && queue <= self.target(),
+                    is_bound: self.law.rate >= self.law.bound,
+                };
+                self.random_loss.observe(&report, &self.params);
+            }
         }
     }
 
