@@ -148,6 +148,7 @@ impl Flow {
             delay,
             backward: false,
             max_rate: None,
+            random_loss: false,
             picture: None,
             variant: None,
             hop: None,
