@@ -184,7 +184,7 @@ impl Faults {
 }
 
 /// A flow over one link of 3 Mb/s and 20 ms each way, whose receiver reports at the end of each frame.
-struct Flow {
+struct FaultyFlow {
     model: PathModel,
     bound: Rate,
     interval: u64,
@@ -215,7 +215,7 @@ fn honest(_: &mut Faults, at: u64) -> u64 {
     at + ZERO
 }
 
-impl Flow {
+impl FaultyFlow {
     fn new(interval_ms: u64, bound: f64, faults: Faults) -> Self {
         let interval = Duration::from_millis(interval_ms);
         let first = Rate::from_bits_per_sec(300e3);
@@ -355,14 +355,14 @@ const X: f64 = 1e6;
 const LOW_X: f64 = 0.9 * LINK;
 
 #[test]
-fn model_uses_the_link_of_an_honest_receiver() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+fn model_fills_an_honest_receivers_link() {
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.run_until(5);
     flow.assert_normal("honest");
 }
 
 #[test]
-fn model_recovers_from_a_step_of_the_clock() {
+fn model_recovers_from_a_clock_step() {
     let steps: [(&str, ClockFault); 10] = [
         ("a day ahead", |_, at| at + ZERO + 86_400 * SECOND),
         ("an hour ahead", |_, at| at + ZERO + 3_600 * SECOND),
@@ -376,7 +376,7 @@ fn model_recovers_from_a_step_of_the_clock() {
         ("15 ms behind", |_, at| at + ZERO - 15_000_000),
     ];
     for (what, step) in steps {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.run_until(10);
         flow.clock = step;
         flow.run_until(15);
@@ -402,7 +402,7 @@ fn model_recovers_from_single_false_arrivals() {
     ];
     for (what, lie) in lies {
         for index in [0, 1, 2] {
-            let mut flow = Flow::new(40, X, Faults::NONE);
+            let mut flow = FaultyFlow::new(40, X, Faults::NONE);
             flow.run_until(10);
             flow.run_frame();
             let (_, last) = flow.reports.back_mut().expect("a report under way");
@@ -422,7 +422,7 @@ fn model_withstands_clocks_that_drift() {
     let fast: ClockFault = |_, at| at + ZERO + at / 5_000;
     let slow: ClockFault = |_, at| at + ZERO - at / 5_000;
     for clock in [fast, slow] {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.clock = clock;
         for minute in 1..=3 {
             flow.run_until(60 * minute);
@@ -433,7 +433,7 @@ fn model_withstands_clocks_that_drift() {
 
 #[test]
 fn model_recovers_from_a_clock_that_stood() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.run_until(10);
     flow.bound = Rate::from_bytes_per_sec(LOW_X);
     flow.clock = |_, _| ZERO + 10 * SECOND;
@@ -445,7 +445,7 @@ fn model_recovers_from_a_clock_that_stood() {
 
 #[test]
 fn model_recovers_from_a_clock_that_jumps() {
-    let mut flow = Flow::new(40, LOW_X, Faults::NONE);
+    let mut flow = FaultyFlow::new(40, LOW_X, Faults::NONE);
     flow.clock = |faults, at| {
         if faults.happens(0.3) {
             at + ZERO * (1 + u64::from(faults.happens(0.5)))
@@ -467,7 +467,7 @@ fn model_withstands_lost_doubled_and_late_reports() {
         doubled: 0.2,
         reordered: 0.1,
     };
-    let mut flow = Flow::new(40, X, faults);
+    let mut flow = FaultyFlow::new(40, X, faults);
     flow.run_until(20);
     flow.faults = Faults::NONE;
     flow.run_until(25);
@@ -494,7 +494,7 @@ proptest! {
             |faults, at| if faults.happens(0.01) { u64::MAX } else { at + ZERO },
             |faults, at| at.wrapping_mul(faults.random | 1),
         ];
-        let mut flow = Flow::new(interval, bound, Faults { random, lost, doubled, reordered });
+        let mut flow = FaultyFlow::new(interval, bound, Faults { random, lost, doubled, reordered });
         (flow.clock, flow.format) = (clocks[fault], format);
         for _ in 0..(20_000 / interval).clamp(20, 2_000) {
             flow.run_frame();
@@ -504,15 +504,15 @@ proptest! {
 }
 
 #[test]
-fn transit_bounds_use_the_link_of_an_honest_receiver() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+fn transit_bounds_fill_an_honest_receivers_link() {
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.format = ReportFormat::TransitBounds;
     flow.run_until(8);
     flow.assert_normal("honest");
 }
 
 #[test]
-fn transit_bounds_recover_from_a_step_of_the_clock() {
+fn transit_bounds_recover_from_a_clock_step() {
     let steps: [(&str, ClockFault); 6] = [
         ("an hour ahead", |_, at| at + ZERO + 3_600 * SECOND),
         ("an hour behind", |_, at| at + ZERO - 3_600 * SECOND),
@@ -522,7 +522,7 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
         ("15 ms behind", |_, at| at + ZERO - 15_000_000),
     ];
     for (what, step) in steps {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.clock = step;
@@ -537,7 +537,7 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
 #[test]
 fn transit_bounds_recover_from_a_false_report() {
     for lie in [u64::MAX, 0, ZERO + 3_600 * SECOND, ZERO] {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.run_frame();
@@ -552,7 +552,7 @@ fn transit_bounds_recover_from_a_false_report() {
 fn model_recovers_from_a_change_of_format() {
     for (first, then) in FORMATS.iter().flat_map(|a| FORMATS.map(|b| (*a, b))) {
         for clock in [honest, |_: &mut Faults, at| at] {
-            let mut flow = Flow::new(40, X, Faults::NONE);
+            let mut flow = FaultyFlow::new(40, X, Faults::NONE);
             flow.format = first;
             flow.clock = clock;
             flow.run_until(10);

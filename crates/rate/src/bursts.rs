@@ -12,7 +12,7 @@ use crate::sent::SentPacket;
 
 /// The packets of a frame that arrived in order.
 #[derive(Clone, Copy, Debug)]
-struct Burst {
+struct FrameBurst {
     number: u64,
     /// When its first and its last packet left and arrived.
     sent: [f64; 2],
@@ -21,7 +21,7 @@ struct Burst {
     bytes: f64,
 }
 
-impl Burst {
+impl FrameBurst {
     fn begin(number: u64, sent: f64, arrived: f64) -> Self {
         Self {
             number,
@@ -62,7 +62,7 @@ struct Faded {
 }
 
 impl Faded {
-    fn add(&mut self, burst: &Burst, memory: f64) {
+    fn add(&mut self, burst: &FrameBurst, memory: f64) {
         self.sent = self.sent * memory + burst.spread_sent();
         self.arrived = self.arrived * memory + burst.spread_arrived();
         self.bytes = self.bytes * memory + burst.bytes;
@@ -90,11 +90,11 @@ pub(crate) struct RecentBursts {
 /// The bursts of late and what they show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bursts {
-    current: Option<Burst>,
+    current: Option<FrameBurst>,
     /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
     short: Faded,
     long: Faded,
-    recent: SliceQueue<Burst>,
+    recent: SliceQueue<FrameBurst>,
     /// By what share bursts were served more slowly than their mean, in the mean.
     shortfall: f64,
 }
@@ -124,7 +124,7 @@ impl Bursts {
             .is_none_or(|burst| burst.number != packet.burst)
         {
             self.close(interval, params);
-            self.current = Some(Burst::begin(packet.burst, packet.at, arrived));
+            self.current = Some(FrameBurst::begin(packet.burst, packet.at, arrived));
         } else if let Some(burst) = &mut self.current {
             burst.extend(packet.at, arrived, packet.size);
         }
@@ -141,7 +141,7 @@ impl Bursts {
         interval: f64,
         params: &Params,
     ) {
-        self.current = Some(Burst {
+        self.current = Some(FrameBurst {
             number: frame.number,
             sent: frame.sent,
             arrived,
@@ -151,7 +151,7 @@ impl Bursts {
     }
 
     fn close(&mut self, interval: f64, params: &Params) {
-        let Some(burst) = self.current.take().filter(Burst::is_measurable) else {
+        let Some(burst) = self.current.take().filter(FrameBurst::is_measurable) else {
             return;
         };
         self.short.add(&burst, SHORT_MEMORY);
@@ -236,11 +236,11 @@ impl Bursts {
     /// The recent bursts, if there are any.
     pub(crate) fn recent(&self) -> Option<RecentBursts> {
         let (first, last) = (self.recent.first()?, self.recent.last()?);
-        let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&FrameBurst) -> f64| self.recent.iter().map(of).sum::<f64>();
         let bytes = sum(|burst| burst.bytes);
         Some(RecentBursts {
-            pace: bytes / sum(Burst::spread_sent).max(LEAST_SPREAD),
-            served: bytes / sum(Burst::spread_arrived),
+            pace: bytes / sum(FrameBurst::spread_sent).max(LEAST_SPREAD),
+            served: bytes / sum(FrameBurst::spread_arrived),
             span: [first.arrived[0], last.arrived[1]],
         })
     }

@@ -12,10 +12,10 @@
 use crate::Params;
 use crate::bursts::Bursts;
 use crate::number::larger;
-use crate::window::Window;
+use crate::window::DeliveryWindow;
 
 #[derive(Clone, Debug)]
-pub(crate) struct CrossTraffic {
+pub(crate) struct CrossEvidence {
     /// The flow's share of what the link carries, while a queue stands.
     share: f64,
     /// The same over a longer time, kept while no queue stands.
@@ -34,15 +34,15 @@ pub(crate) struct CrossTraffic {
 const SHARE_GAIN: f64 = 0.25;
 const USUAL_GAIN: f64 = 0.1;
 /// Bursts show a share where their pace is this much faster than they are served.
-const VISIBLE: f64 = 1.05;
+const VISIBLE_STRETCH: f64 = 1.05;
 /// A queue counts up to so many targets: a deeper one is no better evidence.
-const MOST_TARGETS: f64 = 4.0;
+const MAX_COUNTED_TARGETS: f64 = 4.0;
 /// A flow with more of the link than this is alone, as far as errors of the measurement allow.
-const ALONE: f64 = 0.7;
+const ALONE_SHARE: f64 = 0.7;
 /// The usual share is no less than this.
 const LEAST_SHARE: f64 = 0.05;
 
-impl Default for CrossTraffic {
+impl Default for CrossEvidence {
     fn default() -> Self {
         Self {
             share: 1.0,
@@ -56,7 +56,7 @@ impl Default for CrossTraffic {
     }
 }
 
-impl CrossTraffic {
+impl CrossEvidence {
     /// Takes in a report after `elapsed` seconds, with the queueing delay and its target in seconds.
     pub(crate) fn observe(
         &mut self,
@@ -64,7 +64,7 @@ impl CrossTraffic {
         queue: f64,
         target: f64,
         bursts: &Bursts,
-        window: &Window,
+        window: &DeliveryWindow,
     ) {
         if queue < target {
             *self = Self {
@@ -80,9 +80,9 @@ impl CrossTraffic {
             self.shown += elapsed;
             let received = window.rate_between(bursts.span);
             let (pace, served) = (bursts.pace, bursts.served);
-            let share = if pace <= VISIBLE * served {
+            let share = if pace <= VISIBLE_STRETCH * served {
                 self.share
-            } else if pace > VISIBLE * received {
+            } else if pace > VISIBLE_STRETCH * received {
                 (received * (pace - served) / (served * (pace - received))).clamp(0.0, 1.0)
             } else {
                 1.0
@@ -90,14 +90,14 @@ impl CrossTraffic {
             self.share += (share - self.share) * SHARE_GAIN;
             self.usual_share += (share - self.usual_share) * USUAL_GAIN;
         }
-        let counted = (queue / target).min(MOST_TARGETS);
+        let counted = (queue / target).min(MAX_COUNTED_TARGETS);
         let excess = counted * (1.0 - self.share) - 1.0;
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
     /// Takes in a loss event. It is evidence if a queue stands and bursts show that most of the link is used by others.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
-        if self.stood == 0.0 || self.share > ALONE {
+        if self.stood == 0.0 || self.share > ALONE_SHARE {
             return;
         }
         if now - self.loss_before < params.hold {
@@ -114,7 +114,7 @@ impl CrossTraffic {
     /// True if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self, params: &Params) -> bool {
         let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;
-        self.share > ALONE && self.evidence == 0.0 && is_shown
+        self.share > ALONE_SHARE && self.evidence == 0.0 && is_shown
     }
 
     /// The flow's share of what the link carries, when a queue stood last.

@@ -8,7 +8,7 @@ use crate::random_loss::TRIAL_RATE;
 
 /// What the law has decided. Rates are in bytes per second.
 #[derive(Clone, Debug)]
-pub(crate) struct Law {
+pub(crate) struct RateLaw {
     pub(crate) mode: Mode,
     /// The available rate of this flow.
     pub(crate) rate: f64,
@@ -62,42 +62,42 @@ const LEAST_RATE: f64 = 6e3;
 /// No rate is higher, 100 Gb/s, so that arithmetic on rates stays finite.
 pub(crate) const HIGHEST_RATE: f64 = 12.5e9;
 /// A rate up to so many times the least is as good as the least.
-const NEAR_LEAST: f64 = 1.25;
+const LEAST_RATE_TOLERANCE: f64 = 1.25;
 /// ln 4: a rate that grows so in a round doubles in half of one.
 const LN_4: f64 = 1.386_294_361_119_890_6;
 /// The rate rises by no more than this share at a time towards what a burst shows.
-const MOST_RISE: f64 = 0.3;
+const MAX_RISE_FRACTION: f64 = 0.3;
 /// Growth that no arrival has proved yet goes up to this multiple of the delivery rate.
-const UNPROVEN: f64 = 2.0;
+const MAX_UNPROVEN_GROWTH: f64 = 2.0;
 /// Beyond this share of the target, and without sight of the bottleneck, growth is additive.
-const NEAR_TARGET: f64 = 0.5;
+const ADDITIVE_GROWTH_FRACTION: f64 = 0.5;
 /// A queue of more than so many targets gives no deeper cut.
-const MOST_EXCESS: f64 = 4.0;
+const MAX_BACKOFF_EXCESS: f64 = 4.0;
 /// A cut follows what the queue grew to this share at most, and the share of what bursts are served to that one.
-const DEEPEST_CUT: f64 = 0.25;
-const DEEPEST_SHARE_CUT: f64 = 0.9;
+const MIN_CUT_FACTOR: f64 = 0.25;
+const MIN_SHARE_CUT_FACTOR: f64 = 0.9;
 /// Frames while a queue drains are no smaller than this share of the others.
-const LEAST_WHILE_DRAINING: f64 = 0.4;
+const MIN_DRAINING_FRACTION: f64 = 0.4;
 /// A queue below this share of the target has drained.
-const DRAINED: f64 = 0.25;
+const DRAINED_FRACTION: f64 = 0.25;
 /// Where frames use less than this share of what they are allowed the application limits the rate, and growth would be
 /// unproven (RFC 7661 §4.4.2).
-const USED: f64 = 0.8;
+const APPLICATION_LIMITED_USAGE: f64 = 0.8;
 /// One report counts as much in the mean evenness.
 const EVENNESS_GAIN: f64 = 0.1;
 /// A queue has passed its peak when less than this share of it is left.
-const PAST_PEAK: f64 = 0.85;
+const PAST_PEAK_FRACTION: f64 = 0.85;
 /// Competing ends where the queue is shorter than half of its target for this long, in seconds.
-const QUIET: f64 = 0.5;
+const QUIET_TIME: f64 = 0.5;
 /// The rate grows to this multiple of the delivery rate or the mean service rate, whichever is higher: no flow gets more than
 /// the rate at which its bursts are served.
 const SHARE_CEILING: f64 = 1.05;
 /// What a bound holds back is made up for by no more than this.
-const CATCH_UP: f64 = 1.05;
+const CATCH_UP_FACTOR: f64 = 1.05;
 /// A frame leaves no more than this share unused for what it risks.
-const MOST_RISK: f64 = 0.5;
+const MIN_RISK_FACTOR: f64 = 0.5;
 
-impl Law {
+impl RateLaw {
     pub(crate) fn new(initial: f64) -> Self {
         Self {
             mode: Mode::Delay,
@@ -117,7 +117,7 @@ impl Law {
 
     /// True if the rate could hardly be lower.
     pub(crate) fn is_least(&self) -> bool {
-        self.rate <= NEAR_LEAST * LEAST_RATE
+        self.rate <= LEAST_RATE_TOLERANCE * LEAST_RATE
     }
 }
 
@@ -163,9 +163,9 @@ impl PathModel {
         };
         self.law.longest_queue = self.law.longest_queue.max(queue);
         let age = now - self.law.competes_since;
-        let is_past_peak = queue < PAST_PEAK * self.law.longest_queue;
+        let is_past_peak = queue < PAST_PEAK_FRACTION * self.law.longest_queue;
         let is_test = age > self.params.hold && (is_past_peak || age > 2.0 * self.params.hold);
-        if is_test || self.law.quiet > QUIET {
+        if is_test || self.law.quiet > QUIET_TIME {
             self.law.mode = Mode::Delay;
             self.law.draining = true;
             self.law.backed_off = f64::NEG_INFINITY;
@@ -183,7 +183,7 @@ impl PathModel {
             queue,
             target,
         } = *report;
-        let is_drained = queue < DRAINED * target && self.least.sent > self.law.backed_off;
+        let is_drained = queue < DRAINED_FRACTION * target && self.least.sent > self.law.backed_off;
         // A drain ends with its round: flows that drain together could otherwise hold a constant queue and never grow again.
         let is_over = now - self.law.backed_off > self.round_after(round_trip);
         if self.law.draining && (is_drained || is_over || self.own_queue(now) <= 0.0) {
@@ -197,7 +197,10 @@ impl PathModel {
         }
         if queue > target {
             self.back_off(now, round_trip, queue / target, floor);
-        } else if !self.law.draining && self.usage > USED && !self.random_loss.is_on_trial() {
+        } else if !self.law.draining
+            && self.usage > APPLICATION_LIMITED_USAGE
+            && !self.random_loss.is_on_trial()
+        {
             self.grow(elapsed, round_trip, queue / target, is_stretched);
         }
     }
@@ -246,12 +249,12 @@ impl PathModel {
             return;
         }
         let carried = 1.0 / (1.0 + self.queue_gradient());
-        let kept = 1.0 - self.params.backoff * excess.min(MOST_EXCESS);
+        let kept = 1.0 - self.params.backoff * excess.min(MAX_BACKOFF_EXCESS);
         // What the application did not use is given up first.
         let kept = kept * self.usage.max(0.5);
-        self.law.rate *= carried.max(DEEPEST_CUT) * kept;
+        self.law.rate *= carried.max(MIN_CUT_FACTOR) * kept;
         if self.bursts.service_rate().is_some() {
-            let share = self.law.share * carried.max(DEEPEST_SHARE_CUT) * kept;
+            let share = self.law.share * carried.max(MIN_SHARE_CUT_FACTOR) * kept;
             self.law.share = share.max(self.least_share());
             self.law.rate = self
                 .law
@@ -276,13 +279,14 @@ impl PathModel {
             // Without a queue the rate does not fall, since a slow burst may have met a burst of others. Only slow start falls
             // back to what its first stretched burst shows.
             let least = if self.law.starting {
-                before / UNPROVEN
+                before / MAX_UNPROVEN_GROWTH
             } else {
                 before
             };
-            self.law.rate = (self.law.share * served).clamp(least, before * (1.0 + MOST_RISE));
+            self.law.rate =
+                (self.law.share * served).clamp(least, before * (1.0 + MAX_RISE_FRACTION));
             self.law.starting = false;
-        } else if fullness < NEAR_TARGET {
+        } else if fullness < ADDITIVE_GROWTH_FRACTION {
             // Slow start grows by what a round trip proves; later no faster than flows of any round trip do.
             let proved = 1.0 / (round_trip + self.interval);
             let gain = if self.law.starting {
@@ -295,7 +299,7 @@ impl PathModel {
         } else {
             self.law.rate *= 1.0 + self.params.increase * elapsed;
         }
-        let proven = UNPROVEN * self.delivery_rate.max(LEAST_RATE / UNPROVEN);
+        let proven = MAX_UNPROVEN_GROWTH * self.delivery_rate.max(LEAST_RATE / MAX_UNPROVEN_GROWTH);
         self.law.rate = self.law.rate.min(before.max(proven));
     }
 
@@ -305,7 +309,7 @@ impl PathModel {
         if self.law.rate >= bound
             && let Some(served) = self.bursts.service_rate()
         {
-            let share = CATCH_UP * self.law.rate / served.max(1.0);
+            let share = CATCH_UP_FACTOR * self.law.rate / served.max(1.0);
             self.law.share = self.law.share.min(share).max(self.least_share());
         }
     }
@@ -317,14 +321,14 @@ impl PathModel {
             return rate;
         }
         // The path may serve a frame more slowly than in the mean.
-        let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MOST_RISK);
+        let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MIN_RISK_FACTOR);
         let rate = if self.random_loss.is_on_trial() {
             rate * TRIAL_RATE
         } else {
             rate
         };
         if self.law.draining {
-            rate * (1.0 - self.own_queue(now) / self.interval).max(LEAST_WHILE_DRAINING)
+            rate * (1.0 - self.own_queue(now) / self.interval).max(MIN_DRAINING_FRACTION)
         } else {
             rate
         }

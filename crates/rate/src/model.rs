@@ -8,14 +8,14 @@ use crate::Params;
 use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
-use crate::cross::CrossTraffic;
-use crate::law::{Law, QueueReport};
+use crate::cross::CrossEvidence;
+use crate::law::{QueueReport, RateLaw};
 use crate::number::{larger, smaller};
 use crate::random_loss::{LossReport, RandomLoss, TRIAL_RATE};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
-use crate::standing::{StandingQueue, StandingReport, Verdict};
-use crate::window::Window;
+use crate::standing::{StandingQueue, StandingReport, StandingVerdict};
+use crate::window::DeliveryWindow;
 use crate::windowed_min::WindowedMin;
 
 /// What the rate follows.
@@ -68,9 +68,9 @@ pub struct PathModel {
     report_interval: f64,
     pub(crate) reported: f64,
     pub(crate) signal: QueueSignal,
-    pub(crate) window: Window,
+    pub(crate) window: DeliveryWindow,
     pub(crate) bursts: Bursts,
-    pub(crate) cross: CrossTraffic,
+    pub(crate) cross: CrossEvidence,
     standing: Option<StandingQueue>,
     pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
@@ -81,25 +81,25 @@ pub struct PathModel {
     budget: f64,
     frame_sent: f64,
     pub(crate) usage: f64,
-    pub(crate) law: Law,
+    pub(crate) law: RateLaw,
     pub(crate) random_loss: RandomLoss,
     /// Packets found lost that belong to the next report.
     lost: f64,
 }
 
 /// Reports are averaged over so many.
-const REPORTS: f64 = 8.0;
+const REPORT_INTERVAL_SAMPLES: f64 = 8.0;
 /// A packet is overdue when so many reports should have come: two may be lost.
 const OVERDUE_REPORTS: f64 = 3.0;
 /// A report counts for no more than this, in seconds: nothing was measured between it and the one before.
-const MOST_ELAPSED: f64 = 0.1;
+const MAX_REPORT_ELAPSED: f64 = 0.1;
 /// One frame counts as much in the share that is used. An encoder that stays below its target by less than a tenth uses all.
 const USAGE_GAIN: f64 = 0.25;
-const FULLY_USED: f64 = 0.9;
+const FULL_USAGE_FRACTION: f64 = 0.9;
 /// A burst is no further ahead of the rate than that of a frame of this length, in seconds: 25 frames a second.
-const LONGEST_BURST: f64 = 0.04;
+const MAX_BURST_INTERVAL: f64 = 0.04;
 /// A frame of less than this share of what the rate gives is not worth its headers.
-const WORTH_SENDING: f64 = 0.25;
+const MIN_FRAME_FRACTION: f64 = 0.25;
 
 impl PathModel {
     /// A path of which nothing is known, for frames that are this far apart: a millisecond to ten seconds.
@@ -118,9 +118,9 @@ impl PathModel {
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
-            window: Window::default(),
+            window: DeliveryWindow::default(),
             bursts: Bursts::default(),
-            cross: CrossTraffic::default(),
+            cross: CrossEvidence::default(),
             standing: None,
             least: LeastDelayed::default(),
             burst: 0,
@@ -128,7 +128,7 @@ impl PathModel {
             budget: 0.0,
             frame_sent: 0.0,
             usage: 1.0,
-            law: Law::new(initial.bytes_per_sec()),
+            law: RateLaw::new(initial.bytes_per_sec()),
             random_loss: RandomLoss::default(),
             lost: 0.0,
         }
@@ -154,7 +154,7 @@ impl PathModel {
         self.frame_sent += size.as_f64();
         if ends_burst {
             let used = if self.budget > 0.0 {
-                self.frame_sent / (FULLY_USED * self.budget)
+                self.frame_sent / (FULL_USAGE_FRACTION * self.budget)
             } else {
                 1.0
             };
@@ -193,7 +193,7 @@ impl PathModel {
         self.follow_format(ReportFormat::Deliveries);
         if let Some((newest, delivered)) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
+            let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
             let queue = self.conclude(now, (now - newest).max(0.0));
             if self.random_loss.is_sought() {
                 let report = LossReport {
@@ -287,7 +287,7 @@ impl PathModel {
     /// packet that left at `at`, so that the queue is taken to be as it was.
     pub(crate) fn set_clock(&mut self, at: f64, base: f64) {
         self.base.replace(at, base);
-        self.window = Window::default();
+        self.window = DeliveryWindow::default();
         self.bursts.forget_arrivals();
         self.standing = None;
     }
@@ -312,8 +312,8 @@ impl PathModel {
 
     /// Draws the conclusions from a report that was taken in. Gives the queueing delay apart from noise.
     pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) -> f64 {
-        let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
-        self.report_interval += (elapsed - self.report_interval) / REPORTS;
+        let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
+        self.report_interval += (elapsed - self.report_interval) / REPORT_INTERVAL_SAMPLES;
         self.reported = now;
         self.last_round_trip = round_trip;
         self.round_trip.observe(now, round_trip);
@@ -359,13 +359,13 @@ impl PathModel {
             self.params.queue_target,
             self.params.round,
         ) {
-            Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
-            Verdict::Unexplained if self.cross.is_alone(&self.params) => {
+            StandingVerdict::LongerPath(by) => self.lengthen_path(by, round_trip),
+            StandingVerdict::Unexplained if self.cross.is_alone(&self.params) => {
                 self.lengthen_path(least, round_trip);
             }
             // A flow at its least rate makes no queue.
-            Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
-            Verdict::Unexplained | Verdict::Open => {}
+            StandingVerdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
+            StandingVerdict::Unexplained | StandingVerdict::Open => {}
         }
     }
 
@@ -407,7 +407,7 @@ impl PathModel {
             Mode::Compete => budget,
             Mode::Delay => {
                 let in_time = rate * (time.as_secs_f64() - self.own_queue(now));
-                in_time.clamp(budget * WORTH_SENDING, budget)
+                in_time.clamp(budget * MIN_FRAME_FRACTION, budget)
             }
         };
         Bytes::new(self.budget as u64)
@@ -433,7 +433,7 @@ impl PathModel {
 
     /// By how much a frame leaves faster than at the rate. A frame of a long interval would make a long queue of its own.
     pub(crate) fn burst_gain(&self) -> f64 {
-        let ahead = self.interval.min(LONGEST_BURST) * self.params.burst_excess
+        let ahead = self.interval.min(MAX_BURST_INTERVAL) * self.params.burst_excess
             / (1.0 + self.params.burst_excess);
         self.interval / (self.interval - ahead)
     }

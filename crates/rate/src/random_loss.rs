@@ -11,32 +11,32 @@ use crate::Params;
 pub(crate) struct RandomLoss {
     is_sought: bool,
     /// Packets and losses without a queueing delay since the last trial.
-    usual: Count,
+    usual: LossCount,
     /// For how long they were reported, in seconds.
     lasted: f64,
     /// For how long the rate may be lowered, in seconds; `None` before the first report.
     allowance: Option<f64>,
     /// Packets and random losses of the trials. Each counts twice as much as the one before.
-    random: Count,
-    trial: Option<Trial>,
+    random: LossCount,
+    trial: Option<LossTrial>,
     /// The last report had no queueing delay beyond its target.
     is_clear: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct LossCount {
     packets: f64,
     losses: f64,
 }
 
 /// A time at the lower rate.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
+struct LossTrial {
     /// For how long it has lasted, in seconds.
     lasted: f64,
     /// The first packet that counts; `None` before a round is over, in which a queue drains and a policer's bucket fills.
     first: Option<u64>,
-    count: Count,
+    count: LossCount,
 }
 
 /// What a report adds.
@@ -64,7 +64,7 @@ const SHOWING_LOSSES: f64 = 4.0;
 /// Trials take up to this share of the time.
 const TRIAL_SHARE: f64 = 0.1;
 
-impl Count {
+impl LossCount {
     fn add(&mut self, report: &LossReport) {
         self.packets += report.delivered + report.lost;
         self.losses += report.lost;
@@ -130,27 +130,27 @@ impl RandomLoss {
         let is_of_use = report.is_bound || self.random.losses > 0.0;
         let needed = SHOWING_LOSSES / self.usual.losses * self.lasted / TRIAL_RATE;
         if self.usual.losses >= SHOWING_LOSSES && is_of_use && needed <= allowance {
-            self.trial = Some(Trial {
+            self.trial = Some(LossTrial {
                 lasted: 0.0,
                 first: None,
-                count: Count::default(),
+                count: LossCount::default(),
             });
         }
     }
 
     fn end_trial(&mut self) {
-        let Some(Trial { lasted, count, .. }) = self.trial.take() else {
+        let Some(LossTrial { lasted, count, .. }) = self.trial.take() else {
             return;
         };
         self.random = if count.losses > 0.0 {
-            Count {
+            LossCount {
                 packets: self.random.packets / 2.0 + count.packets,
                 losses: self.random.losses / 2.0 + count.losses,
             }
         } else {
-            Count::default()
+            LossCount::default()
         };
-        (self.usual, self.lasted) = (Count::default(), 0.0);
+        (self.usual, self.lasted) = (LossCount::default(), 0.0);
         self.allowance = self.allowance.map(|allowance| allowance - lasted);
     }
 }
@@ -161,7 +161,7 @@ mod tests {
 
     /// A flow whose frames of 12 packets are reported every 40 ms, and lost with this probability at the usual and at the
     /// lower rate.
-    struct Flow {
+    struct LossyFlow {
         random_loss: RandomLoss,
         chances: u32,
         next: u64,
@@ -170,7 +170,7 @@ mod tests {
 
     const PARAMS: Params = Params::CALL;
 
-    impl Flow {
+    impl LossyFlow {
         fn new() -> Self {
             let mut random_loss = RandomLoss::default();
             random_loss.seek();
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn losses_at_any_rate_are_tolerated() {
         for loss in [0.005, 0.01, 0.02, 0.05, 0.1] {
-            let mut flow = Flow::new();
+            let mut flow = LossyFlow::new();
             let ratio = flow.run(600, [loss; 2]);
             // One standard deviation above what was measured.
             assert!((loss..2.0 * loss).contains(&ratio), "{loss}: {ratio}");
@@ -240,23 +240,23 @@ mod tests {
     #[test]
     fn losses_of_a_policer_are_not_tolerated() {
         for loss in [0.005, 0.02, 0.1, 0.25] {
-            let mut flow = Flow::new();
+            let mut flow = LossyFlow::new();
             assert_eq!(flow.run(600, [loss, 0.0]), 0.0, "{loss}");
             assert!(flow.trial_s > 0.0, "{loss}");
         }
         // Of both, what a lower rate leaves is tolerated.
-        let ratio = Flow::new().run(600, [0.05, 0.02]);
+        let ratio = LossyFlow::new().run(600, [0.05, 0.02]);
         assert!((0.02..0.04).contains(&ratio), "{ratio}");
     }
 
     #[test]
     fn losses_in_a_queue_are_not_tolerated() {
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         flow.run(60, [0.05; 2]);
         assert!(flow.random_loss.ratio() > 0.0);
         flow.report([0.05; 2], false);
         assert_eq!(flow.random_loss.ratio(), 0.0);
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         for _ in 0..10_000 {
             flow.report([0.05; 2], false);
             assert!(!flow.random_loss.is_on_trial());
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn tolerance_ends_after_losses_begin_to_respond() {
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         flow.run(60, [0.05; 2]);
         assert_eq!(flow.run(120, [0.05, 0.0]), 0.0);
     }

@@ -10,7 +10,7 @@ use crate::windowed_min::WindowedMin;
 
 /// The least delay of a frame's packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Frame {
+struct FrameDelay {
     /// When the packet left, in seconds.
     sent: f64,
     /// Seconds beyond the base delay.
@@ -23,7 +23,7 @@ pub(crate) struct QueueSignal {
     /// Of the frames that were reported in a round.
     least: WindowedMin,
     /// The last frames, newest last, and the number of the newest.
-    recent: [Frame; 4],
+    recent: [FrameDelay; 4],
     newest: Option<u64>,
     /// How far frames deviate from the mean of their neighbours, in the mean.
     noise: f64,
@@ -34,7 +34,7 @@ pub(crate) struct QueueSignal {
 /// The noise is a mean over so many frames: two seconds at 25 frames a second.
 const NOISE_FRAMES: f64 = 50.0;
 /// Noise of this share of the target is what the target has room for.
-const TOLERATED: f64 = 0.5;
+const TOLERATED_NOISE_FRACTION: f64 = 0.5;
 
 impl QueueSignal {
     /// Takes in the least delay of frame `number` as far as it is known, of a packet that left at `sent`. Gives the queueing
@@ -50,20 +50,20 @@ impl QueueSignal {
         if self.newest == Some(number) {
             let newest = &mut self.recent[3];
             if delay < newest.delay {
-                *newest = Frame { sent, delay };
+                *newest = FrameDelay { sent, delay };
             }
         } else {
             let [_, before, middle, after] = self.recent;
             let deviation = middle.delay - f64::midpoint(before.delay, after.delay);
             self.noise += (deviation.abs() - self.noise) / NOISE_FRAMES;
             self.recent.rotate_left(1);
-            self.recent[3] = Frame { sent, delay };
+            self.recent[3] = FrameDelay { sent, delay };
             self.newest = Some(number);
         }
         let delay = self.recent[3].delay;
         self.least.observe(now, delay);
         self.least.expire(now - params.round);
-        self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
+        self.allowance = (params.noise * self.noise - TOLERATED_NOISE_FRACTION * target).max(0.0);
         larger(self.least(), delay - self.allowance)
     }
 

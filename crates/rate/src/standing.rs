@@ -19,7 +19,7 @@ pub(crate) struct StandingQueue {
 
 /// What a standing queue turns out to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Verdict {
+pub(crate) enum StandingVerdict {
     /// It may yet drain.
     Open,
     /// The path's own delay has grown by this much, in seconds.
@@ -43,17 +43,17 @@ pub(crate) struct StandingReport {
 }
 
 /// A delay that varies by less than this share of the target while the rate falls is the path's own.
-const FLAT: f64 = 1.0 / 6.0;
+const FLAT_FRACTION: f64 = 1.0 / 6.0;
 /// It must stay so for these, in seconds and round trips.
 const FLAT_TIME: f64 = 0.8;
 const FLAT_ROUND_TRIPS: f64 = 3.0;
 /// A queue is unexplained after this many rounds and a round trip, if so many times its length should have drained.
-const ROUNDS: f64 = 2.0;
-const DRAINED: f64 = 2.0;
+const UNEXPLAINED_ROUNDS: f64 = 2.0;
+const EXPECTED_DRAIN_FACTOR: f64 = 2.0;
 /// A flow at its least rate waits so many rounds: others may be about to drain the queue.
-const LEAST_ROUNDS: f64 = 10.0;
+const LEAST_RATE_ROUNDS: f64 = 10.0;
 /// A queue that changes by less than this share of the time is no outage's.
-const STEADY: f64 = 0.25;
+const STEADY_FRACTION: f64 = 0.25;
 
 impl StandingQueue {
     /// A queue of this many seconds begins to stand while packets arrive at this rate.
@@ -77,29 +77,30 @@ impl StandingQueue {
         is_least: bool,
         target: f64,
         round: f64,
-    ) -> Verdict {
+    ) -> StandingVerdict {
         self.time += report.elapsed;
         self.drained += report.elapsed * (1.0 - report.sending_rate / self.reference);
         self.least = self.least.min(report.queue);
         self.most = self.most.max(report.queue);
-        if self.most - self.least >= FLAT * target {
+        if self.most - self.least >= FLAT_FRACTION * target {
             (self.least, self.most, self.flat_time) = (report.queue, report.queue, 0.0);
         }
         self.flat_time += report.elapsed;
-        let is_over = self.time > ROUNDS * round + report.round_trip;
+        let is_over = self.time > UNEXPLAINED_ROUNDS * round + report.round_trip;
         // A queue behind an outage grows with time and goes with it.
         self.shortest = self.shortest.min(report.queue);
         self.longest = self.longest.max(report.queue);
-        let is_steady = self.longest - self.shortest < STEADY * self.time.min(LEAST_ROUNDS * round);
+        let is_steady = self.longest - self.shortest
+            < STEADY_FRACTION * self.time.min(LEAST_RATE_ROUNDS * round);
         let is_others =
-            is_least && is_steady && self.time > LEAST_ROUNDS * round + report.round_trip;
-        let should_have_drained = is_others || self.drained > DRAINED * report.least;
+            is_least && is_steady && self.time > LEAST_RATE_ROUNDS * round + report.round_trip;
+        let should_have_drained = is_others || self.drained > EXPECTED_DRAIN_FACTOR * report.least;
         if self.flat_time > (FLAT_ROUND_TRIPS * report.round_trip).max(FLAT_TIME) {
-            Verdict::LongerPath(self.least)
+            StandingVerdict::LongerPath(self.least)
         } else if is_over && should_have_drained {
-            Verdict::Unexplained
+            StandingVerdict::Unexplained
         } else {
-            Verdict::Open
+            StandingVerdict::Open
         }
     }
 }

@@ -14,7 +14,7 @@ struct ArrivedPacket {
 
 /// Deliveries of the last frame intervals.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct DeliveryWindow {
     packets: SliceQueue<ArrivedPacket>,
     /// The number of packets up to the newest that left or arrived earlier than one before it.
     jumbled: usize,
@@ -32,7 +32,7 @@ const KEPT_INTERVALS: f64 = 6.0;
 /// As many as can be under way ([`SentPackets`](crate::sent::SentPackets)); beyond them a rate is taken for lower.
 pub(crate) const MAX_DELIVERIES: usize = 8_192;
 
-impl Window {
+impl DeliveryWindow {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {
         if arrived >= self.arrived && sent >= self.sent {
             (self.arrived, self.sent) = (arrived, sent);
@@ -119,7 +119,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    use super::{KEPT_INTERVALS, RATE_INTERVALS, Window};
+    use super::{DeliveryWindow, KEPT_INTERVALS, RATE_INTERVALS};
 
     const INTERVAL: f64 = 0.04;
     const SPAN: f64 = RATE_INTERVALS * INTERVAL;
@@ -132,10 +132,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_are_those_of_a_scan_of_all_packets(
+        fn rates_equal_a_scan_of_all_packets(
             packets in prop::collection::vec((0..9_000u32, 0..30u32, 0..40u32, 0..1_500u32), 1..300),
         ) {
-            let (mut window, mut all) = (Window::default(), Vec::new());
+            let (mut window, mut all) = (DeliveryWindow::default(), Vec::new());
             let mut now = 1.0;
             for (wait, late, overtaken, size) in packets {
                 now += f64::from(wait) * 1e-6;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn packets_are_forgotten_after_their_intervals() {
-        let mut window = Window::default();
+        let mut window = DeliveryWindow::default();
         for n in 1..1_000 {
             let at = 0.01 * f64::from(n);
             window.observe(at + 0.02, at, 1_200.0);

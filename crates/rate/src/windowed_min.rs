@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn least_is_that_of_a_scan_of_the_window(
+        fn least_equals_a_scan_of_the_window(
             delays in prop::collection::vec((0..50u8, 0..4u8), 1..300),
         ) {
             let (mut least, mut all) = (WindowedMin::default(), Vec::new());

@@ -35,9 +35,9 @@ pub(super) struct FrameCost {
 }
 
 /// A running mean has this many frames: a third of a second at 25 frames a second.
-const AVERAGE_OVER: u32 = 8;
+const AVERAGED_FRAMES: u32 = 8;
 /// An encoder that comes out this far above its target could not make the picture smaller.
-const MISSED: f64 = 1.25;
+const OVERSIZE_FACTOR: f64 = 1.25;
 /// The floor falls by this part with each frame.
 const FLOOR_DECAY: u64 = 64;
 
@@ -62,8 +62,8 @@ impl FrameCost {
     }
 
     pub(super) fn observe(&mut self, frame: &CodedFrame) {
-        let mean = self.preparation.saturating_mul(AVERAGE_OVER - 1);
-        self.preparation = mean.saturating_add(frame.preparation) / AVERAGE_OVER;
+        let mean = self.preparation.saturating_mul(AVERAGED_FRAMES - 1);
+        self.preparation = mean.saturating_add(frame.preparation) / AVERAGED_FRAMES;
         let scan = frame.scan.as_f64();
         if self.own_size {
             self.floor = frame.wire;
@@ -71,7 +71,7 @@ impl FrameCost {
             return;
         }
         let target = frame.target.map_or(scan, Bytes::as_f64);
-        let missed = scan > MISSED * target;
+        let missed = scan > OVERSIZE_FACTOR * target;
         // A single miss may be a keyframe or a first picture.
         self.floor = if missed && self.missed {
             frame.wire
@@ -80,9 +80,9 @@ impl FrameCost {
         };
         self.missed = missed;
         // A frame far from its target measures the picture, not the encoder.
-        if !missed && MISSED * scan > target && scan > 0.0 {
+        if !missed && OVERSIZE_FACTOR * scan > target && scan > 0.0 {
             let expansion = frame.wire.as_f64() / target;
-            self.expansion += (expansion - self.expansion) / f64::from(AVERAGE_OVER);
+            self.expansion += (expansion - self.expansion) / f64::from(AVERAGED_FRAMES);
         }
     }
 

@@ -135,7 +135,7 @@ fn deadline_has_no_cliff_between_short_and_long_paths() {
 }
 
 #[test]
-fn encoder_with_a_floor_makes_fewer_frames_at_the_same_rate() {
+fn encoder_floor_lowers_frame_count_not_rate() {
     let mut policy = policy(Rules::Evenkeel);
     for _ in 0..2 {
         policy.observe_frame(&coded(100, 1_500));
@@ -224,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn without_feedback_frames_are_made_for_the_rate_that_was_set() {
+fn frames_follow_the_set_rate_without_feedback() {
     for source in [
         RateSource::ReceptionReports,
         RateSource::Nothing,

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn covers_the_ratio_and_no_more() {
+    fn credit_covers_the_ratio_and_no_more() {
         let mut tolerance = Tolerance::default();
         tolerance.set_ratio(0.05, 1_000);
         let covered = |tolerance: &mut Tolerance, every: usize| {
