@@ -1,4 +1,4 @@
-//! What the model makes of receivers and paths that misbehave.
+//! Tests of the model against receivers and paths that misbehave.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,9 +11,9 @@ use crate::model::ReportFormat;
 use crate::window::MAX_DELIVERIES;
 use crate::{Mode, Params, PathModel, TransitReport};
 
-/// Frame headers included, the size of a packet.
+/// Size of a packet in bytes, headers included.
 const PACKET: u64 = 1_200;
-/// The rate that is documented as the least, bytes per second.
+/// The least rate of the law, bytes per second.
 const LEAST_RATE: f64 = 6e3;
 
 fn assert_sane(model: &mut PathModel, now: Instant, bound: Rate) {
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// What a receiver's clock does to the true time of an arrival.
+/// A receiver's clock maps the true time of an arrival to its own.
 type ClockFault = fn(&mut Faults, u64) -> u64;
 
 /// Reports and clocks of a receiver.
@@ -190,7 +190,7 @@ struct FaultyFlow {
     interval: u64,
     now: u64,
     number: u64,
-    /// When the link is free, and the longest wait for it since the last look, in nanoseconds.
+    /// Time at which the link is free, and the longest wait for the link since the last check, in nanoseconds.
     free: u64,
     queue: u64,
     faults: Faults,
@@ -279,7 +279,7 @@ impl FaultyFlow {
         }
     }
 
-    /// Sends one frame and takes in the reports that come meanwhile.
+    /// Sends one frame and takes in the reports that arrive meanwhile.
     fn run_frame(&mut self) {
         let captured = self.now;
         self.handle_reports(captured);
@@ -350,7 +350,7 @@ impl FaultyFlow {
     }
 }
 
-/// What TFRC allows where it leaves the link to the model, and where it alone keeps the queue short.
+/// TFRC's X, bytes per second: one that leaves the link to the model, and one that alone keeps the queue short.
 const X: f64 = 1e6;
 const LOW_X: f64 = 0.9 * LINK;
 

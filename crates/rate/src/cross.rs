@@ -1,13 +1,13 @@
 //! Evidence of cross traffic that keeps a queue standing.
 //!
-//! A burst that enters the bottleneck at pace P beside cross traffic Y leaves it at B = C·P/(P + Y). With Y = C − R, where R
-//! is what this flow gets in the mean, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands
-//! while the share is small is not this flow's.
+//! A burst of pace P beside cross traffic Y leaves the bottleneck at the service rate B = C·P/(P + Y). With Y = C − R, where R
+//! is this flow's delivery rate, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands while
+//! the share is small is not this flow's.
 //!
-//! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep it, or drain it only
-//! after a loss. So there are two kinds of evidence. One is the excess of such a queue over the target, summed up while it stands
-//! (CUSUM; Page, 1954). The other is a loss in each of two queues, one after the other; a single one may come from a link that
-//! became slower.
+//! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep the queue, or drain the
+//! queue only after a loss. So there are two kinds of evidence. The first is the excess of such a queue over the target, summed
+//! while the queue stands (CUSUM; Page, 1954). The second is a loss in each of two successive queues, since a single loss may
+//! come from a link that became slower.
 
 use crate::Params;
 use crate::bursts::Bursts;
@@ -16,13 +16,13 @@ use crate::window::DeliveryWindow;
 
 #[derive(Clone, Debug)]
 pub(crate) struct CrossEvidence {
-    /// The flow's share of what the link carries, while a queue stands.
+    /// The flow's share of the link while a queue stands.
     share: f64,
-    /// The same over a longer time, kept while no queue stands.
+    /// The share over a longer time, kept while no queue stands.
     usual_share: f64,
-    /// The excess of the queue in targets, summed over seconds.
+    /// The excess of the queue in targets, summed over time in seconds.
     evidence: f64,
-    /// For how long a queue has stood, and for how much of that bursts have shown a share.
+    /// The time for which a queue has stood, and the time in which bursts have shown a share, in seconds.
     stood: f64,
     shown: f64,
     /// The last loss event of this queue and of the queues before it, in seconds.
@@ -30,16 +30,16 @@ pub(crate) struct CrossEvidence {
     loss_before: f64,
 }
 
-/// What one report counts in the share, and in the usual share.
+/// Weights of one report in the share and in the usual share.
 const SHARE_GAIN: f64 = 0.25;
 const USUAL_GAIN: f64 = 0.1;
-/// Bursts show a share where their pace is this much faster than they are served.
+/// Bursts show a share if their pace is at least this multiple of their service rate.
 const VISIBLE_STRETCH: f64 = 1.05;
-/// A queue counts up to so many targets: a deeper one is no better evidence.
+/// A queue counts up to this many targets, since a deeper queue is no better evidence.
 const MAX_COUNTED_TARGETS: f64 = 4.0;
-/// A flow with more of the link than this is alone, as far as errors of the measurement allow.
+/// A flow with more than this share of the link counts as alone, which leaves room for errors of the measurement.
 const ALONE_SHARE: f64 = 0.7;
-/// The usual share is no less than this.
+/// Lower bound of the usual share.
 const LEAST_SHARE: f64 = 0.05;
 
 impl Default for CrossEvidence {
@@ -95,7 +95,7 @@ impl CrossEvidence {
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
-    /// Takes in a loss event. It is evidence if a queue stands and bursts show that most of the link is used by others.
+    /// Takes in a loss event. A loss event is evidence if a queue stands and bursts show that other flows use most of the link.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
         if self.stood == 0.0 || self.share > ALONE_SHARE {
             return;
@@ -117,12 +117,12 @@ impl CrossEvidence {
         self.share > ALONE_SHARE && self.evidence == 0.0 && is_shown
     }
 
-    /// The flow's share of what the link carries, when a queue stood last.
+    /// The flow's share of the link at the last standing queue.
     pub(crate) fn usual_share(&self) -> f64 {
         self.usual_share.max(LEAST_SHARE)
     }
 
-    /// From now on the evidence is this share of what is enough.
+    /// Sets the evidence to this share of the evidence that is enough.
     pub(crate) fn set_evidence(&mut self, share: f64, params: &Params) {
         self.evidence = share * params.alarm;
     }

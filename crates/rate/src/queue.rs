@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// A queue that is read as a slice. A ring, as `VecDeque` is, would cost each access a branch.
+/// A queue that is read as a slice. A ring such as `VecDeque` would cost each access a branch.
 #[derive(Clone, Debug)]
 pub(crate) struct SliceQueue<T> {
     items: Vec<T>,

@@ -1,45 +1,47 @@
 //! Losses that no lower rate would avoid.
 //!
-//! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose them without a delay, but
-//! none at a lower rate without bursts. So losses without a queueing delay are put to a trial: a lower rate for as many packets
-//! as would show a few losses. The losses of that trial
-//! are random; what others' traffic loses in a short queue is taken for random too, and is the limit of this method.
+//! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose packets without a delay, but
+//! none at a lower rate without bursts. So losses without a queueing delay lead to a trial: a lower rate for as many packets as
+//! would show a few losses. The losses of the trial count as random. The method has a limit: losses that cross traffic causes
+//! in a short queue count as random, too.
 
 use crate::Params;
 
+/// The search for losses that no lower rate would avoid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RandomLoss {
     is_sought: bool,
     /// Packets and losses without a queueing delay since the last trial.
     usual: LossCount,
-    /// For how long they were reported, in seconds.
+    /// The time over which these packets were reported, in seconds.
     lasted: f64,
-    /// For how long the rate may be lowered, in seconds; `None` before the first report.
+    /// The time for which trials may lower the rate, in seconds; `None` before the first report.
     allowance: Option<f64>,
-    /// Packets and random losses of the trials. Each counts twice as much as the one before.
+    /// Packets and random losses of the trials. Each trial has twice the weight of the trial before.
     random: LossCount,
     trial: Option<LossTrial>,
-    /// The last report had no queueing delay beyond its target.
+    /// True if the queueing delay of the last report was within its target.
     is_clear: bool,
 }
 
+/// Packets, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct LossCount {
     packets: f64,
     losses: f64,
 }
 
-/// A time at the lower rate.
+/// A period at the lower rate.
 #[derive(Clone, Copy, Debug)]
 struct LossTrial {
-    /// For how long it has lasted, in seconds.
+    /// The time since the trial began, in seconds.
     lasted: f64,
-    /// The first packet that counts; `None` before a round is over, in which a queue drains and a policer's bucket fills.
+    /// The first packet that counts; `None` in the first round, in which a queue drains and a policer's bucket fills.
     first: Option<u64>,
     count: LossCount,
 }
 
-/// What a report adds.
+/// The arrivals and losses of one report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossReport {
     /// Seconds since the report before.
@@ -50,16 +52,15 @@ pub(crate) struct LossReport {
     /// The highest packet that arrived, and the next to be sent.
     pub(crate) newest: u64,
     pub(crate) next: u64,
-    /// The queueing delay is within its target.
+    /// True if the queueing delay is within its target.
     pub(crate) is_clear: bool,
-    /// TFRC's X holds the rate down.
+    /// True if TFRC's X bounds the rate.
     pub(crate) is_bound: bool,
 }
 
-/// The share of the rate that a trial uses. A policer that loses a quarter of the packets loses none then.
+/// The share of the rate that a trial uses. A policer that loses up to the rest of the packets loses none in a trial.
 pub(crate) const TRIAL_RATE: f64 = 0.75;
-/// So many losses show a ratio: its error is half of it, by Poisson's distribution, and a trial that should have as many and
-/// has none is chance in one of 50.
+/// Losses from which a ratio is estimated. By Poisson's distribution the standard error is half the ratio.
 const SHOWING_LOSSES: f64 = 4.0;
 /// Trials take up to this share of the time.
 const TRIAL_SHARE: f64 = 0.1;
@@ -70,7 +71,7 @@ impl LossCount {
         self.losses += report.lost;
     }
 
-    /// Losses per packet, with a standard deviation of their number above it.
+    /// Losses per packet, one standard deviation above the measured ratio.
     fn most_likely_ratio(&self) -> f64 {
         let most = self.losses + tfrc::float::sqrt(self.losses);
         if most > 0.0 { most / self.packets } else { 0.0 }
@@ -86,7 +87,7 @@ impl RandomLoss {
         self.is_sought
     }
 
-    /// True while frames are to be of the lower rate.
+    /// True while frames have the lower rate.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.trial.is_some()
     }
@@ -159,8 +160,7 @@ impl RandomLoss {
 mod tests {
     use super::*;
 
-    /// A flow whose frames of 12 packets are reported every 40 ms, and lost with this probability at the usual and at the
-    /// lower rate.
+    /// A flow of frames of a dozen packets each, with probabilities of loss at the usual rate and at the lower rate.
     struct LossyFlow {
         random_loss: RandomLoss,
         chances: u32,
@@ -191,7 +191,7 @@ mod tests {
             };
             let mut lost = 0.0;
             for _ in 0..12 {
-                // Numerical Recipes' generator: its upper bits are random enough.
+                // The generator of Numerical Recipes has upper bits that are random enough.
                 self.chances = self
                     .chances
                     .wrapping_mul(1_664_525)
@@ -212,7 +212,7 @@ mod tests {
             self.random_loss.observe(&report, &PARAMS);
         }
 
-        /// The mean ratio over the last half of so many seconds.
+        /// Runs the flow for this time. Gives the mean ratio over the second half.
         fn run(&mut self, seconds: u64, losses: [f64; 2]) -> f64 {
             let reports = seconds * 25;
             let mut sum = 0.0;
@@ -244,7 +244,7 @@ mod tests {
             assert_eq!(flow.run(600, [loss, 0.0]), 0.0, "{loss}");
             assert!(flow.trial_s > 0.0, "{loss}");
         }
-        // Of both, what a lower rate leaves is tolerated.
+        // The losses that remain at a lower rate are tolerated.
         let ratio = LossyFlow::new().run(600, [0.05, 0.02]);
         assert!((0.02..0.04).contains(&ratio), "{ratio}");
     }

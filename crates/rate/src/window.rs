@@ -5,7 +5,7 @@ use crate::queue::SliceQueue;
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
 struct ArrivedPacket {
-    /// When it left and arrived, in seconds.
+    /// Departure and arrival, in seconds.
     sent: f64,
     arrived: f64,
     /// Bytes of all packets that were reported before it.
@@ -16,20 +16,20 @@ struct ArrivedPacket {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeliveryWindow {
     packets: SliceQueue<ArrivedPacket>,
-    /// The number of packets up to the newest that left or arrived earlier than one before it.
+    /// The number of packets up to the newest that left or arrived before an earlier packet.
     jumbled: usize,
     /// Bytes of all packets that were reported.
     bytes: f64,
-    /// The latest of each.
+    /// The latest arrival and the latest departure, in seconds.
     arrived: f64,
     sent: f64,
 }
 
-/// Rates are means over so many frame intervals, so that a frame more or less at an end matters little.
+/// Rates are means over this many frame intervals, so that a frame more or less at an end matters little.
 const RATE_INTERVALS: f64 = 3.0;
-/// Deliveries are kept for so many.
+/// Deliveries are kept for this many frame intervals.
 const KEPT_INTERVALS: f64 = 6.0;
-/// As many as can be under way ([`SentPackets`](crate::sent::SentPackets)); beyond them a rate is taken for lower.
+/// Bound on the deliveries, beyond which rates are underestimated: as many as [`SentPackets`](crate::sent::SentPackets) holds.
 pub(crate) const MAX_DELIVERIES: usize = 8_192;
 
 impl DeliveryWindow {
@@ -47,7 +47,7 @@ impl DeliveryWindow {
         self.bytes += size;
     }
 
-    /// A packet left or arrived earlier than one that was reported before it.
+    /// Records a packet that left or arrived before an earlier packet.
     #[cold]
     fn observe_overtaken(&mut self, arrived: f64, sent: f64) {
         self.jumbled = self.packets.len() + 1;
@@ -60,12 +60,12 @@ impl DeliveryWindow {
         self.packets.len()
     }
 
-    /// When the last packet arrived.
+    /// The time of the last arrival.
     pub(crate) fn latest_arrival(&self) -> f64 {
         self.arrived
     }
 
-    /// Forgets what is too old to count.
+    /// Forgets deliveries that are too old to count.
     pub(crate) fn expire(&mut self, interval: f64) {
         let kept = KEPT_INTERVALS * interval;
         let (arrived, sent) = (self.arrived - kept, self.sent - kept);
@@ -83,19 +83,19 @@ impl DeliveryWindow {
         self.bytes_since(self.arrived - span, |p| p.arrived) / span
     }
 
-    /// The rate at which the packets left of which the latest arrived.
+    /// The rate at which the latest packets that arrived had left, bytes per second.
     pub(crate) fn sending_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
         self.bytes_since(self.sent - span, |p| p.sent) / span
     }
 
-    /// The rate of arrivals after the first of these instants and up to the second.
+    /// The rate of arrivals between two instants, the second included, bytes per second.
     pub(crate) fn rate_between(&self, [from, to]: [f64; 2]) -> f64 {
         let bytes = |after| self.bytes_since(after, |p| p.arrived);
         (bytes(from) - bytes(to)).max(0.0) / (to - from).max(0.001)
     }
 
-    /// Bytes of the packets that have a time after this one. Sizes are whole numbers, so that sums are exact.
+    /// Bytes of the packets whose time is after this instant. Sizes are whole numbers, so that sums are exact.
     fn bytes_since(&self, after: f64, time: impl Fn(&ArrivedPacket) -> f64) -> f64 {
         let bytes_before = |index: usize| {
             let packet = self.packets.get(index);

@@ -17,11 +17,11 @@ enum NetworkEvent {
     Capture { flow: usize },
     /// A packet of this many bytes leaves.
     Departure { flow: usize, size: u64, ends: bool },
-    /// The flow that reacts to loss alone sends a packet.
+    /// The greedy flow sends a packet.
     Greedy,
     /// The report of a frame arrives.
     Report { flow: usize, frame: u64 },
-    /// The link changes to so many bits per second.
+    /// The rate of the link changes.
     Change { bits_per_sec: u64 },
 }
 
@@ -30,24 +30,24 @@ struct SharedFlow {
     one_way: Duration,
     next_number: u64,
     frame: u64,
-    /// What arrived of the frames that are not reported yet.
+    /// Arrivals of the frames that are not reported yet.
     arrivals: BTreeMap<u64, Vec<Delivery>>,
-    /// When frames were captured, and when they were whole at the receiver.
+    /// Times at which frames were captured, and at which they were whole at the receiver.
     frames: Vec<(Instant, Option<Instant>)>,
     is_whole: bool,
-    /// A packet was lost since the last report.
+    /// True if a packet was lost since the last report.
     has_lost: bool,
-    /// The flow has competed at TFRC's X.
+    /// True once the flow has competed at TFRC's X.
     has_competed: bool,
-    /// When packets arrived, and their bytes.
+    /// Time of arrival and size of each packet.
     received: Vec<(Instant, u64)>,
     backlog: Instant,
 }
 
-/// A flow that fills its window, adds a packet to it in a round trip and halves it when one is lost (Reno's avoidance).
+/// A flow that reacts to loss alone, as Reno does in congestion avoidance.
 struct Greedy {
     window: f64,
-    /// Losses until then belong to the one before.
+    /// End of the round trip in which further losses do not halve the window.
     halved: Instant,
     received: u64,
 }
@@ -64,12 +64,12 @@ struct Network {
 }
 
 impl Network {
-    /// Flows over these one-way delays in milliseconds, each beginning half a second after the last.
+    /// Creates flows over these one-way delays, each of which begins about half a second after the flow before.
     fn new(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64]) -> Self {
         Self::joined_every(513, params, mbps, queue_ms, one_way_ms)
     }
 
-    /// The same, each beginning so long after the last.
+    /// Creates flows over these one-way delays, each of which begins `spacing_ms` after the flow before.
     fn joined_every(
         spacing_ms: u64,
         params: Params,
@@ -111,7 +111,7 @@ impl Network {
         network
     }
 
-    /// In TFRC's place: a flow that takes another for TCP has what TFRC allows.
+    /// Bounds each flow by the rate of the link, in TFRC's place.
     fn bound_flows(&mut self) {
         for flow in &mut self.flows {
             flow.model.set_bound(self.rate);
@@ -218,7 +218,7 @@ impl Network {
         self.schedule(next, NetworkEvent::Greedy);
     }
 
-    /// Bits per second that a flow received between two times in seconds.
+    /// The throughput of a flow between two times in seconds, bits per second.
     fn throughput(&self, flow: usize, from: u64, to: u64) -> f64 {
         let [begin, end] = [from, to].map(Instant::from_secs);
         let received = self.flows[flow].received.iter();
@@ -229,7 +229,7 @@ impl Network {
         8.0 * bytes as f64 / (to - from) as f64
     }
 
-    /// The 95th percentile of frame delays from then on, beyond the propagation delay, in milliseconds.
+    /// The 95th percentile of frame delays after `from`, beyond the propagation delay, in milliseconds.
     fn delay_p95(&self, flow: usize, from: u64) -> f64 {
         let flow = &self.flows[flow];
         let frames = flow.frames.iter();
@@ -262,7 +262,7 @@ fn run(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64], seconds: u6
     network
 }
 
-/// Every parameter at half and at twice its value, by name.
+/// Gives each parameter at half and at twice its value, by name.
 fn variations() -> Vec<(&'static str, f64, Params)> {
     type Field = fn(&mut Params) -> &mut f64;
     let fields: [(&str, Field); 10] = [
@@ -326,7 +326,7 @@ fn shares_ignore_round_trips_with_parameters_halved_or_doubled() {
     assert_eq!(missed, []);
 }
 
-/// At the short queue losses tell of the other flow, at the long one the queue that stands.
+/// Losses are the evidence at the short queue, and the standing queue is the evidence at the long queue.
 #[test]
 fn flow_competes_beside_tcp_with_parameters_halved_or_doubled() {
     let fair = Rate::from_bits_per_sec(1.5e6);
@@ -348,8 +348,8 @@ fn flow_competes_beside_tcp_with_parameters_halved_or_doubled() {
     assert_eq!(missed, []);
 }
 
-/// They begin within a quarter of a second, their frames at the same time or one after the other. One that joins later takes
-/// some of the queue that stands for the path's own delay.
+/// All flows begin within a quarter of a second, with frames at the same time or one after another. A flow that joins later
+/// would count some of the standing queue as the path's own delay.
 #[test]
 fn many_flows_never_compete_on_a_shared_link() {
     for (count, spacing_ms) in [(16, 0), (16, 3), (16, 7), (32, 3), (32, 7)] {
@@ -370,8 +370,8 @@ fn many_flows_never_compete_on_a_shared_link() {
     }
 }
 
-/// The link falls to a quarter and back. Two flows have so much of it each that a fall within the time that a loss is
-/// remembered proves nothing. Four have not, and a single fall proves nothing to them.
+/// The rate of the link falls to a quarter and rises again. Two flows have too large a share of the link for losses to be
+/// evidence. Four flows have not, but a single fall is no proof.
 #[test]
 fn falls_that_overflow_the_queue_are_no_cross_traffic() {
     for (one_way_ms, falls) in [(&[20, 40][..], 3), (&[20; 4], 1)] {
