@@ -52,7 +52,7 @@ pub struct Policy {
 const LEAST_FRAME: Bytes = Bytes::new(240);
 /// The rate before any measurement, as in RFC 8698 §4.1 and in WebRTC endpoints.
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
-/// Bound on the time to send a frame that the deadline leaves room for: the interval at 25 frames a second.
+/// Bound on the time that the deadline leaves for sending a frame: the interval at 25 frames a second.
 const LONGEST_FRAME: Duration = Duration::from_millis(40);
 /// Step of the deadline, so that the deadline is constant while the path hardly changes.
 const DEADLINE_STEP: Duration = Duration::from_millis(10);

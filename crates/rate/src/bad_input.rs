@@ -183,7 +183,7 @@ impl Faults {
     }
 }
 
-/// A flow over one link of 3 Mb/s and 20 ms each way, whose receiver reports at the end of each frame.
+/// A flow over one link, whose receiver reports at the end of each frame.
 struct FaultyFlow {
     model: PathModel,
     bound: Rate,
@@ -350,7 +350,7 @@ impl FaultyFlow {
     }
 }
 
-/// TFRC's X, bytes per second: one that leaves the link to the model, and one that alone keeps the queue short.
+/// TFRC's X in bytes per second. The first leaves the link to the model; the second alone keeps the queue short.
 const X: f64 = 1e6;
 const LOW_X: f64 = 0.9 * LINK;
 

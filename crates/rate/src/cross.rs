@@ -37,7 +37,7 @@ const USUAL_GAIN: f64 = 0.1;
 const VISIBLE_STRETCH: f64 = 1.05;
 /// A queue counts up to this many targets, since a deeper queue is no better evidence.
 const MAX_COUNTED_TARGETS: f64 = 4.0;
-/// A flow with more than this share of the link counts as alone, which leaves room for errors of the measurement.
+/// A flow with more than this share of the link counts as alone. The rest leaves room for errors of the measurement.
 const ALONE_SHARE: f64 = 0.7;
 /// Lower bound of the usual share.
 const LEAST_SHARE: f64 = 0.05;

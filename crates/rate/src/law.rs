@@ -55,7 +55,7 @@ pub(crate) struct QueueReport {
 
 /// The rate at which the target equals [`Params::queue_target`](crate::Params), in bytes per second: 3 Mb/s.
 const REFERENCE_RATE: f64 = 375e3;
-/// The target grows no more below this rate, in bytes per second, at which a packet of Ethernet's size outlasts a frame.
+/// The target is constant below this rate, in bytes per second. A packet of Ethernet's size outlasts a frame there.
 const LEAST_TARGET_RATE: f64 = 25e3;
 /// The least rate, in bytes per second: two packets of mostly headers at a usual frame rate.
 const LEAST_RATE: f64 = 6e3;
@@ -244,7 +244,7 @@ impl PathModel {
         larger(round_trip + self.interval, self.params.round)
     }
 
-    /// Cuts the rate, once a round, by the growth of the queue and by a share that grows with the queue.
+    /// Cuts the rate once a round. The cut follows the growth of the queue and the queue's ratio to its target.
     fn back_off(&mut self, now: f64, round_trip: f64, excess: f64, floor: f64) {
         if now - self.law.backed_off <= self.round_after(round_trip) {
             return;

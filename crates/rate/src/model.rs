@@ -77,9 +77,11 @@ pub struct PathModel {
     pub(crate) burst: u64,
     /// The rate at which packets arrive, bytes per second.
     pub(crate) delivery_rate: f64,
-    /// The budget of the last frame, the bytes that it has sent, and the mean share of their budgets that frames use.
+    /// The budget of the last frame, in bytes.
     budget: f64,
+    /// The bytes that the last frame has sent.
     frame_sent: f64,
+    /// The mean share of their budgets that frames use.
     pub(crate) usage: f64,
     pub(crate) law: RateLaw,
     pub(crate) random_loss: RandomLoss,
@@ -95,9 +97,9 @@ const OVERDUE_REPORTS: f64 = 3.0;
 const MAX_REPORT_ELAPSED: f64 = 0.1;
 /// Weight of one frame in the mean usage.
 const USAGE_GAIN: f64 = 0.25;
-/// A frame of more than this share of its budget uses the budget fully, since encoders miss their targets by as much.
+/// A frame of this share of its budget counts as full use, since encoders miss their targets by the rest.
 const FULL_USAGE_FRACTION: f64 = 0.9;
-/// A burst runs ahead of the rate by no more than the burst of a frame of this interval, in seconds.
+/// Frame interval up to which a burst's lead over the rate grows, in seconds.
 const MAX_BURST_INTERVAL: f64 = 0.04;
 /// A frame of less than this share of its interval of the rate is not worth its headers.
 const MIN_FRAME_FRACTION: f64 = 0.25;

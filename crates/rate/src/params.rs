@@ -3,7 +3,7 @@
 /// The tuning of the model. The tests of this crate run each parameter at half and at twice its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Target of the queueing delay at the reference rate of the law, in seconds: about two packets of Ethernet's size there.
+    /// Target of the queueing delay at the law's reference rate, in seconds: about two packets of Ethernet's size.
     pub queue_target: f64,
     /// Share of the rate by which a frame leaves faster, so that its spread at arrival shows the bottleneck. Packet trains
     /// measure capacity where they leave well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
@@ -26,8 +26,8 @@ pub struct Params {
     /// Time for which a queue of two targets that is not the flow's own must stand before the flow competes, in seconds: a few
     /// round trips of the flows that could still drain the queue.
     pub alarm: f64,
-    /// Time for which a flow competes before it tests the path again, in seconds: longer than a cycle of TCP on most paths. A
-    /// loss counts as evidence for as long, and a base delay for twice as long.
+    /// Time for which a flow competes before it tests the path again, in seconds. The time exceeds a cycle of TCP on most
+    /// paths. A loss counts as evidence for this time, and a base delay for twice as long.
     pub hold: f64,
     /// Multiple of the mean shortfall of the service rate that a frame leaves unused. An exponential distribution exceeds this
     /// multiple in 10 % of its samples.

@@ -48,7 +48,7 @@ impl<T> SliceQueue<T> {
         self.items.push(item);
     }
 
-    /// Moves the items to the front, unless there are so many that the moves would cost more than the pushes between them.
+    /// Moves the items to the front if at least as many were popped, so that a push costs one move in the mean at most.
     #[cold]
     fn make_room(&mut self) {
         if self.start >= self.items.len() / 2 {

@@ -160,7 +160,7 @@ impl RandomLoss {
 mod tests {
     use super::*;
 
-    /// A flow of frames of a dozen packets each, with probabilities of loss at the usual rate and at the lower rate.
+    /// A flow that loses packets with one probability at the usual rate and another at the lower rate.
     struct LossyFlow {
         random_loss: RandomLoss,
         chances: u32,

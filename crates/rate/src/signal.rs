@@ -79,7 +79,7 @@ impl QueueSignal {
             .unwrap_or(0.0)
     }
 
-    /// The growth of the queue over the last frames, beyond the noise, in seconds per second; zero if the queue shrinks.
+    /// The growth of the queue over the last frames, beyond the noise, in seconds per second. A queue that shrinks gives zero.
     pub(crate) fn gradient(&self) -> f64 {
         let [from, .., to] = self.recent;
         let growth = to.delay - from.delay - self.allowance;

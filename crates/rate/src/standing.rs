@@ -47,10 +47,11 @@ const FLAT_FRACTION: f64 = 1.0 / 6.0;
 /// A delay is flat after this time, in seconds, and this many round trips.
 const FLAT_TIME: f64 = 0.8;
 const FLAT_ROUND_TRIPS: f64 = 3.0;
-/// A queue is unexplained after this many rounds and a round trip, if the second multiple of its length should have drained.
+/// A queue is unexplained after this many rounds and a round trip.
 const UNEXPLAINED_ROUNDS: f64 = 2.0;
+/// A queue is unexplained if this multiple of its length should have drained.
 const EXPECTED_DRAIN_FACTOR: f64 = 2.0;
-/// A flow at its least rate waits for this many rounds, since other flows may be about to drain the queue.
+/// A flow at its least rate waits for this many rounds: other flows may be about to drain the queue.
 const LEAST_RATE_ROUNDS: f64 = 10.0;
 /// A queue that changes by less than this share of the time does not come from an outage.
 const STEADY_FRACTION: f64 = 0.25;
