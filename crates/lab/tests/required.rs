@@ -115,6 +115,10 @@ const REQUIRED: &[(&str, &str)] = &[
     ("thesis-fig7-18", "size_error_p50_pct size_error_p95_pct"),
     ("suitability-map", "in_time_pct late_pct psnr_mean_db"),
     (
+        "tcp-map",
+        "call_over_tcp_ tfrc_over_tcp_ lone_again_s_ competing_s_",
+    ),
+    (
         "vod-tab1",
         "iplr_tfrc iplr_udp iptd_mean_s_tfrc iptd_mean_s_udp iptd_max_s_tfrc iptd_max_s_udp",
     ),

@@ -95,6 +95,19 @@ pub enum TcpVariant {
     Cubic,
 }
 
+impl TcpVariant {
+    /// As it stands in a file.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::Newreno => "newreno",
+            Self::Sack => "sack",
+            Self::Cubic => "cubic",
+        }
+    }
+}
+
 /// Headers of a TCP packet.
 pub(super) const TCP_HEADER: Bytes = Bytes::new(40);
 /// What UDP over IP can carry, roughly.

@@ -106,6 +106,8 @@ pub enum Kind {
     QueueDynamics(queue_dynamics::QueueDynamics),
     /// Calls on a bottleneck, as RFC 8867 has them.
     Rmcat(rmcat::Rmcat),
+    /// The call beside TCP, over paths, queues and orders of joining, and alone.
+    BesideTcp(rmcat::BesideTcp),
     /// The product's call and rate controllers of others in the same cells.
     Peers(rmcat::Peers),
     /// The seeded model of cellular links beside their recordings.
@@ -222,6 +224,7 @@ impl Kind {
             Self::Oscillation(scenario) => scenario,
             Self::QueueDynamics(scenario) => scenario,
             Self::Rmcat(scenario) => scenario,
+            Self::BesideTcp(scenario) => scenario,
             Self::Peers(scenario) => scenario,
             Self::CellularModel(scenario) => scenario,
             Self::Selfish(scenario) => scenario,

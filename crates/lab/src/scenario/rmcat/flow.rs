@@ -137,6 +137,23 @@ impl CallSetup {
 }
 
 impl Flow {
+    /// A flow across all bottlenecks.
+    pub(super) fn new(name: String, kind: Kind, [start, stop]: [Time; 2], delay: Time) -> Self {
+        Self {
+            name,
+            kind,
+            start,
+            stop,
+            pause: None,
+            delay,
+            backward: false,
+            max_rate: None,
+            picture: None,
+            variant: None,
+            hop: None,
+        }
+    }
+
     /// The most that it asks for, in bits per second.
     pub(super) fn max_rate(&self) -> f64 {
         let usual = if self.kind.is_call() {

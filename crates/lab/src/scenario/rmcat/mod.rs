@@ -8,9 +8,11 @@
 //! A bottleneck may follow a recorded cellular link, delivery by delivery. Where the recording is absent, a seeded
 //! model of the link stands in.
 
+mod beside_tcp;
 mod capacity;
 mod flow;
 mod measured;
+mod model_state;
 mod peers;
 mod record;
 mod sample;
@@ -21,13 +23,15 @@ use evenkeel_link::{
     Change, CoDelConfig, Discipline, FqCoDelConfig, Jitter, LinkConfig, PieConfig, QueueLimit,
     Random,
 };
-use evenkeel_sim::{Access, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
+use evenkeel_sim::{Access, End, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 
+pub(super) use self::beside_tcp::BesideTcp;
 use self::capacity::Capacity;
 use self::flow::Flow;
 pub use self::flow::{CallEnds, CallSetup};
+use self::model_state::ModelState;
 pub use self::peers::Peers;
 use self::record::Record;
 use super::{Impossible, Job, RunError, Scenario, require};
@@ -153,11 +157,7 @@ impl Scenario for Rmcat {
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = self.case[job.cell].drawn(job.seed)?;
-        let product = |call: CallSetup| call.product_ends(&self.tfrc, case.ecn);
-        let world = World::new(&case, self, job.seed, &product)?;
-        let record = Record::new(case.flow.len(), case.length());
-        let seen = world.run(job, record)?;
-        Ok(sample::of(&case, &seen))
+        Ok(sample::of(&case, &self.simulate(&case, job)?))
     }
 
     /// What a congested way back costs the first flow: its rate over that of the case without one.
@@ -173,6 +173,13 @@ impl Scenario for Rmcat {
 }
 
 impl Rmcat {
+    /// Runs a case with the product's calls.
+    fn simulate(&self, case: &Case, job: Job<'_>) -> Result<Seen, RunError> {
+        let product = |call: CallSetup| call.product_ends(&self.tfrc, case.ecn);
+        let world = World::new(case, self, job.seed, &product)?;
+        world.run(job, Record::new(case.flow.len(), case.length()))
+    }
+
     /// Reads the recordings that are there.
     pub(super) fn load(&mut self, experiments: &Path) -> Result<(), Impossible> {
         let folder = recorded::folder(experiments);
@@ -311,6 +318,8 @@ struct Seen<R = Record> {
     /// The time at which each was looked at, in seconds, and how long a packet would have waited at
     /// each bottleneck.
     queues: Vec<(f64, Vec<f64>)>,
+    /// The path models of calls at the same times.
+    models: Vec<ModelState>,
     sim: Simulation<Traffic>,
     flows: Vec<FlowId>,
     forward: Vec<LinkId>,
@@ -405,7 +414,7 @@ impl World {
         job: Job<'_>,
         mut record: R,
     ) -> Result<Seen<R>, RunError> {
-        let mut queues = Vec::new();
+        let (mut queues, mut models) = (Vec::new(), Vec::new());
         let end = Instant::ZERO + self.length;
         let mut changes = self.changes.into_iter().peekable();
         while self.sim.now() < end {
@@ -423,10 +432,13 @@ impl World {
                 link.queue_delay(next).as_secs_f64()
             });
             queues.push((next.as_secs_f64(), waits.collect()));
+            let senders = self.flows.iter().map(|id| self.sim.agent(*id, End::Sender));
+            models.extend(senders.filter_map(|sender| ModelState::of(next, sender)));
         }
         Ok(Seen {
             record,
             queues,
+            models,
             sim: self.sim,
             flows: self.flows,
             forward: self.forward,

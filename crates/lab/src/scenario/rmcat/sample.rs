@@ -113,7 +113,7 @@ fn over(rates: &[f64], bins: usize) -> Vec<f64> {
 
 /// The bits per second that a flow could have in a period: an equal share of its narrowest bottleneck,
 /// and no more than it asks for. What calls cannot use is there for the rest of them.
-fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
+pub(super) fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
     let middle = f64::midpoint(period.from, period.to);
     let mean = |capacity: &Capacity| capacity.mean(period.from, period.to);
     let active = |other: &&Flow| other.kind.is_long() && other.is_active(middle);
