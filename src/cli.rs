@@ -99,12 +99,12 @@ pub(crate) struct PictureArgs {
     /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
     #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
     pub(crate) policy: Rules,
-    /// Aim at no more than this time from capture to display, from 20ms to 2s, as in `--deadline 300ms`. The policy
-    /// `evenkeel` lengthens it where the path cannot hold it, and the page and --json then show both
+    /// Aim at this time from capture to display, from 20ms to 2s, as in `--deadline 300ms`. The policy `evenkeel` uses a
+    /// longer deadline while the path cannot hold this one, and the page and --json show both
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
-    /// Do not count losses that a lower rate does not avoid, as on some radio links, up to 10 % of packets; the default
-    /// counts every loss (RFC 5348). Beside TCP in a queue of a few packets the rate is then no longer fair
+    /// Leave losses that a lower rate does not avoid, as on some radio links, out of p, up to 10 % of packets; the default
+    /// counts every loss (RFC 5348). With this option the rate is unfair to TCP in a queue of a few packets
     #[arg(long)]
     pub(crate) random_loss: bool,
     /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,
@@ -156,8 +156,8 @@ impl FromStr for CodecChoice {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// What receivers report, the same at both ends: arrivals by RFC 8888 (ccfb) or as WebRTC does (twcc), from which
-    /// the sender measures delay and computes p; a bit a packet (sack); p (tfrc), or p in RTCP APP packets beside
+    /// Report in this format, the same at both ends: arrivals by RFC 8888 (ccfb) or by WebRTC's format (twcc), from which
+    /// the sender measures delay and computes p; one bit per packet (sack); p (tfrc), or p in RTCP APP packets beside
     /// the reports that RTCP sends anyway (app)
     /// [default: ccfb, twcc with --filler, or what --sdp says]
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, help_heading = "Control")]
@@ -206,8 +206,9 @@ pub(crate) struct DemoArgs {
     /// Rate of the emulated link
     #[arg(long, value_name = "RATE", default_value = "3M", value_parser = units::rate, help_heading = "Link")]
     pub(crate) rate: Rate,
-    /// Let the link deliver as this file says, again and again, instead of at --rate: Mahimahi's format, in each
-    /// line the millisecond at which 1500 bytes can be delivered. The mean rate is shown, and a queue in time is of it
+    /// Replay this file in a loop as the link's rate, as in `--trace-link lte.down`; the default is --rate. The format is
+    /// Mahimahi's: each line has the millisecond at which the link can deliver 1500 bytes. Displays show the mean rate,
+    /// and a --queue in time counts at the mean rate
     #[arg(
         long,
         value_name = "FILE",
@@ -599,8 +600,8 @@ pub(crate) struct EmulationArgs {
     /// queue, discipline, loss, jitter, reordering, duplication
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
     pub(crate) config: Option<PathBuf>,
-    /// Rate, each way; unlimited unless given. trace:FILE delivers as the file says, again and again: Mahimahi's
-    /// format, in each line the millisecond at which 1500 bytes can be delivered
+    /// Limit the rate each way, as in `--rate 2M`; the default is no limit. trace:FILE replays a file in a loop, in
+    /// Mahimahi's format: each line has the millisecond at which the link can deliver 1500 bytes
     #[arg(long, value_name = "RATE|trace:FILE", allow_hyphen_values = true, value_parser = link_rate::link_rate)]
     pub(crate) rate: Option<LinkRate>,
     /// Propagation delay, each way

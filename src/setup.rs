@@ -502,7 +502,7 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
-/// Refuses `--random-loss` where reports tell no arrivals.
+/// Refuses `--random-loss` if reports have no arrivals.
 pub(crate) fn require_arrivals(
     session: &session::Config,
     picture: &PictureArgs,
@@ -515,11 +515,11 @@ pub(crate) fn require_arrivals(
         return Ok(());
     }
     Err(Failure::usage(if send.fixed_rate.is_some() {
-        "--random-loss: a rate that --fixed-rate sets follows no loss; leave one of them out"
+        "--random-loss: --fixed-rate sets a rate that no loss changes; leave out one of the two"
             .to_owned()
     } else {
         format!(
-            "--random-loss: --feedback {} tells no arrivals; choose --feedback ccfb or twcc",
+            "--random-loss: --feedback {} reports no arrivals; choose --feedback ccfb or twcc",
             send.feedback.name()
         )
     }))

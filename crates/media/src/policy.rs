@@ -1,10 +1,10 @@
-//! How large a frame may be, and whether it may still be sent.
+//! The policy sets the size of each frame, and decides whether the frame may still be sent.
 //!
 //! The path model ([`evenkeel_rate`]) gives the rate and, with the deadline, the largest frame that arrives whole in time.
-//! What the encoder and the headers add is measured and taken off. A deadline that the path cannot hold is lengthened to
-//! what the path needs, because a smaller picture would not arrive sooner.
+//! The policy measures the headers and the error of the encoder, and subtracts both. A deadline that the path cannot hold is
+//! lengthened to the delay of the path, because a smaller picture would not arrive sooner.
 //!
-//! With [`Rules::Thesis`] equations 6.3 and 6.4 of the thesis decide alone, for comparison.
+//! With [`Rules::Thesis`] equations 6.3 and 6.4 of the thesis decide alone, so that both can be compared.
 
 mod config;
 mod frame_cost;
@@ -22,7 +22,7 @@ use self::frame_cost::FrameCost;
 pub use self::config::{PolicyConfig, Rules, UnknownRules};
 pub(crate) use self::frame_cost::CodedFrame;
 
-/// What the encoder is to make of the picture just captured.
+/// The encoder's target for a captured picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameTarget {
     /// The size to aim at, of the coded bytes ([`CodedPicture::size`](crate::frame::CodedPicture::size)).
@@ -33,33 +33,32 @@ pub struct FrameTarget {
     pub deadline: Duration,
     /// True while the deadline is longer than the configured one.
     pub stretched: bool,
-    /// The picture must not refer to any before it: one of those is lost.
+    /// True if the picture must not refer to earlier pictures, because one of them is lost.
     pub keyframe: bool,
 }
 
-/// The sending buffer's policy and what it has measured.
+/// The sending buffer's policy, with its measurements.
 #[derive(Clone, Debug)]
 pub struct Policy {
     config: PolicyConfig,
     model: PathModel,
     cost: FrameCost,
-    /// What was left for pictures that the encoder cannot make small enough.
+    /// Bytes saved up for a picture that the encoder cannot make small enough.
     saved: Bytes,
     deadline: Duration,
 }
 
-/// Two packets with headers, of which a smaller frame would have one alone: it measures nothing of the path.
+/// Lower bound of a frame: two packets with headers, since a frame of one packet measures nothing.
 const LEAST_FRAME: Bytes = Bytes::new(240);
-/// The rate before anything is known of the path: what RFC 8698 §4.1 and WebRTC endpoints begin with.
+/// The rate before any measurement, as in RFC 8698 §4.1 and in WebRTC endpoints.
 const FIRST_RATE: Rate = Rate::from_bits_per_sec(300e3);
-/// A frame takes no longer than this to send where the deadline asks for less than its interval: 25 frames a second.
+/// Bound on the time that the deadline leaves for sending a frame: the interval at 25 frames a second.
 const LONGEST_FRAME: Duration = Duration::from_millis(40);
-/// The deadline changes in steps of this, so that it stays where it is while the path does.
+/// Step of the deadline, so that the deadline is constant while the path hardly changes.
 const DEADLINE_STEP: Duration = Duration::from_millis(10);
 
 impl Policy {
-    /// A policy that has measured nothing yet. `headers` is a first guess at the bytes that TFRC counts for each coded
-    /// byte.
+    /// Creates a policy without measurements. `headers` is a first guess at the bytes that TFRC counts for each coded byte.
     pub fn new(config: PolicyConfig, headers: f64) -> Self {
         Self {
             model: new_model(&config),
@@ -70,45 +69,45 @@ impl Policy {
         }
     }
 
-    /// What it was configured with.
+    /// Gives the configuration.
     pub const fn config(&self) -> &PolicyConfig {
         &self.config
     }
 
-    /// The model of the path.
+    /// Gives the model of the path.
     pub const fn model(&self) -> &PathModel {
         &self.model
     }
 
-    /// The path is another one: nothing that was measured of the last one holds.
+    /// Forgets the measurements of the last path, since the path is another one.
     pub(crate) fn forget_path(&mut self) {
         self.model = new_model(&self.config);
         self.deadline = self.config.deadline;
     }
 
-    /// Another encoder takes over, whose frames may have a size of their own.
+    /// Begins with another encoder, whose frames may have a size of their own.
     pub(crate) fn set_encoder(&mut self, own_size: bool) {
         self.cost.set_encoder(own_size);
     }
 
-    /// From now on these rules hold. What was measured holds on.
+    /// Changes the rules, and keeps the measurements.
     pub(crate) fn set_rules(&mut self, rules: Rules) {
         self.config.rules = rules;
         self.update_deadline();
     }
 
-    /// A packet left under this number.
+    /// Records a packet of media that left under this number.
     pub(crate) fn packet_sent(&mut self, now: Instant, number: u64, len: usize, ends_frame: bool) {
         self.model
             .handle_sent(now, number, Bytes::from(len), ends_frame);
     }
 
-    /// A packet of filler left under this number.
+    /// Records a packet of filler that left under this number.
     pub(crate) fn filler_sent(&mut self, now: Instant, number: u64, len: usize) {
         self.model.handle_filler_sent(now, number, Bytes::from(len));
     }
 
-    /// Feedback came, which leaves the path in this state.
+    /// Takes in a sample of the path, and the state of the path after the same feedback.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
         self.model.set_bound(path.allowed_rate);
         if sample.loss_event {
@@ -144,7 +143,7 @@ impl Policy {
         self.update_deadline();
     }
 
-    /// The rate beyond which X would be of no use: the pace of a frame's packets.
+    /// Gives the rate beyond which X is of no use: the pace of a frame's packets.
     pub fn ceiling(&self) -> Rate {
         match self.config.rules {
             Rules::Evenkeel => self.model.useful_rate(),
@@ -152,7 +151,7 @@ impl Policy {
         }
     }
 
-    /// The rate that media may use of this path: X, or less where the path model keeps the queue short.
+    /// Gives the rate that media may use: X, or less if the path model keeps the queue short.
     pub fn available_rate(&self, path: &Path) -> Rate {
         if self.follows_model(path) {
             path.allowed_rate.min(self.model.rate())
@@ -161,17 +160,17 @@ impl Policy {
         }
     }
 
-    /// The losses per packet that TFRC is not to count; `None` if it counts all ([`PolicyConfig::random_loss`]).
+    /// Gives the losses per packet that TFRC leaves out; `None` if every loss counts ([`PolicyConfig::random_loss`]).
     pub fn tolerated_loss(&self) -> Option<f64> {
         self.config.random_loss.then(|| self.model.random_loss())
     }
 
-    /// The model learns from feedback alone. Where something else sets X, frames are made for X.
+    /// True if the model sets the rate. The model needs feedback: if anything else sets X, frames are made for X.
     fn follows_model(&self, path: &Path) -> bool {
         self.config.rules == Rules::Evenkeel && path.source == RateSource::Feedback
     }
 
-    /// The target of a picture captured at `now`, with `queued` bytes before it; `None` if the picture is better left out.
+    /// Gives the target of a picture captured at `now` behind `queued` bytes; `None` if the picture is better left out.
     pub fn target(&mut self, now: Instant, path: &Path, queued: Bytes) -> Option<FrameTarget> {
         if self.config.rules == Rules::Thesis {
             return Some(self.thesis_target(path, queued));
@@ -213,7 +212,8 @@ impl Policy {
         })
     }
 
-    /// What the thesis does not count would make every frame late: its headers, and the time that the encoder takes.
+    /// Gives the target of equation 6.3. The policy also counts headers and encoding time, without which every frame would be
+    /// late.
     fn thesis_target(&self, path: &Path, queued: Bytes) -> FrameTarget {
         let ahead = queued + path.allowed_rate * self.cost.preparation;
         let wire = thesis::largest_frame(&self.config, path, ahead);
@@ -227,8 +227,8 @@ impl Policy {
         }
     }
 
-    /// Whether a frame of `size` bytes on the wire may begin now (equation 6.4). A frame that follows the path model was made
-    /// to be in time.
+    /// Returns true if a frame of `size` bytes on the wire may begin now (equation 6.4). A frame that follows the path model
+    /// has a size with which it is in time.
     pub(crate) fn may_begin(&self, age: Duration, size: Bytes, path: &Path) -> bool {
         match self.config.rules {
             Rules::Evenkeel => true,
@@ -236,33 +236,33 @@ impl Policy {
         }
     }
 
-    /// True if a frame that waits gives way to a newer one.
+    /// Returns true if a waiting frame gives way to a newer frame.
     pub(crate) fn prefers_newest(&self) -> bool {
         self.config.rules == Rules::Evenkeel
     }
 
-    /// A frame was coded: how long that took, and what it costs on the wire.
+    /// Records the encoding time of a coded frame and its size on the wire.
     pub(crate) fn observe_frame(&mut self, frame: &CodedFrame) {
         self.cost.observe(frame);
     }
 
-    /// The deadline that frames are coded for: the configured one, or longer while the path cannot hold that.
+    /// Gives the deadline in force: the configured one, or a longer one while the path cannot hold it.
     pub const fn deadline(&self) -> Duration {
         self.deadline
     }
 
-    /// The deadline, while it is longer than the configured one.
+    /// Gives the deadline while it is longer than the configured one.
     pub fn stretched(&self) -> Option<Duration> {
         (self.deadline > self.config.deadline).then_some(self.deadline)
     }
 
-    /// The delay of a frame, whatever its size.
+    /// The delay of a frame of any size: encoding, half the round trip, playout.
     fn fixed_delay(&self) -> Duration {
         let round_trip = self.model.base_round_trip().unwrap_or_default();
         self.cost.preparation + round_trip / 2 + self.config.playout
     }
 
-    /// The queueing delay that a frame is to be ready for.
+    /// The queueing delay for which a frame leaves room.
     fn expected_queue(&self) -> Duration {
         match self.model.mode() {
             Mode::Delay => self.model.target_delay() * 2,
@@ -270,7 +270,7 @@ impl Policy {
         }
     }
 
-    /// A frame at the available rate takes its interval.
+    /// Sets the deadline to the delay of a frame at the available rate, which takes its interval to send.
     fn update_deadline(&mut self) {
         let frame = self.config.frame_interval.min(LONGEST_FRAME);
         let needed = self.fixed_delay() + frame + self.expected_queue();

@@ -18,12 +18,12 @@ use flow::{
     report_transit, send,
 };
 
-/// The target of the path model, for a report and for a frame. A report costs about 230 instructions for each packet, so that
-/// one of a frame at 3 Mb/s exceeds the target.
+/// The target of the path model for a report or a frame, in instructions. A report on many packets exceeds the target, since
+/// each packet adds to its cost.
 const TARGET: f64 = 1_500.0;
-/// No target is set for what is counted here.
+/// Marks a case without a target.
 const NO_TARGET: f64 = f64::INFINITY;
-/// Frames before the first call that is counted: a minute, in which the model finds its rate and remembers a base delay.
+/// Frames before the first call that is counted: a minute, in which the model finds its rate and its base delay.
 const WARM_UP: u64 = 1_500;
 
 const CALL: LinkScenario = LinkScenario::alone(3.0, ReceiverReports::Deliveries);
@@ -32,7 +32,7 @@ const HD_CALL: LinkScenario = LinkScenario::alone(25.0, ReceiverReports::Deliver
 const COARSE_CALL: LinkScenario = LinkScenario::alone(3.0, ReceiverReports::TransitBounds);
 const SHARED_CALL: LinkScenario = LinkScenario::beside_tcp(6.0);
 
-/// The budgets are a tenth above what was counted.
+/// The budgets are a tenth above the counts.
 const CASES: [Case; 7] = [
     Case {
         name: "report_low_rate",
@@ -109,8 +109,8 @@ fn is_report(call: &ModelCall<'_>) -> u64 {
     ))
 }
 
-/// Runs a flow until calls of so many steps have been counted. `steps_of` gives the steps of a call: one with none is not
-/// counted.
+/// Runs a flow until calls of this many steps have been counted. `steps_of` gives the steps of a call; a call without steps
+/// is not counted.
 fn count_calls(
     scenario: &LinkScenario,
     steps: u64,

@@ -1,4 +1,4 @@
-//! What the model makes of receivers and paths that misbehave.
+//! Tests of the model against receivers and paths that misbehave.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -11,9 +11,9 @@ use crate::model::ReportFormat;
 use crate::window::MAX_DELIVERIES;
 use crate::{Mode, Params, PathModel, TransitReport};
 
-/// Frame headers included, the size of a packet.
+/// Size of a packet in bytes, headers included.
 const PACKET: u64 = 1_200;
-/// The rate that is documented as the least, bytes per second.
+/// The least rate of the law, bytes per second.
 const LEAST_RATE: f64 = 6e3;
 
 fn assert_sane(model: &mut PathModel, now: Instant, bound: Rate) {
@@ -152,7 +152,7 @@ proptest! {
     }
 }
 
-/// What a receiver's clock does to the true time of an arrival.
+/// A receiver's clock maps the true time of an arrival to its own.
 type ClockFault = fn(&mut Faults, u64) -> u64;
 
 /// Reports and clocks of a receiver.
@@ -183,14 +183,14 @@ impl Faults {
     }
 }
 
-/// A flow over one link of 3 Mb/s and 20 ms each way, whose receiver reports at the end of each frame.
-struct Flow {
+/// A flow over one link, whose receiver reports at the end of each frame.
+struct FaultyFlow {
     model: PathModel,
     bound: Rate,
     interval: u64,
     now: u64,
     number: u64,
-    /// When the link is free, and the longest wait for it since the last look, in nanoseconds.
+    /// Time at which the link is free, and the longest wait for the link since the last check, in nanoseconds.
     free: u64,
     queue: u64,
     faults: Faults,
@@ -215,7 +215,7 @@ fn honest(_: &mut Faults, at: u64) -> u64 {
     at + ZERO
 }
 
-impl Flow {
+impl FaultyFlow {
     fn new(interval_ms: u64, bound: f64, faults: Faults) -> Self {
         let interval = Duration::from_millis(interval_ms);
         let first = Rate::from_bits_per_sec(300e3);
@@ -279,7 +279,7 @@ impl Flow {
         }
     }
 
-    /// Sends one frame and takes in the reports that come meanwhile.
+    /// Sends one frame and takes in the reports that arrive meanwhile.
     fn run_frame(&mut self) {
         let captured = self.now;
         self.handle_reports(captured);
@@ -350,19 +350,19 @@ impl Flow {
     }
 }
 
-/// What TFRC allows where it leaves the link to the model, and where it alone keeps the queue short.
+/// TFRC's X in bytes per second. The first leaves the link to the model; the second alone keeps the queue short.
 const X: f64 = 1e6;
 const LOW_X: f64 = 0.9 * LINK;
 
 #[test]
-fn model_uses_the_link_of_an_honest_receiver() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+fn model_fills_an_honest_receivers_link() {
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.run_until(5);
     flow.assert_normal("honest");
 }
 
 #[test]
-fn model_recovers_from_a_step_of_the_clock() {
+fn model_recovers_from_a_clock_step() {
     let steps: [(&str, ClockFault); 10] = [
         ("a day ahead", |_, at| at + ZERO + 86_400 * SECOND),
         ("an hour ahead", |_, at| at + ZERO + 3_600 * SECOND),
@@ -376,7 +376,7 @@ fn model_recovers_from_a_step_of_the_clock() {
         ("15 ms behind", |_, at| at + ZERO - 15_000_000),
     ];
     for (what, step) in steps {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.run_until(10);
         flow.clock = step;
         flow.run_until(15);
@@ -402,7 +402,7 @@ fn model_recovers_from_single_false_arrivals() {
     ];
     for (what, lie) in lies {
         for index in [0, 1, 2] {
-            let mut flow = Flow::new(40, X, Faults::NONE);
+            let mut flow = FaultyFlow::new(40, X, Faults::NONE);
             flow.run_until(10);
             flow.run_frame();
             let (_, last) = flow.reports.back_mut().expect("a report under way");
@@ -422,7 +422,7 @@ fn model_withstands_clocks_that_drift() {
     let fast: ClockFault = |_, at| at + ZERO + at / 5_000;
     let slow: ClockFault = |_, at| at + ZERO - at / 5_000;
     for clock in [fast, slow] {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.clock = clock;
         for minute in 1..=3 {
             flow.run_until(60 * minute);
@@ -433,7 +433,7 @@ fn model_withstands_clocks_that_drift() {
 
 #[test]
 fn model_recovers_from_a_clock_that_stood() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.run_until(10);
     flow.bound = Rate::from_bytes_per_sec(LOW_X);
     flow.clock = |_, _| ZERO + 10 * SECOND;
@@ -445,7 +445,7 @@ fn model_recovers_from_a_clock_that_stood() {
 
 #[test]
 fn model_recovers_from_a_clock_that_jumps() {
-    let mut flow = Flow::new(40, LOW_X, Faults::NONE);
+    let mut flow = FaultyFlow::new(40, LOW_X, Faults::NONE);
     flow.clock = |faults, at| {
         if faults.happens(0.3) {
             at + ZERO * (1 + u64::from(faults.happens(0.5)))
@@ -467,7 +467,7 @@ fn model_withstands_lost_doubled_and_late_reports() {
         doubled: 0.2,
         reordered: 0.1,
     };
-    let mut flow = Flow::new(40, X, faults);
+    let mut flow = FaultyFlow::new(40, X, faults);
     flow.run_until(20);
     flow.faults = Faults::NONE;
     flow.run_until(25);
@@ -494,7 +494,7 @@ proptest! {
             |faults, at| if faults.happens(0.01) { u64::MAX } else { at + ZERO },
             |faults, at| at.wrapping_mul(faults.random | 1),
         ];
-        let mut flow = Flow::new(interval, bound, Faults { random, lost, doubled, reordered });
+        let mut flow = FaultyFlow::new(interval, bound, Faults { random, lost, doubled, reordered });
         (flow.clock, flow.format) = (clocks[fault], format);
         for _ in 0..(20_000 / interval).clamp(20, 2_000) {
             flow.run_frame();
@@ -504,15 +504,15 @@ proptest! {
 }
 
 #[test]
-fn transit_bounds_use_the_link_of_an_honest_receiver() {
-    let mut flow = Flow::new(40, X, Faults::NONE);
+fn transit_bounds_fill_an_honest_receivers_link() {
+    let mut flow = FaultyFlow::new(40, X, Faults::NONE);
     flow.format = ReportFormat::TransitBounds;
     flow.run_until(8);
     flow.assert_normal("honest");
 }
 
 #[test]
-fn transit_bounds_recover_from_a_step_of_the_clock() {
+fn transit_bounds_recover_from_a_clock_step() {
     let steps: [(&str, ClockFault); 6] = [
         ("an hour ahead", |_, at| at + ZERO + 3_600 * SECOND),
         ("an hour behind", |_, at| at + ZERO - 3_600 * SECOND),
@@ -522,7 +522,7 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
         ("15 ms behind", |_, at| at + ZERO - 15_000_000),
     ];
     for (what, step) in steps {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.clock = step;
@@ -537,7 +537,7 @@ fn transit_bounds_recover_from_a_step_of_the_clock() {
 #[test]
 fn transit_bounds_recover_from_a_false_report() {
     for lie in [u64::MAX, 0, ZERO + 3_600 * SECOND, ZERO] {
-        let mut flow = Flow::new(40, X, Faults::NONE);
+        let mut flow = FaultyFlow::new(40, X, Faults::NONE);
         flow.format = ReportFormat::TransitBounds;
         flow.run_until(10);
         flow.run_frame();
@@ -552,7 +552,7 @@ fn transit_bounds_recover_from_a_false_report() {
 fn model_recovers_from_a_change_of_format() {
     for (first, then) in FORMATS.iter().flat_map(|a| FORMATS.map(|b| (*a, b))) {
         for clock in [honest, |_: &mut Faults, at| at] {
-            let mut flow = Flow::new(40, X, Faults::NONE);
+            let mut flow = FaultyFlow::new(40, X, Faults::NONE);
             flow.format = first;
             flow.clock = clock;
             flow.run_until(10);

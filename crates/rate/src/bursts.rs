@@ -1,8 +1,8 @@
-//! What a frame's burst shows of the bottleneck.
+//! Bursts of frames measure the bottleneck (packet-train dispersion).
 //!
-//! A frame leaves as a burst at a multiple of the flow's rate. Where the bottleneck serves this flow more slowly, the burst
-//! arrives stretched, and its bytes over its spread at arrival are the rate at which the bottleneck served it (packet-train
-//! dispersion). The measurement costs no delay: the frame would have to wait for its last packet anyway.
+//! A frame leaves as a burst at a multiple of the flow's rate. A bottleneck that serves the flow more slowly stretches the
+//! burst, and the burst's bytes over its spread at arrival are the service rate. The measurement adds no delay, since a frame
+//! waits for its last packet anyway.
 
 use crate::Params;
 use crate::coarse::DepartedFrame;
@@ -12,16 +12,16 @@ use crate::sent::SentPacket;
 
 /// The packets of a frame that arrived in order.
 #[derive(Clone, Copy, Debug)]
-struct Burst {
+struct FrameBurst {
     number: u64,
-    /// When its first and its last packet left and arrived.
+    /// Times of departure and arrival of the first and the last packet.
     sent: [f64; 2],
     arrived: [f64; 2],
     /// Bytes after the first packet.
     bytes: f64,
 }
 
-impl Burst {
+impl FrameBurst {
     fn begin(number: u64, sent: f64, arrived: f64) -> Self {
         Self {
             number,
@@ -32,7 +32,7 @@ impl Burst {
     }
 
     fn extend(&mut self, sent: f64, arrived: f64, size: f64) {
-        // An overtaken packet belongs to no spread.
+        // An overtaken packet would falsify the spread.
         if sent >= self.sent[1] && arrived >= self.arrived[1] {
             self.sent[1] = sent;
             self.arrived[1] = arrived;
@@ -62,7 +62,7 @@ struct Faded {
 }
 
 impl Faded {
-    fn add(&mut self, burst: &Burst, memory: f64) {
+    fn add(&mut self, burst: &FrameBurst, memory: f64) {
         self.sent = self.sent * memory + burst.spread_sent();
         self.arrived = self.arrived * memory + burst.spread_arrived();
         self.bytes = self.bytes * memory + burst.bytes;
@@ -80,38 +80,39 @@ impl Faded {
 /// Pace, service rate and time of the recent bursts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecentBursts {
-    /// Bytes per second at which they left and at which they arrived.
+    /// Pace at departure and service rate, bytes per second.
     pub(crate) pace: f64,
     pub(crate) served: f64,
-    /// From the first arrival to the last.
+    /// The first arrival and the last.
     pub(crate) span: [f64; 2],
 }
 
-/// The bursts of late and what they show.
+/// The recent bursts and their means.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bursts {
-    current: Option<Burst>,
-    /// Over two frames, and over a round: a fall counts at once, a rise when it is confirmed.
+    current: Option<FrameBurst>,
+    /// Sums over two frames and over a round: the slower of both counts, so that a fall counts at once and a rise once
+    /// confirmed.
     short: Faded,
     long: Faded,
-    recent: SliceQueue<Burst>,
-    /// By what share bursts were served more slowly than their mean, in the mean.
+    recent: SliceQueue<FrameBurst>,
+    /// The mean share by which bursts were served more slowly than their mean.
     shortfall: f64,
 }
 
-/// What the short mean keeps of the bursts before.
+/// Weight that the short sums keep of the bursts before.
 const SHORT_MEMORY: f64 = 0.5;
-/// The shortfall is a mean over so many frames.
+/// The mean shortfall is over this many frames.
 const SHORTFALL_FRAMES: f64 = 25.0;
-/// Bursts of so many frame intervals show what share of the link is this flow's.
+/// Bursts of this many frame intervals show the flow's share of the link.
 const RECENT_INTERVALS: f64 = 4.0;
-/// More of them show no more.
+/// Bound on the recent bursts: more of them show no more.
 pub(crate) const MAX_RECENT: usize = 64;
-/// A frame that arrived in less time, in seconds, came at once.
+/// Least spread of bursts, in seconds, below which all packets left at once.
 const LEAST_SPREAD: f64 = 1e-6;
 
 impl Bursts {
-    /// A packet arrived. Frames are `interval` seconds apart.
+    /// Takes in a packet that arrived. Frames are `interval` seconds apart.
     pub(crate) fn observe(
         &mut self,
         packet: &SentPacket,
@@ -124,7 +125,7 @@ impl Bursts {
             .is_none_or(|burst| burst.number != packet.burst)
         {
             self.close(interval, params);
-            self.current = Some(Burst::begin(packet.burst, packet.at, arrived));
+            self.current = Some(FrameBurst::begin(packet.burst, packet.at, arrived));
         } else if let Some(burst) = &mut self.current {
             burst.extend(packet.at, arrived, packet.size);
         }
@@ -133,7 +134,7 @@ impl Bursts {
         }
     }
 
-    /// A frame arrived whose first packet and whose last came at these times.
+    /// Takes in a whole frame, whose first packet and last packet arrived at these times.
     pub(crate) fn observe_frame(
         &mut self,
         frame: &DepartedFrame,
@@ -141,7 +142,7 @@ impl Bursts {
         interval: f64,
         params: &Params,
     ) {
-        self.current = Some(Burst {
+        self.current = Some(FrameBurst {
             number: frame.number,
             sent: frame.sent,
             arrived,
@@ -151,7 +152,7 @@ impl Bursts {
     }
 
     fn close(&mut self, interval: f64, params: &Params) {
-        let Some(burst) = self.current.take().filter(Burst::is_measurable) else {
+        let Some(burst) = self.current.take().filter(FrameBurst::is_measurable) else {
             return;
         };
         self.short.add(&burst, SHORT_MEMORY);
@@ -171,7 +172,7 @@ impl Bursts {
         self.recent.push(burst);
     }
 
-    /// Forgets bursts that no longer show what share of the link is this flow's.
+    /// Forgets bursts that are too old to show the flow's share of the link.
     pub(crate) fn expire(&mut self, latest_arrival: f64, interval: f64) {
         let oldest = latest_arrival - RECENT_INTERVALS * interval;
         while self
@@ -188,7 +189,7 @@ impl Bursts {
         self.recent.len()
     }
 
-    /// Forgets when packets arrived, but not how bursts were stretched.
+    /// Forgets times of arrival, but not the stretch of bursts.
     pub(crate) fn forget_arrivals(&mut self) {
         self.current = None;
         self.recent.clear();
@@ -218,7 +219,7 @@ impl Bursts {
         }
     }
 
-    /// How long the bottleneck takes for a packet of this size, in seconds; one before a burst was measured.
+    /// The time that the bottleneck takes for a packet of this size, in seconds; constant before a burst was measured.
     #[inline]
     pub(crate) fn serialisation(&self, size: f64) -> f64 {
         if self.long.arrived > 0.0 {
@@ -228,19 +229,19 @@ impl Bursts {
         }
     }
 
-    /// By what share bursts are served more slowly than their mean, in the mean.
+    /// The mean share by which bursts are served more slowly than their mean.
     pub(crate) fn shortfall(&self) -> f64 {
         self.shortfall
     }
 
-    /// The recent bursts, if there are any.
+    /// The recent bursts; `None` if there are none.
     pub(crate) fn recent(&self) -> Option<RecentBursts> {
         let (first, last) = (self.recent.first()?, self.recent.last()?);
-        let sum = |of: fn(&Burst) -> f64| self.recent.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&FrameBurst) -> f64| self.recent.iter().map(of).sum::<f64>();
         let bytes = sum(|burst| burst.bytes);
         Some(RecentBursts {
-            pace: bytes / sum(Burst::spread_sent).max(LEAST_SPREAD),
-            served: bytes / sum(Burst::spread_arrived),
+            pace: bytes / sum(FrameBurst::spread_sent).max(LEAST_SPREAD),
+            served: bytes / sum(FrameBurst::spread_arrived),
             span: [first.arrived[0], last.arrived[1]],
         })
     }

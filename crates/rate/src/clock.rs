@@ -1,32 +1,32 @@
-//! How far the receiver's clock is ahead of the sender's.
+//! Arrival times bound the offset of the receiver's clock from the sender's.
 //!
-//! A packet arrives after it left and before its report comes. So each arrival time bounds the offset between the clocks from
-//! both sides, and the bounds of all arrivals overlap. An arrival time that contradicts the others is false, or the receiver's
-//! clock was set: then the next one contradicts them, too, and agrees with the first.
+//! A packet arrives between its departure and the arrival of its report. So each arrival time bounds the offset from both sides,
+//! and the bounds of all arrivals overlap. An arrival time that contradicts the others is false, or the receiver's clock was
+//! set: then the next arrival time contradicts them, too, and agrees with the first.
 
 use crate::number::{larger, smaller};
 
 /// Bounds on the offset of the receiver's clock, in seconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OffsetBounds {
-    /// When they held, on the sender's clock.
+    /// Time of the measurement, on the sender's clock.
     pub(crate) at: f64,
     pub(crate) least: f64,
     pub(crate) most: f64,
 }
 
-/// What an arrival time says about the receiver's clock.
+/// The agreement of an arrival time with those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClockReading {
-    /// It agrees with the arrivals before.
+    /// The arrival time agrees with those before.
     Consistent,
-    /// It contradicts them and is to be ignored.
+    /// The arrival time contradicts those before and is ignored.
     Contradictory,
-    /// It agrees with the contradictory one before: the clock was set. Or it is the first of another clock.
+    /// The clock was set: the arrival time agrees with the contradictory one before, or is the first of another clock.
     Set,
 }
 
-/// The receiver's clock, as far as arrival times bear it out.
+/// The offset of the receiver's clock, as far as arrival times agree.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReceiverClock {
     believed: OffsetBounds,
@@ -34,9 +34,9 @@ pub(crate) struct ReceiverClock {
     is_another: bool,
 }
 
-/// Seconds that clocks part in a second at most: twice what adjtime(3) adjusts a clock by.
+/// Bound on the drift between clocks, seconds per second: twice the adjustment by adjtime(3).
 const MAX_DRIFT: f64 = 1e-3;
-/// Bounds may contradict each other by this, in seconds: two units of an arrival time in RFC 8888 §3.1.
+/// Tolerance of contradictions, in seconds: two units of an arrival time in RFC 8888 §3.1.
 const TOLERANCE: f64 = 0.002;
 
 impl Default for OffsetBounds {
@@ -72,7 +72,7 @@ impl OffsetBounds {
 }
 
 impl ReceiverClock {
-    /// Transit times are of another clock from now on.
+    /// Forgets the offset: transit times are of another clock from now on.
     pub(crate) fn change(&mut self) {
         *self = Self {
             is_another: true,

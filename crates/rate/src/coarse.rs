@@ -1,4 +1,4 @@
-//! Reports that tell no single arrivals: TFRC's own, with bounds of transit times or without.
+//! Reports without single arrivals: TFRC's own, with bounds of transit times or without.
 
 use alloc::collections::VecDeque;
 
@@ -16,29 +16,29 @@ use crate::sent::SentPacket;
 /// A transit time is the arrival on the receiver's clock less the departure on any other, in microseconds modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TransitReport {
-    /// When the last packet left that the report speaks of.
+    /// The departure of the last packet that the report covers.
     pub sent_at: Instant,
-    /// The round trip of that packet, without the time that the receiver waited.
+    /// The round trip of that packet, without the receiver's delay.
     pub round_trip: Duration,
     /// The least transit time.
     pub least: u32,
-    /// The largest.
+    /// The largest transit time.
     pub largest: u32,
     /// The rate at which packets arrived.
     pub receive_rate: Rate,
 }
 
-/// A frame whose packets left.
+/// A frame whose packets have left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepartedFrame {
     pub(crate) number: u64,
-    /// When its first and its last packet left, in seconds.
+    /// Departures of the first and the last packet, in seconds.
     pub(crate) sent: [f64; 2],
     /// Bytes after the first packet.
     pub(crate) bytes: f64,
 }
 
-/// Transit times in seconds, of the packets that left up to `sent` and after those of the report before.
+/// Transit times of the packets of one report, in seconds. The last of the packets left at `sent`.
 #[derive(Clone, Copy, Debug)]
 struct TransitRange {
     sent: f64,
@@ -46,24 +46,24 @@ struct TransitRange {
     largest: f64,
 }
 
-/// What coarse reports say of frames.
+/// Coarse reports and the frames that they cover.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CoarseReports {
-    /// The first transit time that was reported: others are read as the nearest to it.
+    /// The first transit time that was reported, to which others are unwrapped.
     zero: Option<u32>,
-    /// The frame of which packets left and the last has not.
+    /// The frame whose last packet has not left.
     frame: Option<DepartedFrame>,
-    /// Reports on packets of that frame, and the last one.
+    /// Reports on packets of that frame, and the last report.
     ranges: VecDeque<TransitRange>,
 }
 
-/// A frame of more reports than this has the last of them joined.
+/// Bound on the reports of a frame, beyond which the last reports are joined.
 const MAX_RANGES: usize = 64;
-/// The receive rate is a mean over so many frame intervals, as a report's interval holds one frame or two.
+/// The mean receive rate is over this many frame intervals, since a report's interval has one frame or two.
 const RATE_INTERVALS: f64 = 3.0;
 
 impl CoarseReports {
-    /// A packet left. Gives its frame if it was the last of it.
+    /// Records a packet that left. Gives the frame if the packet was its last.
     fn depart(&mut self, packet: &SentPacket) -> Option<DepartedFrame> {
         let begun = DepartedFrame {
             number: packet.burst,
@@ -96,7 +96,7 @@ impl CoarseReports {
         }
     }
 
-    /// The least and the largest transit time in the reports on the packets that left from `since` on.
+    /// The least and the largest transit time of packets that left from `since` on.
     fn range_since(&self, since: f64) -> [f64; 2] {
         let ranges = self.ranges.iter().filter(|range| range.sent >= since);
         ranges.fold(
@@ -105,7 +105,7 @@ impl CoarseReports {
         )
     }
 
-    /// Forgets reports on frames that are over.
+    /// Forgets reports on frames that have left.
     fn expire(&mut self) {
         let begun = self.frame.map_or(f64::INFINITY, |frame| frame.sent[0]);
         self.ranges.retain(|range| range.sent >= begun);
@@ -118,8 +118,8 @@ impl CoarseReports {
 }
 
 impl PathModel {
-    /// A report came that tells no transit time: the round trip of the packet that left at `sent_at`, without the time that
-    /// the receiver waited, and the rate at which it received. The way back counts as the way there.
+    /// Takes in a report without transit times: the round trip of the packet that left at `sent_at`, without the receiver's
+    /// delay, and the receive rate. A queue on the way back counts as a queue on the way there.
     pub fn handle_round_trip(
         &mut self,
         now: Instant,
@@ -130,7 +130,7 @@ impl PathModel {
         let (now, sent) = (seconds(now), seconds(sent_at));
         let round_trip = round_trip.as_secs_f64();
         self.follow_format(ReportFormat::RoundTrip);
-        // Both ends of a round trip are of one clock.
+        // A round trip is measured by one clock.
         let offset = OffsetBounds {
             at: now,
             least: 0.0,
@@ -150,7 +150,7 @@ impl PathModel {
         self.conclude(now, round_trip);
     }
 
-    /// A report of transit times came. One that contradicts the reports before counts for nothing.
+    /// Takes in a report of transit times. A report that contradicts those before is ignored.
     pub fn handle_transit_bounds(&mut self, now: Instant, report: &TransitReport) {
         let (now, sent) = (seconds(now), seconds(report.sent_at));
         let round_trip = report.round_trip.as_secs_f64();
@@ -191,8 +191,8 @@ impl PathModel {
         }
     }
 
-    /// The last packet was under way for no longer than its round trip, and any other since the last report for no longer
-    /// than since that report's packet left.
+    /// Checks a report's transit times against the clock. The last packet took at most its round trip. Any earlier packet took at
+    /// most the time since the last packet of the report before left.
     fn read_transit_clock(
         &mut self,
         now: f64,
@@ -207,8 +207,8 @@ impl PathModel {
         })
     }
 
-    /// Takes the packets that a report speaks of for delivered after its least transit time, and the newest whole frame
-    /// among them for stretched by the difference to the largest. Gives the bytes that had left before the others.
+    /// Counts the packets of a report as delivered after its least transit time. The newest whole frame counts as stretched by
+    /// the difference to the largest transit time. Gives the bytes that had left before the next packet.
     fn take_departures(&mut self, range: &TransitRange) -> f64 {
         let (coarse, window, newest) = (&mut self.coarse, &mut self.window, &mut self.burst);
         let mut whole = None;

@@ -1,28 +1,28 @@
 //! Evidence of cross traffic that keeps a queue standing.
 //!
-//! A burst that enters the bottleneck at pace P beside cross traffic Y leaves it at B = C·P/(P + Y). With Y = C − R, where R
-//! is what this flow gets in the mean, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands
-//! while the share is small is not this flow's.
+//! A burst of pace P beside cross traffic Y leaves the bottleneck at the service rate B = C·P/(P + Y). With Y = C − R, where R
+//! is this flow's delivery rate, the capacity is C = B·(P − R)/(P − B), and R/C is the flow's share. A queue that stands while
+//! the share is small is not this flow's.
 //!
-//! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep it, or drain it only
-//! after a loss. So there are two kinds of evidence. One is the excess of such a queue over the target, summed up while it stands
-//! (CUSUM; Page, 1954). The other is a loss in each of two queues, one after the other; a single one may come from a link that
-//! became slower.
+//! Flows that follow delay drain their queue within a few round trips. Flows that react to loss alone keep the queue, or drain the
+//! queue only after a loss. So there are two kinds of evidence. The first is the excess of such a queue over the target, summed
+//! while the queue stands (CUSUM; Page, 1954). The second is a loss in each of two successive queues, since a single loss may
+//! come from a link that became slower.
 
 use crate::Params;
 use crate::bursts::Bursts;
 use crate::number::larger;
-use crate::window::Window;
+use crate::window::DeliveryWindow;
 
 #[derive(Clone, Debug)]
-pub(crate) struct CrossTraffic {
-    /// The flow's share of what the link carries, while a queue stands.
+pub(crate) struct CrossEvidence {
+    /// The flow's share of the link while a queue stands.
     share: f64,
-    /// The same over a longer time, kept while no queue stands.
+    /// The share over a longer time, kept while no queue stands.
     usual_share: f64,
-    /// The excess of the queue in targets, summed over seconds.
+    /// The excess of the queue in targets, summed over time in seconds.
     evidence: f64,
-    /// For how long a queue has stood, and for how much of that bursts have shown a share.
+    /// The time for which a queue has stood, and the time in which bursts have shown a share, in seconds.
     stood: f64,
     shown: f64,
     /// The last loss event of this queue and of the queues before it, in seconds.
@@ -30,19 +30,19 @@ pub(crate) struct CrossTraffic {
     loss_before: f64,
 }
 
-/// What one report counts in the share, and in the usual share.
+/// Weights of one report in the share and in the usual share.
 const SHARE_GAIN: f64 = 0.25;
 const USUAL_GAIN: f64 = 0.1;
-/// Bursts show a share where their pace is this much faster than they are served.
-const VISIBLE: f64 = 1.05;
-/// A queue counts up to so many targets: a deeper one is no better evidence.
-const MOST_TARGETS: f64 = 4.0;
-/// A flow with more of the link than this is alone, as far as errors of the measurement allow.
-const ALONE: f64 = 0.7;
-/// The usual share is no less than this.
+/// Bursts show a share if their pace is at least this multiple of their service rate.
+const VISIBLE_STRETCH: f64 = 1.05;
+/// A queue counts up to this many targets, since a deeper queue is no better evidence.
+const MAX_COUNTED_TARGETS: f64 = 4.0;
+/// A flow with more than this share of the link counts as alone. The rest leaves room for errors of the measurement.
+const ALONE_SHARE: f64 = 0.7;
+/// Lower bound of the usual share.
 const LEAST_SHARE: f64 = 0.05;
 
-impl Default for CrossTraffic {
+impl Default for CrossEvidence {
     fn default() -> Self {
         Self {
             share: 1.0,
@@ -56,7 +56,7 @@ impl Default for CrossTraffic {
     }
 }
 
-impl CrossTraffic {
+impl CrossEvidence {
     /// Takes in a report after `elapsed` seconds, with the queueing delay and its target in seconds.
     pub(crate) fn observe(
         &mut self,
@@ -64,7 +64,7 @@ impl CrossTraffic {
         queue: f64,
         target: f64,
         bursts: &Bursts,
-        window: &Window,
+        window: &DeliveryWindow,
     ) {
         if queue < target {
             *self = Self {
@@ -80,9 +80,9 @@ impl CrossTraffic {
             self.shown += elapsed;
             let received = window.rate_between(bursts.span);
             let (pace, served) = (bursts.pace, bursts.served);
-            let share = if pace <= VISIBLE * served {
+            let share = if pace <= VISIBLE_STRETCH * served {
                 self.share
-            } else if pace > VISIBLE * received {
+            } else if pace > VISIBLE_STRETCH * received {
                 (received * (pace - served) / (served * (pace - received))).clamp(0.0, 1.0)
             } else {
                 1.0
@@ -90,14 +90,14 @@ impl CrossTraffic {
             self.share += (share - self.share) * SHARE_GAIN;
             self.usual_share += (share - self.usual_share) * USUAL_GAIN;
         }
-        let counted = (queue / target).min(MOST_TARGETS);
+        let counted = (queue / target).min(MAX_COUNTED_TARGETS);
         let excess = counted * (1.0 - self.share) - 1.0;
         self.evidence = (self.evidence + elapsed * excess).max(0.0);
     }
 
-    /// Takes in a loss event. It is evidence if a queue stands and bursts show that most of the link is used by others.
+    /// Takes in a loss event. A loss event is evidence if a queue stands and bursts show that other flows use most of the link.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
-        if self.stood == 0.0 || self.share > ALONE {
+        if self.stood == 0.0 || self.share > ALONE_SHARE {
             return;
         }
         if now - self.loss_before < params.hold {
@@ -114,15 +114,15 @@ impl CrossTraffic {
     /// True if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self, params: &Params) -> bool {
         let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;
-        self.share > ALONE && self.evidence == 0.0 && is_shown
+        self.share > ALONE_SHARE && self.evidence == 0.0 && is_shown
     }
 
-    /// The flow's share of what the link carries, when a queue stood last.
+    /// The flow's share of the link at the last standing queue.
     pub(crate) fn usual_share(&self) -> f64 {
         self.usual_share.max(LEAST_SHARE)
     }
 
-    /// From now on the evidence is this share of what is enough.
+    /// Sets the evidence to this share of the evidence that is enough.
     pub(crate) fn set_evidence(&mut self, share: f64, params: &Params) {
         self.evidence = share * params.alarm;
     }

@@ -1,36 +1,37 @@
-//! The path model: what rate keeps the delay of a call, below what TFRC allows.
+//! The path model: the rate that keeps the delay of a call short, within the bound of TFRC.
 //!
-//! [TFRC](tfrc) gives the rate that is fair to TCP, and fills every queue. A call wants its frames in time, so it sends at a
-//! lower rate: the one at which the queue stays at a target that all flows of the queue share. [`PathModel`] learns that rate
-//! from the arrivals of packets:
+//! [TFRC](tfrc) gives the rate that is fair to TCP, and that rate fills every drop-tail queue. A call needs its frames in time,
+//! so it sends at a lower rate, which keeps the queueing delay at a target. [`PathModel`] estimates that rate from the
+//! arrivals of packets:
 //!
 //! ```text
 //! packets sent ──► PathModel ──► rate, pace and size of the next frame
 //! deliveries  ──►     │
-//!                     ├─ clock         which arrival times are believed
-//!                     ├─ windowed_min  delay of the empty path
+//!                     ├─ clock         arrival times that the receiver's clock bears out
+//!                     ├─ windowed_min  base delay: the delay of the empty path
 //!                     ├─ signal        queueing delay apart from noise
 //!                     ├─ bursts        the bottleneck's rate, by the stretch of each frame
-//!                     ├─ cross         whether others keep the queue standing
+//!                     ├─ cross         evidence of cross traffic that keeps a queue standing
 //!                     └─ law           the rate: growth, back-off, or TFRC's X alone
 //! ```
 //!
-//! Each frame is a probe: it leaves as a burst at twice the rate, and the spread of its arrivals measures the bottleneck
-//! without a packet or a millisecond more than the frame needs.
+//! Each frame is a probe: its packets leave as a burst at twice the rate, and the spread of their arrivals measures the
+//! bottleneck. The probe sends no packet and adds no delay beyond those of the frame.
 //!
 //! # The law
 //!
-//! - **Growth.** While the queue is below its target the rate grows. A burst that arrives as it left proves room for its pace,
-//!   and the rate doubles in half a round. A burst that was stretched has met the bottleneck, and the rate grows in
-//!   proportion to the root of its share of the link.
-//! - **Back-off.** While the queue is beyond its target the rate falls by a small share each round, and by what the queue
-//!   grows. Then frames are shortened until what was too much has drained.
-//! - **Rounds are seconds, not round trips**, so that five calls over 20 to 300 ms share a link alike (RFC 8867 §5.5).
-//! - **The target depends on the rate alone** and falls as it rises: flows that share a queue are pulled to one rate.
-//! - **Cross traffic** that keeps a queue standing, or fills it twice until packets are lost, makes the flow
-//!   compete at TFRC's X, until the queue has gone or a test at a moment that all flows share finds the path empty.
+//! - **Growth.** While the queueing delay is below its target the rate grows. A burst that arrives as it left shows room for
+//!   its pace, and the rate doubles in half a round. A stretched burst has filled the bottleneck, and the rate grows in
+//!   proportion to the root of the flow's share of the link.
+//! - **Back-off.** While the queueing delay is above its target the rate falls once a round, by a small share and by the
+//!   growth of the queue. Then frames are shortened until the excess has drained.
+//! - **Rounds are seconds, not round trips**, so that flows of any round trip share a link alike (RFC 8867 §5.5).
+//! - **The target depends on the rate alone** and falls as the rate rises: flows that share a queue are pulled to one rate.
+//! - **Cross traffic** that keeps a queue standing, or overflows two queues in a row, makes the flow compete at TFRC's X. The
+//!   flow returns to delay when the queue has gone. After [`Params::hold`] it also returns when the queue has passed its
+//!   peak: all flows observe that moment, so that flows which compete with each other alone return together.
 //!
-//! What a receiver claims can only lower the rate: TFRC's X is never exceeded ([`PathModel::set_bound`]).
+//! The rate never exceeds TFRC's X ([`PathModel::set_bound`]), whatever a receiver reports.
 #![no_std]
 #![forbid(unsafe_code)]
 

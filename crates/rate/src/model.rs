@@ -1,4 +1,4 @@
-//! What is known of the path, and what may be sent into it.
+//! The state of the path, and the size and pace of the next frame.
 
 use tfrc::report::Delivery;
 use tfrc::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use crate::Params;
 use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
-use crate::cross::CrossTraffic;
-use crate::law::{Law, QueueReport};
+use crate::cross::CrossEvidence;
+use crate::law::{QueueReport, RateLaw};
 use crate::number::{larger, smaller};
 use crate::random_loss::{LossReport, RandomLoss, TRIAL_RATE};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
-use crate::standing::{StandingQueue, StandingReport, Verdict};
-use crate::window::Window;
+use crate::standing::{StandingQueue, StandingReport, StandingVerdict};
+use crate::window::DeliveryWindow;
 use crate::windowed_min::WindowedMin;
 
-/// What the rate follows.
+/// The signal that sets the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Queueing delay: the rate keeps it at the target.
@@ -27,7 +27,7 @@ pub enum Mode {
     Compete,
 }
 
-/// What reports tell of the path. Each format has transit times of its own clocks.
+/// The measurements that reports carry. Each format has transit times between clocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReportFormat {
     Deliveries,
@@ -38,71 +38,75 @@ pub(crate) enum ReportFormat {
 /// The packet of the last report that had the least queueing delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeastDelayed {
-    /// Its queueing delay and when it left, in seconds.
+    /// The queueing delay and the time of departure, in seconds.
     pub(crate) queue: f64,
     pub(crate) sent: f64,
     /// Bytes that had left before it.
     pub(crate) sent_before: f64,
 }
 
-/// What the path carries, and what is to be sent into it.
+/// The path model estimates the rate of a path and sizes the frames that use the path.
 ///
-/// Hand in each packet that leaves and each report; ask for [`frame_budget`](Self::frame_budget) when a picture is captured and
-/// for [`pacing_rate`](Self::pacing_rate) when a packet may leave. [`set_bound`](Self::set_bound) with TFRC's X before each.
+/// Hand in each packet that leaves and each report. Ask for [`frame_budget`](Self::frame_budget) when a picture is captured and
+/// for [`pacing_rate`](Self::pacing_rate) when a packet may leave. Call [`set_bound`](Self::set_bound) with TFRC's X before each.
 #[derive(Clone, Debug)]
 pub struct PathModel {
     pub(crate) params: Params,
-    /// Between two frames, in seconds.
+    /// Time between two frames, in seconds.
     pub(crate) interval: f64,
     pub(crate) sent: SentPackets,
     format: Option<ReportFormat>,
     pub(crate) clock: ReceiverClock,
     pub(crate) coarse: CoarseReports,
-    /// The least transit time, of two clocks: only differences from it mean something.
+    /// The least transit time. Its zero is arbitrary, since a transit time is between two clocks.
     pub(crate) base: WindowedMin,
-    /// How long the bottleneck takes for the shortest packet since the base delay fell, in seconds.
+    /// Time that the bottleneck takes for the shortest packet since the base delay fell, in seconds.
     base_serialisation: f64,
     round_trip: WindowedMin,
     last_round_trip: f64,
-    /// The mean time between reports, and when the last came, in seconds.
+    /// The mean time between reports, and the time of the last report, in seconds.
     report_interval: f64,
     pub(crate) reported: f64,
     pub(crate) signal: QueueSignal,
-    pub(crate) window: Window,
+    pub(crate) window: DeliveryWindow,
     pub(crate) bursts: Bursts,
-    pub(crate) cross: CrossTraffic,
+    pub(crate) cross: CrossEvidence,
     standing: Option<StandingQueue>,
     pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
     pub(crate) burst: u64,
     /// The rate at which packets arrive, bytes per second.
     pub(crate) delivery_rate: f64,
-    /// What the last frame was allowed and what it has sent, in bytes; the share that frames use of what they are allowed.
+    /// The budget of the last frame, in bytes.
     budget: f64,
+    /// The bytes that the last frame has sent.
     frame_sent: f64,
+    /// The mean share of their budgets that frames use.
     pub(crate) usage: f64,
-    pub(crate) law: Law,
+    pub(crate) law: RateLaw,
     pub(crate) random_loss: RandomLoss,
     /// Packets found lost that belong to the next report.
     lost: f64,
 }
 
-/// Reports are averaged over so many.
-const REPORTS: f64 = 8.0;
-/// A packet is overdue when so many reports should have come: two may be lost.
+/// The mean report interval is over this many reports.
+const REPORT_INTERVAL_SAMPLES: f64 = 8.0;
+/// A packet is overdue after this many report intervals, so that two reports may be lost.
 const OVERDUE_REPORTS: f64 = 3.0;
-/// A report counts for no more than this, in seconds: nothing was measured between it and the one before.
-const MOST_ELAPSED: f64 = 0.1;
-/// One frame counts as much in the share that is used. An encoder that stays below its target by less than a tenth uses all.
+/// A report counts for this time at most, in seconds, since nothing was measured after the report before.
+const MAX_REPORT_ELAPSED: f64 = 0.1;
+/// Weight of one frame in the mean usage.
 const USAGE_GAIN: f64 = 0.25;
-const FULLY_USED: f64 = 0.9;
-/// A burst is no further ahead of the rate than that of a frame of this length, in seconds: 25 frames a second.
-const LONGEST_BURST: f64 = 0.04;
-/// A frame of less than this share of what the rate gives is not worth its headers.
-const WORTH_SENDING: f64 = 0.25;
+/// A frame of this share of its budget counts as full use, since encoders miss their targets by the rest.
+const FULL_USAGE_FRACTION: f64 = 0.9;
+/// Frame interval up to which a burst's lead over the rate grows, in seconds.
+const MAX_BURST_INTERVAL: f64 = 0.04;
+/// A frame of less than this share of its interval of the rate is not worth its headers.
+const MIN_FRAME_FRACTION: f64 = 0.25;
 
 impl PathModel {
-    /// A path of which nothing is known, for frames that are this far apart: a millisecond to ten seconds.
+    /// Creates the model of a path without measurements, for frames of this interval. The interval is held between a
+    /// millisecond and ten seconds.
     pub fn new(params: Params, frame_interval: Duration, initial: Rate) -> Self {
         Self {
             params,
@@ -118,9 +122,9 @@ impl PathModel {
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
-            window: Window::default(),
+            window: DeliveryWindow::default(),
             bursts: Bursts::default(),
-            cross: CrossTraffic::default(),
+            cross: CrossEvidence::default(),
             standing: None,
             least: LeastDelayed::default(),
             burst: 0,
@@ -128,33 +132,33 @@ impl PathModel {
             budget: 0.0,
             frame_sent: 0.0,
             usage: 1.0,
-            law: Law::new(initial.bytes_per_sec()),
+            law: RateLaw::new(initial.bytes_per_sec()),
             random_loss: RandomLoss::default(),
             lost: 0.0,
         }
     }
 
-    /// Looks for losses that no lower rate would avoid ([`random_loss`](Self::random_loss)), by trials of a lower rate.
+    /// Seeks losses that no lower rate would avoid ([`random_loss`](Self::random_loss)), by trials of a lower rate.
     #[must_use]
     pub fn seeking_random_loss(mut self) -> Self {
         self.random_loss.seek();
         self
     }
 
-    /// TFRC allows this rate from now on.
+    /// Sets the bound of the rate: TFRC's X.
     pub fn set_bound(&mut self, bound: Rate) {
         self.law.bound = bound.bytes_per_sec();
     }
 
-    /// A packet of `size` bytes leaves under this number, which is higher than those before. The last of a frame ends its
-    /// burst.
+    /// Records a packet of media that leaves under a number higher than those before. The last packet of a frame ends the
+    /// frame's burst.
     pub fn handle_sent(&mut self, now: Instant, number: u64, size: Bytes, ends_burst: bool) {
         self.sent
             .push(number, seconds(now), size.as_f64(), ends_burst);
         self.frame_sent += size.as_f64();
         if ends_burst {
             let used = if self.budget > 0.0 {
-                self.frame_sent / (FULLY_USED * self.budget)
+                self.frame_sent / (FULL_USAGE_FRACTION * self.budget)
             } else {
                 1.0
             };
@@ -163,37 +167,38 @@ impl PathModel {
         }
     }
 
-    /// A packet that repairs or pads leaves. It uses up some of what the frame before it was allowed, and measures nothing.
+    /// Records a repair packet or a dummy that leaves. The packet counts in the budget of the frame before, and belongs to no
+    /// burst.
     pub fn handle_filler_sent(&mut self, now: Instant, number: u64, size: Bytes) {
         self.sent.push(number, seconds(now), size.as_f64(), true);
         self.frame_sent += size.as_f64();
     }
 
-    /// The report to be handed in next includes a loss event.
+    /// Records that the next report includes a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);
         }
     }
 
-    /// So many packets were found lost of which the report to be handed in next tells.
+    /// Records the packets that the next report shows to be lost.
     pub fn handle_losses(&mut self, lost: u64) {
         self.lost += lost as f64;
     }
 
-    /// The share of packets that the path loses at any rate, as far as trials have shown; zero while a queue stands, and
+    /// Gives the share of packets that the path loses at any rate, as trials have shown; zero while a queue stands, and
     /// without [`seeking_random_loss`](Self::seeking_random_loss).
     pub fn random_loss(&self) -> f64 {
         self.random_loss.ratio()
     }
 
-    /// A report of arrivals came. Packets that were not sent, or that arrived before, count for nothing.
+    /// Takes in a report of arrivals. Packets that were not sent, or that arrived before, count for nothing.
     pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
         let now = seconds(now);
         self.follow_format(ReportFormat::Deliveries);
         if let Some((newest, delivered)) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
+            let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
             let queue = self.conclude(now, (now - newest).max(0.0));
             if self.random_loss.is_sought() {
                 let report = LossReport {
@@ -210,7 +215,7 @@ impl PathModel {
         }
     }
 
-    /// Takes in deliveries. Gives when the newest of them left, and how many there were; `None` if all were known or false.
+    /// Takes in deliveries. Gives the newest time of departure and the number of packets; `None` if all were known or false.
     fn ingest(
         &mut self,
         now: f64,
@@ -266,7 +271,7 @@ impl PathModel {
         Some((newest, delivered))
     }
 
-    /// A report of this format came.
+    /// Follows the format of a report: another format has other clocks.
     pub(crate) fn follow_format(&mut self, format: ReportFormat) {
         let before = self.format.replace(format);
         if before.is_some_and(|before| before != format) {
@@ -283,16 +288,16 @@ impl PathModel {
         })
     }
 
-    /// The receiver's clock was set: times before and after cannot be compared. The base delay is this by the new time of a
-    /// packet that left at `at`, so that the queue is taken to be as it was.
+    /// Forgets arrival times when the receiver's clock was set. `base` is the base delay by the new clock, from a packet that
+    /// left at `at`, so that the queue is taken to be unchanged.
     pub(crate) fn set_clock(&mut self, at: f64, base: f64) {
         self.base.replace(at, base);
-        self.window = Window::default();
+        self.window = DeliveryWindow::default();
         self.bursts.forget_arrivals();
         self.standing = None;
     }
 
-    /// Takes in the transit time of a packet that left at `at`. Gives true if the base delay fell.
+    /// Takes in the transit time of a packet that left at `at`. Returns true if the base delay fell.
     #[inline]
     pub(crate) fn observe_transit(&mut self, at: f64, transit: f64) -> bool {
         let has_fallen = transit < self.base.get();
@@ -301,19 +306,19 @@ impl PathModel {
         has_fallen
     }
 
-    /// For how long a base delay is remembered, in seconds.
+    /// The time for which a base delay is remembered, in seconds.
     fn base_memory(&self) -> f64 {
         match self.law.mode {
             Mode::Delay => 2.0 * self.params.hold,
-            // While a queue of others stands no packet shows the base delay.
+            // While cross traffic keeps a queue standing no packet shows the base delay.
             Mode::Compete => f64::INFINITY,
         }
     }
 
-    /// Draws the conclusions from a report that was taken in. Gives the queueing delay apart from noise.
+    /// Updates the rate from a report that was taken in. Gives the queueing delay apart from noise.
     pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) -> f64 {
-        let elapsed = (now - self.reported).clamp(0.0, MOST_ELAPSED);
-        self.report_interval += (elapsed - self.report_interval) / REPORTS;
+        let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
+        self.report_interval += (elapsed - self.report_interval) / REPORT_INTERVAL_SAMPLES;
         self.reported = now;
         self.last_round_trip = round_trip;
         self.round_trip.observe(now, round_trip);
@@ -359,17 +364,17 @@ impl PathModel {
             self.params.queue_target,
             self.params.round,
         ) {
-            Verdict::LongerPath(by) => self.lengthen_path(by, round_trip),
-            Verdict::Unexplained if self.cross.is_alone(&self.params) => {
+            StandingVerdict::LongerPath(by) => self.lengthen_path(by, round_trip),
+            StandingVerdict::Unexplained if self.cross.is_alone(&self.params) => {
                 self.lengthen_path(least, round_trip);
             }
             // A flow at its least rate makes no queue.
-            Verdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
-            Verdict::Unexplained | Verdict::Open => {}
+            StandingVerdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
+            StandingVerdict::Unexplained | StandingVerdict::Open => {}
         }
     }
 
-    /// The path's own delay has grown by this many seconds.
+    /// Raises the base delay: the path's own delay has grown by this many seconds.
     fn lengthen_path(&mut self, by: f64, round_trip: f64) {
         self.base.replace(self.base.latest(), self.base.get() + by);
         self.round_trip.replace(self.reported, round_trip);
@@ -384,8 +389,8 @@ impl PathModel {
         self.signal.gradient()
     }
 
-    /// The queue that a packet would find that leaves now, in seconds: the queue that was measured and what was sent since,
-    /// less what was served. A packet that no report tells of has waited for as long as it is overdue.
+    /// Predicts the queue that a packet would find if it left now, in seconds. The prediction adds what was sent since the last
+    /// measurement and subtracts what was served. An overdue packet has waited for at least the time by which it is overdue.
     pub(crate) fn own_queue(&self, now: f64) -> f64 {
         let served = self.delivery_rate.max(self.law.rate);
         let sent = self.sent.total() - self.least.sent_before;
@@ -397,8 +402,8 @@ impl PathModel {
         queue.max(overdue).max(0.0)
     }
 
-    /// The largest frame, with its headers, that leaves no queue behind and arrives whole within `time` of its departure; no
-    /// less than is worth its headers.
+    /// Gives the largest frame, headers included, that arrives whole within `time` of its departure and leaves no queue behind.
+    /// The budget is never so small that the frame would not be worth its headers.
     pub fn frame_budget(&mut self, now: Instant, time: Duration) -> Bytes {
         let now = seconds(now);
         let rate = self.frame_rate(now);
@@ -407,13 +412,13 @@ impl PathModel {
             Mode::Compete => budget,
             Mode::Delay => {
                 let in_time = rate * (time.as_secs_f64() - self.own_queue(now));
-                in_time.clamp(budget * WORTH_SENDING, budget)
+                in_time.clamp(budget * MIN_FRAME_FRACTION, budget)
             }
         };
         Bytes::new(self.budget as u64)
     }
 
-    /// The pace of a frame's packets.
+    /// Gives the pace of a frame's packets.
     pub fn pacing_rate(&self) -> Rate {
         let pace = if self.random_loss.is_on_trial() {
             self.rate() * TRIAL_RATE
@@ -423,7 +428,7 @@ impl PathModel {
         pace.min(Rate::from_bytes_per_sec(self.law.bound))
     }
 
-    /// The pace that a frame's packets would have whatever TFRC allows: a higher X is of no use.
+    /// Gives the pace that a frame's packets would have without TFRC's bound: a higher X is of no use.
     pub fn useful_rate(&self) -> Rate {
         match self.law.mode {
             Mode::Delay => Rate::from_bytes_per_sec(self.burst_gain() * self.law.rate),
@@ -431,34 +436,34 @@ impl PathModel {
         }
     }
 
-    /// By how much a frame leaves faster than at the rate. A frame of a long interval would make a long queue of its own.
+    /// The ratio of a burst's pace to the rate. The ratio falls with the frame interval, since a long frame makes a long queue.
     pub(crate) fn burst_gain(&self) -> f64 {
-        let ahead = self.interval.min(LONGEST_BURST) * self.params.burst_excess
+        let ahead = self.interval.min(MAX_BURST_INTERVAL) * self.params.burst_excess
             / (1.0 + self.params.burst_excess);
         self.interval / (self.interval - ahead)
     }
 
-    /// The available rate of this flow.
+    /// Gives the available rate of this flow, at most TFRC's X.
     pub fn rate(&self) -> Rate {
         Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))
     }
 
-    /// What the rate follows.
+    /// Gives the signal that sets the rate.
     pub fn mode(&self) -> Mode {
         self.law.mode
     }
 
-    /// The queueing delay of the last report.
+    /// Gives the queueing delay of the last report.
     pub fn queueing_delay(&self) -> Duration {
         duration(self.least.queue)
     }
 
-    /// The queueing delay that the flow aims at.
+    /// Gives the queueing delay that the flow aims at.
     pub fn target_delay(&self) -> Duration {
         duration(self.target())
     }
 
-    /// The least round trip of the last minute; `None` before the first report.
+    /// Gives the least round trip of the last minute; `None` before the first report.
     pub fn base_round_trip(&self) -> Option<Duration> {
         let least = self.round_trip.get();
         least.is_finite().then(|| duration(least))
@@ -469,7 +474,7 @@ pub(crate) fn seconds(at: Instant) -> f64 {
     at.as_nanos() as f64 * 1e-9
 }
 
-/// Of a number of seconds that arithmetic on times gave: from zero to a quarter of an hour.
+/// Converts seconds to a duration, and limits the result of arithmetic on false times.
 fn duration(seconds: f64) -> Duration {
     Duration::from_nanos((seconds.clamp(0.0, 1e3) * 1e9) as u64)
 }

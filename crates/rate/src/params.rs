@@ -1,35 +1,36 @@
 //! The parameters of the path model, each with its source.
 
-/// What tunes the model. The tests of this crate hold each at half and at twice its value.
+/// The tuning of the model. The tests of this crate run each parameter at half and at twice its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Params {
-    /// Queueing delay that a flow of 3 Mb/s aims at, in seconds: two packets of Ethernet's size at that rate.
+    /// Target of the queueing delay at the law's reference rate, in seconds: about two packets of Ethernet's size.
     pub queue_target: f64,
-    /// A frame leaves faster than at the flow's rate by this share of it, so that its spread at arrival shows the bottleneck:
-    /// packet trains measure capacity where they are sent well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
+    /// Share of the rate by which a frame leaves faster, so that its spread at arrival shows the bottleneck. Packet trains
+    /// measure capacity where they leave well above the available rate (Jain and Dovrolis, SIGCOMM 2002).
     pub burst_excess: f64,
-    /// The common control interval of all flows, in seconds: the longest round trip of a conversation (ITU-T G.114, 150 ms
-    /// each way). Shorter round trips give no more reactions, so that they give no larger share.
+    /// The control interval that all flows have in common, in seconds: the longest round trip of a conversation (ITU-T
+    /// G.114). Shorter round trips give no more reactions, and so no larger share.
     pub round: f64,
-    /// The share of the rate that is given up once a round while the queue is at its target; beyond it in proportion
+    /// Share of the rate that a back-off gives up while the queue is at its target. A longer queue costs proportionally more
     /// (Swift, SIGCOMM 2020 §3.1).
     pub backoff: f64,
-    /// The share of the link's capacity by which a flow that has all of it grows in a second while there is no queue (additive
-    /// increase; Chiu and Jain, 1989); one with a share of it grows by the root of that share.
+    /// Growth of a lone flow without a queue, in shares of the link's capacity per second (additive increase; Chiu and Jain,
+    /// 1989). A flow with a share of the link grows by the root of that share.
     pub increase: f64,
-    /// A burst that arrives stretched by more than this share has met the bottleneck. Packets of Ethernet's size beside a
-    /// burst of ten stretch it by as much.
+    /// Stretch beyond which a burst has filled the bottleneck. One packet of other flows in a burst of ten stretches the burst
+    /// by this much.
     pub stretch: f64,
-    /// A frame's delay counts as far as it exceeds so many times the mean deviation of frames. Of an exponential
-    /// distribution 5 % lie beyond three means.
+    /// Multiple of the frames' mean deviation that is taken for noise. An exponential distribution exceeds three means in 5 %
+    /// of its samples.
     pub noise: f64,
-    /// How long a queue of two targets that is not the flow's own must stand before the flow competes, in seconds: a few round
-    /// trips of the flows that could still drain it.
+    /// Time for which a queue of two targets that is not the flow's own must stand before the flow competes, in seconds: a few
+    /// round trips of the flows that could still drain the queue.
     pub alarm: f64,
-    /// How long a flow competes before it tests the path again, and how long a loss counts as evidence, in seconds: longer than
-    /// a cycle of TCP on most paths. A base delay is remembered for twice as long.
+    /// Time for which a flow competes before it tests the path again, in seconds. The time exceeds a cycle of TCP on most
+    /// paths. A loss counts as evidence for this time, and a base delay for twice as long.
     pub hold: f64,
-    /// How many mean shortfalls of the delivery rate a frame leaves unused: 10 % of exponential ones are beyond 2.3.
+    /// Multiple of the mean shortfall of the service rate that a frame leaves unused. An exponential distribution exceeds this
+    /// multiple in 10 % of its samples.
     pub risk: f64,
 }
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
-/// A queue that is read as a slice. A ring, as `VecDeque` is, would cost each access a branch.
+/// A queue that is read as a slice. A ring such as `VecDeque` would cost each access a branch.
 #[derive(Clone, Debug)]
 pub(crate) struct SliceQueue<T> {
     items: Vec<T>,
@@ -48,7 +48,7 @@ impl<T> SliceQueue<T> {
         self.items.push(item);
     }
 
-    /// Moves the items to the front, unless there are so many that the moves would cost more than the pushes between them.
+    /// Moves the items to the front if at least as many were popped, so that a push costs one move in the mean at most.
     #[cold]
     fn make_room(&mut self) {
         if self.start >= self.items.len() / 2 {

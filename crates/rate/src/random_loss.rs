@@ -1,45 +1,47 @@
 //! Losses that no lower rate would avoid.
 //!
-//! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose them without a delay, but
-//! none at a lower rate without bursts. So losses without a queueing delay are put to a trial: a lower rate for as many packets
-//! as would show a few losses. The losses of that trial
-//! are random; what others' traffic loses in a short queue is taken for random too, and is the limit of this method.
+//! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose packets without a delay, but
+//! none at a lower rate without bursts. So losses without a queueing delay lead to a trial: a lower rate for as many packets as
+//! would show a few losses. The losses of the trial count as random. The method has a limit: losses that cross traffic causes
+//! in a short queue count as random, too.
 
 use crate::Params;
 
+/// The search for losses that no lower rate would avoid.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RandomLoss {
     is_sought: bool,
     /// Packets and losses without a queueing delay since the last trial.
-    usual: Count,
-    /// For how long they were reported, in seconds.
+    usual: LossCount,
+    /// The time over which these packets were reported, in seconds.
     lasted: f64,
-    /// For how long the rate may be lowered, in seconds; `None` before the first report.
+    /// The time for which trials may lower the rate, in seconds; `None` before the first report.
     allowance: Option<f64>,
-    /// Packets and random losses of the trials. Each counts twice as much as the one before.
-    random: Count,
-    trial: Option<Trial>,
-    /// The last report had no queueing delay beyond its target.
+    /// Packets and random losses of the trials. Each trial has twice the weight of the trial before.
+    random: LossCount,
+    trial: Option<LossTrial>,
+    /// True if the queueing delay of the last report was within its target.
     is_clear: bool,
 }
 
+/// Packets, and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct LossCount {
     packets: f64,
     losses: f64,
 }
 
-/// A time at the lower rate.
+/// A period at the lower rate.
 #[derive(Clone, Copy, Debug)]
-struct Trial {
-    /// For how long it has lasted, in seconds.
+struct LossTrial {
+    /// The time since the trial began, in seconds.
     lasted: f64,
-    /// The first packet that counts; `None` before a round is over, in which a queue drains and a policer's bucket fills.
+    /// The first packet that counts; `None` in the first round, in which a queue drains and a policer's bucket fills.
     first: Option<u64>,
-    count: Count,
+    count: LossCount,
 }
 
-/// What a report adds.
+/// The arrivals and losses of one report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossReport {
     /// Seconds since the report before.
@@ -50,27 +52,26 @@ pub(crate) struct LossReport {
     /// The highest packet that arrived, and the next to be sent.
     pub(crate) newest: u64,
     pub(crate) next: u64,
-    /// The queueing delay is within its target.
+    /// True if the queueing delay is within its target.
     pub(crate) is_clear: bool,
-    /// TFRC's X holds the rate down.
+    /// True if TFRC's X bounds the rate.
     pub(crate) is_bound: bool,
 }
 
-/// The share of the rate that a trial uses. A policer that loses a quarter of the packets loses none then.
+/// The share of the rate that a trial uses. A policer that loses up to the rest of the packets loses none in a trial.
 pub(crate) const TRIAL_RATE: f64 = 0.75;
-/// So many losses show a ratio: its error is half of it, by Poisson's distribution, and a trial that should have as many and
-/// has none is chance in one of 50.
+/// Losses from which a ratio is estimated. By Poisson's distribution the standard error is half the ratio.
 const SHOWING_LOSSES: f64 = 4.0;
 /// Trials take up to this share of the time.
 const TRIAL_SHARE: f64 = 0.1;
 
-impl Count {
+impl LossCount {
     fn add(&mut self, report: &LossReport) {
         self.packets += report.delivered + report.lost;
         self.losses += report.lost;
     }
 
-    /// Losses per packet, with a standard deviation of their number above it.
+    /// Losses per packet, one standard deviation above the measured ratio.
     fn most_likely_ratio(&self) -> f64 {
         let most = self.losses + tfrc::float::sqrt(self.losses);
         if most > 0.0 { most / self.packets } else { 0.0 }
@@ -86,7 +87,7 @@ impl RandomLoss {
         self.is_sought
     }
 
-    /// True while frames are to be of the lower rate.
+    /// True while frames have the lower rate.
     pub(crate) fn is_on_trial(&self) -> bool {
         self.trial.is_some()
     }
@@ -130,27 +131,27 @@ impl RandomLoss {
         let is_of_use = report.is_bound || self.random.losses > 0.0;
         let needed = SHOWING_LOSSES / self.usual.losses * self.lasted / TRIAL_RATE;
         if self.usual.losses >= SHOWING_LOSSES && is_of_use && needed <= allowance {
-            self.trial = Some(Trial {
+            self.trial = Some(LossTrial {
                 lasted: 0.0,
                 first: None,
-                count: Count::default(),
+                count: LossCount::default(),
             });
         }
     }
 
     fn end_trial(&mut self) {
-        let Some(Trial { lasted, count, .. }) = self.trial.take() else {
+        let Some(LossTrial { lasted, count, .. }) = self.trial.take() else {
             return;
         };
         self.random = if count.losses > 0.0 {
-            Count {
+            LossCount {
                 packets: self.random.packets / 2.0 + count.packets,
                 losses: self.random.losses / 2.0 + count.losses,
             }
         } else {
-            Count::default()
+            LossCount::default()
         };
-        (self.usual, self.lasted) = (Count::default(), 0.0);
+        (self.usual, self.lasted) = (LossCount::default(), 0.0);
         self.allowance = self.allowance.map(|allowance| allowance - lasted);
     }
 }
@@ -159,9 +160,8 @@ impl RandomLoss {
 mod tests {
     use super::*;
 
-    /// A flow whose frames of 12 packets are reported every 40 ms, and lost with this probability at the usual and at the
-    /// lower rate.
-    struct Flow {
+    /// A flow that loses packets with one probability at the usual rate and another at the lower rate.
+    struct LossyFlow {
         random_loss: RandomLoss,
         chances: u32,
         next: u64,
@@ -170,7 +170,7 @@ mod tests {
 
     const PARAMS: Params = Params::CALL;
 
-    impl Flow {
+    impl LossyFlow {
         fn new() -> Self {
             let mut random_loss = RandomLoss::default();
             random_loss.seek();
@@ -191,7 +191,7 @@ mod tests {
             };
             let mut lost = 0.0;
             for _ in 0..12 {
-                // Numerical Recipes' generator: its upper bits are random enough.
+                // The generator of Numerical Recipes has upper bits that are random enough.
                 self.chances = self
                     .chances
                     .wrapping_mul(1_664_525)
@@ -212,7 +212,7 @@ mod tests {
             self.random_loss.observe(&report, &PARAMS);
         }
 
-        /// The mean ratio over the last half of so many seconds.
+        /// Runs the flow for this time. Gives the mean ratio over the second half.
         fn run(&mut self, seconds: u64, losses: [f64; 2]) -> f64 {
             let reports = seconds * 25;
             let mut sum = 0.0;
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn losses_at_any_rate_are_tolerated() {
         for loss in [0.005, 0.01, 0.02, 0.05, 0.1] {
-            let mut flow = Flow::new();
+            let mut flow = LossyFlow::new();
             let ratio = flow.run(600, [loss; 2]);
             // One standard deviation above what was measured.
             assert!((loss..2.0 * loss).contains(&ratio), "{loss}: {ratio}");
@@ -240,23 +240,23 @@ mod tests {
     #[test]
     fn losses_of_a_policer_are_not_tolerated() {
         for loss in [0.005, 0.02, 0.1, 0.25] {
-            let mut flow = Flow::new();
+            let mut flow = LossyFlow::new();
             assert_eq!(flow.run(600, [loss, 0.0]), 0.0, "{loss}");
             assert!(flow.trial_s > 0.0, "{loss}");
         }
-        // Of both, what a lower rate leaves is tolerated.
-        let ratio = Flow::new().run(600, [0.05, 0.02]);
+        // The losses that remain at a lower rate are tolerated.
+        let ratio = LossyFlow::new().run(600, [0.05, 0.02]);
         assert!((0.02..0.04).contains(&ratio), "{ratio}");
     }
 
     #[test]
     fn losses_in_a_queue_are_not_tolerated() {
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         flow.run(60, [0.05; 2]);
         assert!(flow.random_loss.ratio() > 0.0);
         flow.report([0.05; 2], false);
         assert_eq!(flow.random_loss.ratio(), 0.0);
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         for _ in 0..10_000 {
             flow.report([0.05; 2], false);
             assert!(!flow.random_loss.is_on_trial());
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn tolerance_ends_after_losses_begin_to_respond() {
-        let mut flow = Flow::new();
+        let mut flow = LossyFlow::new();
         flow.run(60, [0.05; 2]);
         assert_eq!(flow.run(120, [0.05, 0.0]), 0.0);
     }

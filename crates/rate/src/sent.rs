@@ -1,19 +1,19 @@
-//! What was sent and not yet reported.
+//! Packets under way: sent and not yet reported.
 
 use crate::queue::SliceQueue;
 
-/// A packet that left.
+/// A packet that has left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentPacket {
-    /// When, in seconds.
+    /// Time of departure, in seconds.
     pub(crate) at: f64,
-    /// Bytes.
+    /// Size in bytes.
     pub(crate) size: f64,
     /// Bytes that had left before it.
     pub(crate) sent_before: f64,
-    /// The burst that it belongs to: a frame.
+    /// The number of the packet's burst, which is a frame.
     pub(crate) burst: u64,
-    /// It is the last of its burst.
+    /// True for the last packet of a burst.
     pub(crate) ends_burst: bool,
     delivered: bool,
 }
@@ -22,7 +22,7 @@ pub(crate) struct SentPacket {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SentPackets {
     packets: SliceQueue<SentPacket>,
-    /// The number of the first of them.
+    /// The number of the first packet.
     first: u64,
     burst: u64,
     /// Bytes that have left.
@@ -31,15 +31,15 @@ pub(crate) struct SentPackets {
     reported: u64,
 }
 
-/// A tenth of a second of uncompressed HDTV: what the session remembers, too.
+/// Bound on the packets under way: a tenth of a second of uncompressed HDTV, as in the session.
 const MAX_PACKETS: usize = 8_192;
-/// No packet is longer, in bytes (RFC 768), so that sums of sizes are exact.
+/// Bound on the size of a packet, in bytes (RFC 768), so that sums of sizes are exact.
 const MAX_SIZE: f64 = 65_535.0;
 /// Reports of packets that later ones overtook by more than this are ignored.
 const MAX_OVERTAKEN: usize = 64;
 
 impl SentPackets {
-    /// A packet leaves. Numbers that were passed over belong to no packet.
+    /// Records a packet that leaves. Numbers that were passed over belong to no packet.
     pub(crate) fn push(&mut self, number: u64, at: f64, size: f64, ends_burst: bool) {
         // No packet has the last number, which has no next.
         let number = number.min(u64::MAX - 1);
@@ -80,7 +80,7 @@ impl SentPackets {
         self.packets.len()
     }
 
-    /// The number of the next packet, if none is left out.
+    /// The number of the next packet if no number is passed over.
     pub(crate) fn next(&self) -> u64 {
         self.first + self.packets.len() as u64
     }
@@ -95,14 +95,14 @@ impl SentPackets {
         self.reported
     }
 
-    /// When the first packet left that is newer than all that arrived; `None` if none did.
+    /// The departure of the first packet that is newer than all that arrived; `None` if no such packet left.
     pub(crate) fn unreported_since(&self) -> Option<f64> {
         let index = usize::try_from(self.reported.saturating_sub(self.first)).ok()?;
         self.packets.get(index).map(|packet| packet.at)
     }
 
-    /// The packets that left up to then are reported, whatever became of them. Hands those to `take` of which no arrival was
-    /// reported, and gives the bytes that had left.
+    /// Forgets the packets that left up to `at`, lost ones included. Hands each packet without a reported arrival to `take`, and
+    /// gives the bytes that had left before the next packet.
     pub(crate) fn report_until(&mut self, at: f64, take: impl FnMut(&SentPacket)) -> f64 {
         let index = self.packets.partition_point(|packet| packet.at <= at);
         let unreported = self.packets[..index].iter().filter(|p| !p.delivered);
@@ -114,7 +114,7 @@ impl SentPackets {
             .map_or(self.total, |packet| packet.sent_before)
     }
 
-    /// A packet arrived; `None` if that is no news.
+    /// Records the arrival of a packet; `None` if the arrival was known or the packet is not.
     pub(crate) fn deliver(&mut self, number: u64) -> Option<SentPacket> {
         let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let packet = self.packets.get_mut(index)?;

@@ -1,8 +1,8 @@
 //! Queueing delay apart from noise.
 //!
 //! Jitter, radio grants and aggregation delay single frames, and rarely all frames of a round. A standing queue delays all of
-//! them. So the least delay of a round is a queue's for certain; a single frame's delay counts as far as it exceeds what
-//! frames deviate from their neighbours. A ramp deviates from nothing, so that a growing queue is no noise.
+//! them. So the least delay of a round certainly comes from a queue. A single frame's delay counts as far as it exceeds the
+//! usual deviation of frames from their neighbours. A steady ramp deviates from nothing, so a growing queue is no noise.
 
 use crate::Params;
 use crate::number::larger;
@@ -10,35 +10,35 @@ use crate::windowed_min::WindowedMin;
 
 /// The least delay of a frame's packets.
 #[derive(Clone, Copy, Debug, Default)]
-struct Frame {
-    /// When the packet left, in seconds.
+struct FrameDelay {
+    /// Departure of the packet, in seconds.
     sent: f64,
-    /// Seconds beyond the base delay.
+    /// Delay beyond the base delay, in seconds.
     delay: f64,
 }
 
 /// The delays of frames.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueSignal {
-    /// Of the frames that were reported in a round.
+    /// The least delay of the frames that were reported in a round.
     least: WindowedMin,
     /// The last frames, newest last, and the number of the newest.
-    recent: [Frame; 4],
+    recent: [FrameDelay; 4],
     newest: Option<u64>,
-    /// How far frames deviate from the mean of their neighbours, in the mean.
+    /// The mean deviation of frames from the mean of their neighbours.
     noise: f64,
-    /// As much of a single frame's delay is taken for noise.
+    /// The delay of a single frame that is taken for noise.
     allowance: f64,
 }
 
-/// The noise is a mean over so many frames: two seconds at 25 frames a second.
+/// The mean noise is over this many frames: about two seconds.
 const NOISE_FRAMES: f64 = 50.0;
-/// Noise of this share of the target is what the target has room for.
-const TOLERATED: f64 = 0.5;
+/// The target has room for noise of this share of the target.
+const TOLERATED_NOISE_FRACTION: f64 = 0.5;
 
 impl QueueSignal {
-    /// Takes in the least delay of frame `number` as far as it is known, of a packet that left at `sent`. Gives the queueing
-    /// delay to act upon where `target` is aimed at. Times are in seconds.
+    /// Takes in the least known delay of a frame, from a packet that left at `sent`. Gives the queueing delay to act upon, by
+    /// the noise for which `target` leaves room. Times are in seconds.
     pub(crate) fn observe(
         &mut self,
         now: f64,
@@ -50,20 +50,20 @@ impl QueueSignal {
         if self.newest == Some(number) {
             let newest = &mut self.recent[3];
             if delay < newest.delay {
-                *newest = Frame { sent, delay };
+                *newest = FrameDelay { sent, delay };
             }
         } else {
             let [_, before, middle, after] = self.recent;
             let deviation = middle.delay - f64::midpoint(before.delay, after.delay);
             self.noise += (deviation.abs() - self.noise) / NOISE_FRAMES;
             self.recent.rotate_left(1);
-            self.recent[3] = Frame { sent, delay };
+            self.recent[3] = FrameDelay { sent, delay };
             self.newest = Some(number);
         }
         let delay = self.recent[3].delay;
         self.least.observe(now, delay);
         self.least.expire(now - params.round);
-        self.allowance = (params.noise * self.noise - TOLERATED * target).max(0.0);
+        self.allowance = (params.noise * self.noise - TOLERATED_NOISE_FRACTION * target).max(0.0);
         larger(self.least(), delay - self.allowance)
     }
 
@@ -79,7 +79,7 @@ impl QueueSignal {
             .unwrap_or(0.0)
     }
 
-    /// Seconds of queue that grow in a second over the last frames and beyond the noise; zero where it shrinks.
+    /// The growth of the queue over the last frames, beyond the noise, in seconds per second. A queue that shrinks gives zero.
     pub(crate) fn gradient(&self) -> f64 {
         let [from, .., to] = self.recent;
         let growth = to.delay - from.delay - self.allowance;
@@ -90,7 +90,7 @@ impl QueueSignal {
         }
     }
 
-    /// The base delay rose by this much.
+    /// Subtracts a rise of the base delay.
     pub(crate) fn shift(&mut self, by: f64) {
         self.least.shift(by);
         for frame in &mut self.recent {

@@ -1,40 +1,40 @@
-//! A queue that stands whatever the flow does.
+//! A queue that stands at any rate of the flow.
 
-/// What is known of a queue since it went beyond half of its target.
+/// The history of a queue since it exceeded half of its target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandingQueue {
-    /// For how long, and between which delays, in seconds.
+    /// Age of the queue, and the shortest and the longest delay, in seconds.
     time: f64,
     shortest: f64,
     longest: f64,
-    /// The delivery rate when it began, bytes per second.
+    /// The delivery rate when the queue began to stand, bytes per second.
     reference: f64,
-    /// Seconds of queue that should have drained, as less was sent than that rate.
+    /// Queue that should have drained, in seconds, because the sending rate was below the reference.
     drained: f64,
-    /// For how long the delay has stayed between these.
+    /// The time for which the delay has stayed between these bounds, in seconds.
     flat_time: f64,
     least: f64,
     most: f64,
 }
 
-/// What a standing queue turns out to be.
+/// The explanation of a standing queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Verdict {
-    /// It may yet drain.
+pub(crate) enum StandingVerdict {
+    /// The queue may yet drain.
     Open,
     /// The path's own delay has grown by this much, in seconds.
     LongerPath(f64),
-    /// It did not drain although it should have, or the flow hardly sends.
+    /// The queue did not drain although it should have, or although the flow hardly sends.
     Unexplained,
 }
 
 /// One report on a queue that stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StandingReport {
-    /// Seconds since the last one.
+    /// Seconds since the report before.
     pub(crate) elapsed: f64,
     pub(crate) round_trip: f64,
-    /// The frame's delay and the least of a round, in seconds.
+    /// The frame's queueing delay and the least of a round, in seconds.
     pub(crate) queue: f64,
     pub(crate) least: f64,
     /// Bytes per second.
@@ -43,20 +43,21 @@ pub(crate) struct StandingReport {
 }
 
 /// A delay that varies by less than this share of the target while the rate falls is the path's own.
-const FLAT: f64 = 1.0 / 6.0;
-/// It must stay so for these, in seconds and round trips.
+const FLAT_FRACTION: f64 = 1.0 / 6.0;
+/// A delay is flat after this time, in seconds, and this many round trips.
 const FLAT_TIME: f64 = 0.8;
 const FLAT_ROUND_TRIPS: f64 = 3.0;
-/// A queue is unexplained after this many rounds and a round trip, if so many times its length should have drained.
-const ROUNDS: f64 = 2.0;
-const DRAINED: f64 = 2.0;
-/// A flow at its least rate waits so many rounds: others may be about to drain the queue.
-const LEAST_ROUNDS: f64 = 10.0;
-/// A queue that changes by less than this share of the time is no outage's.
-const STEADY: f64 = 0.25;
+/// A queue is unexplained after this many rounds and a round trip.
+const UNEXPLAINED_ROUNDS: f64 = 2.0;
+/// A queue is unexplained if this multiple of its length should have drained.
+const EXPECTED_DRAIN_FACTOR: f64 = 2.0;
+/// A flow at its least rate waits for this many rounds: other flows may be about to drain the queue.
+const LEAST_RATE_ROUNDS: f64 = 10.0;
+/// A queue that changes by less than this share of the time does not come from an outage.
+const STEADY_FRACTION: f64 = 0.25;
 
 impl StandingQueue {
-    /// A queue of this many seconds begins to stand while packets arrive at this rate.
+    /// Begins the history of a queue of this many seconds, with the delivery rate at that time.
     pub(crate) fn begin(queue: f64, delivery_rate: f64) -> Self {
         Self {
             time: 0.0,
@@ -70,36 +71,37 @@ impl StandingQueue {
         }
     }
 
-    /// Takes in a report, of a flow whose rate is the least if `is_least` says so.
+    /// Takes in a report. `is_least` is true if the flow has its least rate.
     pub(crate) fn observe(
         &mut self,
         report: &StandingReport,
         is_least: bool,
         target: f64,
         round: f64,
-    ) -> Verdict {
+    ) -> StandingVerdict {
         self.time += report.elapsed;
         self.drained += report.elapsed * (1.0 - report.sending_rate / self.reference);
         self.least = self.least.min(report.queue);
         self.most = self.most.max(report.queue);
-        if self.most - self.least >= FLAT * target {
+        if self.most - self.least >= FLAT_FRACTION * target {
             (self.least, self.most, self.flat_time) = (report.queue, report.queue, 0.0);
         }
         self.flat_time += report.elapsed;
-        let is_over = self.time > ROUNDS * round + report.round_trip;
-        // A queue behind an outage grows with time and goes with it.
+        let is_over = self.time > UNEXPLAINED_ROUNDS * round + report.round_trip;
+        // A queue behind an outage grows with time, and goes when the outage ends.
         self.shortest = self.shortest.min(report.queue);
         self.longest = self.longest.max(report.queue);
-        let is_steady = self.longest - self.shortest < STEADY * self.time.min(LEAST_ROUNDS * round);
+        let is_steady = self.longest - self.shortest
+            < STEADY_FRACTION * self.time.min(LEAST_RATE_ROUNDS * round);
         let is_others =
-            is_least && is_steady && self.time > LEAST_ROUNDS * round + report.round_trip;
-        let should_have_drained = is_others || self.drained > DRAINED * report.least;
+            is_least && is_steady && self.time > LEAST_RATE_ROUNDS * round + report.round_trip;
+        let should_have_drained = is_others || self.drained > EXPECTED_DRAIN_FACTOR * report.least;
         if self.flat_time > (FLAT_ROUND_TRIPS * report.round_trip).max(FLAT_TIME) {
-            Verdict::LongerPath(self.least)
+            StandingVerdict::LongerPath(self.least)
         } else if is_over && should_have_drained {
-            Verdict::Unexplained
+            StandingVerdict::Unexplained
         } else {
-            Verdict::Open
+            StandingVerdict::Open
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::queue::SliceQueue;
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
 struct ArrivedPacket {
-    /// When it left and arrived, in seconds.
+    /// Departure and arrival, in seconds.
     sent: f64,
     arrived: f64,
     /// Bytes of all packets that were reported before it.
@@ -14,25 +14,25 @@ struct ArrivedPacket {
 
 /// Deliveries of the last frame intervals.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct DeliveryWindow {
     packets: SliceQueue<ArrivedPacket>,
-    /// The number of packets up to the newest that left or arrived earlier than one before it.
+    /// The number of packets up to the newest that left or arrived before an earlier packet.
     jumbled: usize,
     /// Bytes of all packets that were reported.
     bytes: f64,
-    /// The latest of each.
+    /// The latest arrival and the latest departure, in seconds.
     arrived: f64,
     sent: f64,
 }
 
-/// Rates are means over so many frame intervals, so that a frame more or less at an end matters little.
+/// Rates are means over this many frame intervals, so that a frame more or less at an end matters little.
 const RATE_INTERVALS: f64 = 3.0;
-/// Deliveries are kept for so many.
+/// Deliveries are kept for this many frame intervals.
 const KEPT_INTERVALS: f64 = 6.0;
-/// As many as can be under way ([`SentPackets`](crate::sent::SentPackets)); beyond them a rate is taken for lower.
+/// Bound on the deliveries, beyond which rates are underestimated: as many as [`SentPackets`](crate::sent::SentPackets) holds.
 pub(crate) const MAX_DELIVERIES: usize = 8_192;
 
-impl Window {
+impl DeliveryWindow {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {
         if arrived >= self.arrived && sent >= self.sent {
             (self.arrived, self.sent) = (arrived, sent);
@@ -47,7 +47,7 @@ impl Window {
         self.bytes += size;
     }
 
-    /// A packet left or arrived earlier than one that was reported before it.
+    /// Records a packet that left or arrived before an earlier packet.
     #[cold]
     fn observe_overtaken(&mut self, arrived: f64, sent: f64) {
         self.jumbled = self.packets.len() + 1;
@@ -60,12 +60,12 @@ impl Window {
         self.packets.len()
     }
 
-    /// When the last packet arrived.
+    /// The time of the last arrival.
     pub(crate) fn latest_arrival(&self) -> f64 {
         self.arrived
     }
 
-    /// Forgets what is too old to count.
+    /// Forgets deliveries that are too old to count.
     pub(crate) fn expire(&mut self, interval: f64) {
         let kept = KEPT_INTERVALS * interval;
         let (arrived, sent) = (self.arrived - kept, self.sent - kept);
@@ -83,19 +83,19 @@ impl Window {
         self.bytes_since(self.arrived - span, |p| p.arrived) / span
     }
 
-    /// The rate at which the packets left of which the latest arrived.
+    /// The rate at which the latest packets that arrived had left, bytes per second.
     pub(crate) fn sending_rate(&self, interval: f64) -> f64 {
         let span = RATE_INTERVALS * interval;
         self.bytes_since(self.sent - span, |p| p.sent) / span
     }
 
-    /// The rate of arrivals after the first of these instants and up to the second.
+    /// The rate of arrivals between two instants, the second included, bytes per second.
     pub(crate) fn rate_between(&self, [from, to]: [f64; 2]) -> f64 {
         let bytes = |after| self.bytes_since(after, |p| p.arrived);
         (bytes(from) - bytes(to)).max(0.0) / (to - from).max(0.001)
     }
 
-    /// Bytes of the packets that have a time after this one. Sizes are whole numbers, so that sums are exact.
+    /// Bytes of the packets whose time is after this instant. Sizes are whole numbers, so that sums are exact.
     fn bytes_since(&self, after: f64, time: impl Fn(&ArrivedPacket) -> f64) -> f64 {
         let bytes_before = |index: usize| {
             let packet = self.packets.get(index);
@@ -119,7 +119,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    use super::{KEPT_INTERVALS, RATE_INTERVALS, Window};
+    use super::{DeliveryWindow, KEPT_INTERVALS, RATE_INTERVALS};
 
     const INTERVAL: f64 = 0.04;
     const SPAN: f64 = RATE_INTERVALS * INTERVAL;
@@ -132,10 +132,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rates_are_those_of_a_scan_of_all_packets(
+        fn rates_equal_a_scan_of_all_packets(
             packets in prop::collection::vec((0..9_000u32, 0..30u32, 0..40u32, 0..1_500u32), 1..300),
         ) {
-            let (mut window, mut all) = (Window::default(), Vec::new());
+            let (mut window, mut all) = (DeliveryWindow::default(), Vec::new());
             let mut now = 1.0;
             for (wait, late, overtaken, size) in packets {
                 now += f64::from(wait) * 1e-6;
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn packets_are_forgotten_after_their_intervals() {
-        let mut window = Window::default();
+        let mut window = DeliveryWindow::default();
         for n in 1..1_000 {
             let at = 0.01 * f64::from(n);
             window.observe(at + 0.02, at, 1_200.0);

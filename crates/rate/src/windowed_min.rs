@@ -5,13 +5,13 @@ use crate::queue::SliceQueue;
 /// The least delay in a window, as a monotone queue of candidates. Times are in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowedMin {
-    /// The first candidate: when it was measured, and the least delay.
+    /// The first candidate: time of measurement, and the least delay.
     first: (f64, f64),
-    /// All candidates, each less than those after it.
+    /// All candidates, in the order of time and of delay.
     candidates: SliceQueue<(f64, f64)>,
 }
 
-/// More candidates than this would need a delay that rises with each report for minutes.
+/// Bound on the candidates: more would need a delay that rises with each report for minutes.
 const MAX_CANDIDATES: usize = 1_024;
 
 impl Default for WindowedMin {
@@ -24,7 +24,7 @@ impl Default for WindowedMin {
 }
 
 impl WindowedMin {
-    /// Takes in a delay that was measured at `at`.
+    /// Takes in a delay that was measured at `at`, in seconds.
     #[inline]
     pub(crate) fn observe(&mut self, at: f64, delay: f64) {
         if delay <= self.first.1 {
@@ -40,7 +40,7 @@ impl WindowedMin {
         self.candidates.push((at, delay));
     }
 
-    /// Forgets what was measured before `at`, but never the last candidate.
+    /// Forgets delays that were measured before `at`, but never the last candidate.
     #[inline]
     pub(crate) fn expire(&mut self, at: f64) {
         if self.first.0 < at {
@@ -65,19 +65,19 @@ impl WindowedMin {
         self.candidates.len()
     }
 
-    /// When the last delay was measured.
+    /// The time of the last delay.
     pub(crate) fn latest(&self) -> f64 {
         self.candidates.last().map_or(0.0, |last| last.0)
     }
 
-    /// The path changed: the least delay is this from now on.
+    /// Replaces all delays with one, after a change of the path.
     pub(crate) fn replace(&mut self, at: f64, delay: f64) {
         self.candidates.clear();
         self.candidates.push((at, delay));
         self.first = (at, delay);
     }
 
-    /// All delays are less by this, and none is less than zero.
+    /// Lowers all delays by this much, down to zero at least.
     pub(crate) fn shift(&mut self, by: f64) {
         for (_, delay) in &mut *self.candidates {
             *delay = (*delay - by).max(0.0);
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn least_is_that_of_a_scan_of_the_window(
+        fn least_equals_a_scan_of_the_window(
             delays in prop::collection::vec((0..50u8, 0..4u8), 1..300),
         ) {
             let (mut least, mut all) = (WindowedMin::default(), Vec::new());

@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for AllocationCounter {
     }
 }
 
-/// What the calls of some frames have done.
+/// Calls and allocations over some frames.
 #[derive(Default)]
 struct CallCounts {
     calls: u64,
@@ -62,7 +62,7 @@ struct WarmCase {
     competes: bool,
 }
 
-/// Longer than a base delay is remembered, at 25 frames a second.
+/// Frames in two minutes, which is longer than the memory of a base delay.
 const TWO_MINUTES: u64 = 3_000;
 
 #[test]

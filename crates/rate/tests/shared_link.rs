@@ -12,50 +12,50 @@ const INTERVAL: Duration = Duration::from_millis(40);
 const PACKET: u64 = 1_200;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum NetworkEvent {
     /// A picture is captured.
     Capture { flow: usize },
     /// A packet of this many bytes leaves.
     Departure { flow: usize, size: u64, ends: bool },
-    /// The flow that reacts to loss alone sends a packet.
+    /// The greedy flow sends a packet.
     Greedy,
     /// The report of a frame arrives.
     Report { flow: usize, frame: u64 },
-    /// The link changes to so many bits per second.
+    /// The rate of the link changes.
     Change { bits_per_sec: u64 },
 }
 
-struct Flow {
+struct SharedFlow {
     model: PathModel,
     one_way: Duration,
     next_number: u64,
     frame: u64,
-    /// What arrived of the frames that are not reported yet.
+    /// Arrivals of the frames that are not reported yet.
     arrivals: BTreeMap<u64, Vec<Delivery>>,
-    /// When frames were captured, and when they were whole at the receiver.
+    /// Times at which frames were captured, and at which they were whole at the receiver.
     frames: Vec<(Instant, Option<Instant>)>,
     is_whole: bool,
-    /// A packet was lost since the last report.
+    /// True if a packet was lost since the last report.
     has_lost: bool,
-    /// The flow has competed at TFRC's X.
+    /// True once the flow has competed at TFRC's X.
     has_competed: bool,
-    /// When packets arrived, and their bytes.
+    /// Time of arrival and size of each packet.
     received: Vec<(Instant, u64)>,
     backlog: Instant,
 }
 
-/// A flow that fills its window, adds a packet to it in a round trip and halves it when one is lost (Reno's avoidance).
+/// A flow that reacts to loss alone, as Reno does in congestion avoidance.
 struct Greedy {
     window: f64,
-    /// Losses until then belong to the one before.
+    /// End of the round trip in which further losses do not halve the window.
     halved: Instant,
     received: u64,
 }
 
 struct Network {
-    events: BinaryHeap<Reverse<(Instant, u64, Event)>>,
+    events: BinaryHeap<Reverse<(Instant, u64, NetworkEvent)>>,
     count: u64,
-    flows: Vec<Flow>,
+    flows: Vec<SharedFlow>,
     greedy: Greedy,
     rate: Rate,
     queue: Duration,
@@ -64,12 +64,12 @@ struct Network {
 }
 
 impl Network {
-    /// Flows over these one-way delays in milliseconds, each beginning half a second after the last.
+    /// Creates flows over these one-way delays, each of which begins about half a second after the flow before.
     fn new(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64]) -> Self {
         Self::joined_every(513, params, mbps, queue_ms, one_way_ms)
     }
 
-    /// The same, each beginning so long after the last.
+    /// Creates flows over these one-way delays, each of which begins `spacing_ms` after the flow before.
     fn joined_every(
         spacing_ms: u64,
         params: Params,
@@ -92,7 +92,7 @@ impl Network {
             dropped: 0,
         };
         for (flow, one_way) in one_way_ms.iter().enumerate() {
-            network.flows.push(Flow {
+            network.flows.push(SharedFlow {
                 model: PathModel::new(params, INTERVAL, Rate::from_bits_per_sec(300e3)),
                 one_way: Duration::from_millis(*one_way),
                 next_number: 0,
@@ -106,19 +106,19 @@ impl Network {
                 backlog: Instant::ZERO,
             });
             let start = Instant::from_millis(1_000 + spacing_ms * flow as u64);
-            network.schedule(start, Event::Capture { flow });
+            network.schedule(start, NetworkEvent::Capture { flow });
         }
         network
     }
 
-    /// In TFRC's place: a flow that takes another for TCP has what TFRC allows.
+    /// Bounds each flow by the rate of the link, in TFRC's place.
     fn bound_flows(&mut self) {
         for flow in &mut self.flows {
             flow.model.set_bound(self.rate);
         }
     }
 
-    fn schedule(&mut self, at: Instant, event: Event) {
+    fn schedule(&mut self, at: Instant, event: NetworkEvent) {
         self.count += 1;
         self.events.push(Reverse((at, self.count, event)));
     }
@@ -130,10 +130,10 @@ impl Network {
             }
             self.events.pop();
             match event {
-                Event::Capture { flow } => self.capture(now, flow),
-                Event::Greedy => self.fill(now),
-                Event::Departure { flow, size, ends } => self.depart(now, flow, size, ends),
-                Event::Report { flow, frame } => {
+                NetworkEvent::Capture { flow } => self.capture(now, flow),
+                NetworkEvent::Greedy => self.fill(now),
+                NetworkEvent::Departure { flow, size, ends } => self.depart(now, flow, size, ends),
+                NetworkEvent::Report { flow, frame } => {
                     let flow = &mut self.flows[flow];
                     let deliveries = flow.arrivals.remove(&frame).unwrap_or_default();
                     if std::mem::take(&mut flow.has_lost) {
@@ -142,7 +142,7 @@ impl Network {
                     flow.model.handle_report(now, deliveries);
                     flow.has_competed |= flow.model.mode() == Mode::Compete;
                 }
-                Event::Change { bits_per_sec } => {
+                NetworkEvent::Change { bits_per_sec } => {
                     self.rate = Rate::from_bits_per_sec(bits_per_sec as f64);
                 }
             }
@@ -150,7 +150,7 @@ impl Network {
     }
 
     fn capture(&mut self, now: Instant, index: usize) {
-        self.schedule(now + INTERVAL, Event::Capture { flow: index });
+        self.schedule(now + INTERVAL, NetworkEvent::Capture { flow: index });
         let flow = &mut self.flows[index];
         let budget = flow
             .model
@@ -169,7 +169,7 @@ impl Network {
         flow.backlog = at;
         for (at, ends) in departures {
             let flow = index;
-            self.schedule(at, Event::Departure { flow, size, ends });
+            self.schedule(at, NetworkEvent::Departure { flow, size, ends });
         }
     }
 
@@ -198,7 +198,7 @@ impl Network {
             flow.frame += 1;
             flow.is_whole = true;
             let at = self.busy_until.max(now) + 2 * one_way;
-            self.schedule(at, Event::Report { flow: index, frame });
+            self.schedule(at, NetworkEvent::Report { flow: index, frame });
         }
     }
 
@@ -215,10 +215,10 @@ impl Network {
             greedy.halved = now + round_trip;
         }
         let next = now + round_trip.div_f64(greedy.window);
-        self.schedule(next, Event::Greedy);
+        self.schedule(next, NetworkEvent::Greedy);
     }
 
-    /// Bits per second that a flow received between two times in seconds.
+    /// The throughput of a flow between two times in seconds, bits per second.
     fn throughput(&self, flow: usize, from: u64, to: u64) -> f64 {
         let [begin, end] = [from, to].map(Instant::from_secs);
         let received = self.flows[flow].received.iter();
@@ -229,7 +229,7 @@ impl Network {
         8.0 * bytes as f64 / (to - from) as f64
     }
 
-    /// The 95th percentile of frame delays from then on, beyond the propagation delay, in milliseconds.
+    /// The 95th percentile of frame delays after `from`, beyond the propagation delay, in milliseconds.
     fn delay_p95(&self, flow: usize, from: u64) -> f64 {
         let flow = &self.flows[flow];
         let frames = flow.frames.iter();
@@ -262,7 +262,7 @@ fn run(params: Params, mbps: f64, queue_ms: u64, one_way_ms: &[u64], seconds: u6
     network
 }
 
-/// Every parameter at half and at twice its value, by name.
+/// Gives each parameter at half and at twice its value, by name.
 fn variations() -> Vec<(&'static str, f64, Params)> {
     type Field = fn(&mut Params) -> &mut f64;
     let fields: [(&str, Field); 10] = [
@@ -289,7 +289,7 @@ fn variations() -> Vec<(&'static str, f64, Params)> {
 }
 
 #[test]
-fn lone_flow_fills_its_link_with_any_parameter_halved_or_doubled() {
+fn lone_flow_fills_link_with_parameters_halved_or_doubled() {
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
         for one_way in [20, 100, 200] {
@@ -307,7 +307,7 @@ fn lone_flow_fills_its_link_with_any_parameter_halved_or_doubled() {
 }
 
 #[test]
-fn round_trips_do_not_decide_on_shares_with_any_parameter_halved_or_doubled() {
+fn shares_ignore_round_trips_with_parameters_halved_or_doubled() {
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
         let mut network = Network::new(params, 3.0, 300, &[10, 50, 150]);
@@ -326,16 +326,16 @@ fn round_trips_do_not_decide_on_shares_with_any_parameter_halved_or_doubled() {
     assert_eq!(missed, []);
 }
 
-/// At the short queue losses tell of the other flow, at the long one the queue that stands.
+/// Losses are the evidence at the short queue, and the standing queue is the evidence at the long queue.
 #[test]
-fn flow_beside_one_that_reacts_to_loss_alone_competes_with_any_parameter_halved_or_doubled() {
+fn flow_competes_beside_tcp_with_parameters_halved_or_doubled() {
     let fair = Rate::from_bits_per_sec(1.5e6);
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
         for queue in [50, 300] {
             let mut network = Network::new(params, 3.0, queue, &[30]);
             network.flows[0].model.set_bound(fair);
-            network.schedule(Instant::from_secs(5), Event::Greedy);
+            network.schedule(Instant::from_secs(5), NetworkEvent::Greedy);
             network.run_until(Instant::from_secs(140));
             let share = network.throughput(0, 20, 140) / 1.5e6;
             let other = 8.0 * network.greedy.received as f64 / 135.0;
@@ -348,10 +348,10 @@ fn flow_beside_one_that_reacts_to_loss_alone_competes_with_any_parameter_halved_
     assert_eq!(missed, []);
 }
 
-/// They begin within a quarter of a second, their frames at the same time or one after the other. One that joins later takes
-/// some of the queue that stands for the path's own delay.
+/// All flows begin within a quarter of a second, with frames at the same time or one after another. A flow that joins later
+/// would count some of the standing queue as the path's own delay.
 #[test]
-fn many_flows_share_a_link_and_take_no_other_for_cross_traffic() {
+fn many_flows_never_compete_on_a_shared_link() {
     for (count, spacing_ms) in [(16, 0), (16, 3), (16, 7), (32, 3), (32, 7)] {
         let one_way_ms = vec![20; count];
         let mbps = count as f64;
@@ -370,8 +370,8 @@ fn many_flows_share_a_link_and_take_no_other_for_cross_traffic() {
     }
 }
 
-/// The link falls to a quarter and back. Two flows have so much of it each that a fall within the time that a loss is
-/// remembered proves nothing. Four have not, and a single fall proves nothing to them.
+/// The rate of the link falls to a quarter and rises again. Two flows have too large a share of the link for losses to be
+/// evidence. Four flows have not, but a single fall is no proof.
 #[test]
 fn falls_that_overflow_the_queue_are_no_cross_traffic() {
     for (one_way_ms, falls) in [(&[20, 40][..], 3), (&[20; 4], 1)] {
@@ -380,7 +380,10 @@ fn falls_that_overflow_the_queue_are_no_cross_traffic() {
         for n in 0..falls {
             let (fall, rise) = (20 + 8 * n, 24 + 8 * n);
             for (at, bits_per_sec) in [(fall, 1_000_000), (rise, 4_000_000)] {
-                network.schedule(Instant::from_secs(at), Event::Change { bits_per_sec });
+                network.schedule(
+                    Instant::from_secs(at),
+                    NetworkEvent::Change { bits_per_sec },
+                );
             }
         }
         network.run_until(Instant::from_secs(60));
@@ -396,7 +399,7 @@ fn falls_that_overflow_the_queue_are_no_cross_traffic() {
 }
 
 #[test]
-fn start_reaches_the_link_in_two_seconds_without_a_loss() {
+fn start_reaches_link_in_two_seconds_without_loss() {
     for mbps in [0.6, 3.0, 25.0] {
         let network = run(Params::CALL, mbps, 100, &[20], 4);
         let reached = network.throughput(0, 3, 4) / (mbps * 1e6);
@@ -406,11 +409,14 @@ fn start_reaches_the_link_in_two_seconds_without_a_loss() {
 }
 
 #[test]
-fn fall_of_the_link_is_followed_and_given_back() {
+fn rate_follows_the_link_down_and_up() {
     let mut network = Network::new(Params::CALL, 8.0, 300, &[20]);
     for (at, mbps) in [(20, 2), (30, 8)] {
         let bits_per_sec = mbps * 1_000_000;
-        network.schedule(Instant::from_secs(at), Event::Change { bits_per_sec });
+        network.schedule(
+            Instant::from_secs(at),
+            NetworkEvent::Change { bits_per_sec },
+        );
     }
     network.run_until(Instant::from_secs(40));
     assert!(network.throughput(0, 21, 30) >= 0.85 * 2e6);

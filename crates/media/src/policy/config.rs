@@ -1,4 +1,4 @@
-//! What a policy is told: the deadline and what it is made of, and by whose rules.
+//! The configuration of a policy: deadline, playout and rules.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::filler::Filler;
 
-/// What the policy is told when it starts.
+/// The configuration of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyConfig {
     /// γ: from capture to display, at the latest.
@@ -15,30 +15,30 @@ pub struct PolicyConfig {
     pub playout: Duration,
     /// The time from one capture to the next.
     pub frame_interval: Duration,
-    /// By which rules frames are made and sent.
+    /// The rules that size and send frames.
     pub rules: Rules,
-    /// What fills X where frames leave some of it.
+    /// The filler for the part of X that frames leave.
     pub filler: Filler,
-    /// Losses that no lower rate avoids are not counted as congestion. Departs from RFC 5348 §5.2, and needs reports of
-    /// arrivals.
+    /// True if losses that no lower rate avoids do not count as congestion. The option departs from RFC 5348 §5.2 and needs
+    /// reports of arrivals.
     pub random_loss: bool,
 }
 
 /// The rules of the sending buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// Ours.
+    /// The path model decides.
     #[default]
     Evenkeel,
-    /// Equations 6.3 and 6.4 of the thesis and nothing else, to compare with.
+    /// Equations 6.3 and 6.4 of the thesis decide alone, for comparison.
     Thesis,
 }
 
 impl Rules {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 2] = [Self::Evenkeel, Self::Thesis];
 
-    /// The name that the program knows them by.
+    /// Gives the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Evenkeel => "evenkeel",
@@ -62,8 +62,8 @@ pub struct UnknownRules;
 
 impl fmt::Display for UnknownRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [ours, theirs] = Rules::ALL.map(Rules::name);
-        write!(f, "a policy is `{ours}` or `{theirs}`")
+        let [evenkeel, thesis] = Rules::ALL.map(Rules::name);
+        write!(f, "a policy is `{evenkeel}` or `{thesis}`")
     }
 }
 
@@ -74,11 +74,11 @@ impl PolicyConfig {
     pub const DEADLINE: Duration = Duration::from_millis(150);
     /// The deadline is not lengthened beyond this.
     pub const LONGEST_DEADLINE: Duration = Duration::from_secs(2);
-    /// What playout holds a middling frame for, so that nearly all are in time: the spread of frame
-    /// delays in the closed-loop tests of this crate is 5 to 15 ms on paths that the deadline binds.
+    /// Time for which playout holds a median frame, so that nearly all frames are in time. The spread of frame delays in the
+    /// closed-loop tests of this crate is at most 15 ms on paths that the deadline binds.
     pub const PLAYOUT: Duration = Duration::from_millis(16);
 
-    /// The thesis's deadline, for frames that come at this interval.
+    /// Creates the default configuration for frames of this interval, with the thesis's deadline.
     pub const fn new(frame_interval: Duration) -> Self {
         Self {
             deadline: Self::DEADLINE,

@@ -1,4 +1,4 @@
-//! What a frame costs beyond the bytes that an encoder was asked for.
+//! The cost of a frame beyond its target: headers, encoding time and the encoder's error.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use tfrc::units::Bytes;
 /// A frame that was coded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodedFrame {
-    /// From its capture until it entered the sending buffer.
+    /// Time from the capture to the sending buffer.
     pub(crate) preparation: Duration,
-    /// The size that was asked for.
+    /// The size that the encoder aimed at.
     pub(crate) target: Option<Bytes>,
-    /// Its coded bytes.
+    /// The coded bytes.
     pub(crate) scan: Bytes,
-    /// The same with every header that TFRC counts.
+    /// The coded bytes and every header that TFRC counts.
     pub(crate) wire: Bytes,
 }
 
@@ -22,23 +22,23 @@ pub(crate) struct CodedFrame {
 pub(super) struct FrameCost {
     /// Mean time from capture to the sending buffer.
     pub(super) preparation: Duration,
-    /// Bytes on the wire for a byte that the encoder was asked for.
+    /// Bytes on the wire for each byte of the target.
     expansion: f64,
-    /// Bytes on the wire for a coded byte, in full packets.
+    /// Bytes on the wire for each coded byte, in full packets.
     headers: f64,
-    /// Frames have a size of their own, as those of DV.
+    /// True if frames have a size of their own, as in DV.
     pub(super) own_size: bool,
-    /// The size on the wire below which the encoder could not go.
+    /// The least size on the wire that the encoder could reach.
     pub(super) floor: Bytes,
-    /// The last frame was larger than it was asked to be.
+    /// True if the last frame was larger than its target.
     missed: bool,
 }
 
-/// A running mean has this many frames: a third of a second at 25 frames a second.
-const AVERAGE_OVER: u32 = 8;
-/// An encoder that comes out this far above its target could not make the picture smaller.
-const MISSED: f64 = 1.25;
-/// The floor falls by this part with each frame.
+/// Running means are over this many frames: about a third of a second.
+const AVERAGED_FRAMES: u32 = 8;
+/// An encoder that exceeds its target by this factor could not make the picture smaller.
+const OVERSIZE_FACTOR: f64 = 1.25;
+/// The floor falls by one part in this many with each frame.
 const FLOOR_DECAY: u64 = 64;
 
 impl FrameCost {
@@ -53,7 +53,7 @@ impl FrameCost {
         }
     }
 
-    /// Another encoder takes over, whose frames may have a size of their own.
+    /// Begins with another encoder, whose frames may have a size of their own.
     pub(super) fn set_encoder(&mut self, own_size: bool) {
         self.own_size = own_size;
         self.expansion = self.headers;
@@ -62,8 +62,8 @@ impl FrameCost {
     }
 
     pub(super) fn observe(&mut self, frame: &CodedFrame) {
-        let mean = self.preparation.saturating_mul(AVERAGE_OVER - 1);
-        self.preparation = mean.saturating_add(frame.preparation) / AVERAGE_OVER;
+        let mean = self.preparation.saturating_mul(AVERAGED_FRAMES - 1);
+        self.preparation = mean.saturating_add(frame.preparation) / AVERAGED_FRAMES;
         let scan = frame.scan.as_f64();
         if self.own_size {
             self.floor = frame.wire;
@@ -71,7 +71,7 @@ impl FrameCost {
             return;
         }
         let target = frame.target.map_or(scan, Bytes::as_f64);
-        let missed = scan > MISSED * target;
+        let missed = scan > OVERSIZE_FACTOR * target;
         // A single miss may be a keyframe or a first picture.
         self.floor = if missed && self.missed {
             frame.wire
@@ -80,13 +80,13 @@ impl FrameCost {
         };
         self.missed = missed;
         // A frame far from its target measures the picture, not the encoder.
-        if !missed && MISSED * scan > target && scan > 0.0 {
+        if !missed && OVERSIZE_FACTOR * scan > target && scan > 0.0 {
             let expansion = frame.wire.as_f64() / target;
-            self.expansion += (expansion - self.expansion) / f64::from(AVERAGE_OVER);
+            self.expansion += (expansion - self.expansion) / f64::from(AVERAGED_FRAMES);
         }
     }
 
-    /// The size to ask for so that a frame takes `wire` bytes with its headers.
+    /// The target with which a frame takes `wire` bytes with its headers.
     pub(super) fn coded_size(&self, wire: Bytes) -> Bytes {
         Bytes::new((wire.as_f64() / self.expansion) as u64)
     }

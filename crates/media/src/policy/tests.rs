@@ -28,7 +28,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)
 }
 
-/// Lets a policy learn that the round trip takes so long.
+/// Gives a policy two seconds of reports with this round trip.
 fn learn_round_trip(policy: &mut Policy, rtt_ms: u64) {
     let path = path(3_000.0, rtt_ms);
     policy.model.set_bound(path.allowed_rate);
@@ -77,7 +77,7 @@ fn deadline_follows_a_long_path_and_returns() {
     assert_eq!(policy.stretched(), None);
     policy.forget_path();
     learn_round_trip(&mut policy, 300);
-    // 150 ms of path, 10 of playout, 40 of a frame and a little queue.
+    // The sum of one-way delay, playout, a frame interval and a short queue.
     let stretched = policy.stretched().expect("150 ms is too short");
     assert!(
         (210..=260).contains(&stretched.as_millis()),
@@ -135,12 +135,12 @@ fn deadline_has_no_cliff_between_short_and_long_paths() {
 }
 
 #[test]
-fn encoder_with_a_floor_makes_fewer_frames_at_the_same_rate() {
+fn encoder_floor_lowers_frame_count_not_rate() {
     let mut policy = policy(Rules::Evenkeel);
     for _ in 0..2 {
         policy.observe_frame(&coded(100, 1_500));
     }
-    // 100 kb/s are 500 bytes a frame, a third of what the encoder can do.
+    // The path carries a third of the encoder's least frame.
     let path = path(100.0, 60);
     let mut made = 0;
     for n in 0..300 {
@@ -187,7 +187,7 @@ fn thesis_makes_frames_as_large_as_the_deadline_allows() {
 fn thesis_begins_a_frame_only_in_time() {
     let policy = policy(Rules::Thesis);
     let path = path(800.0, 100);
-    // 50 ms of network, 10 of playout and 40 of its own leave 50.
+    // The deadline leaves 50 ms beside network, playout and transmission.
     let may_begin = |ms| policy.may_begin(Duration::from_millis(ms), Bytes::new(4_000), &path);
     assert_eq!([49, 51].map(may_begin), [true, false]);
 }
@@ -224,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn without_feedback_frames_are_made_for_the_rate_that_was_set() {
+fn frames_follow_the_set_rate_without_feedback() {
     for source in [
         RateSource::ReceptionReports,
         RateSource::Nothing,

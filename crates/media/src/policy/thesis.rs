@@ -22,7 +22,7 @@ pub(super) fn largest_frame(config: &PolicyConfig, path: &Path, queued: Bytes) -
 }
 
 /// The transmission condition for a frame of `size` bytes that begins now, `(now − t_capture) + R/2 + L/X + t_pbuf < γ`
-/// (equation 6.4). Before the first round-trip time X is a formality (RFC 5348 §4.2): by it nothing would ever be sent.
+/// (equation 6.4). Before the first round-trip time every frame counts as in time, since X is a formality (RFC 5348 §4.2).
 pub(super) fn is_in_time(config: &PolicyConfig, path: &Path, age: Duration, size: Bytes) -> bool {
     let delay = age
         .saturating_add(network(path))

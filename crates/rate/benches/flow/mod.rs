@@ -1,4 +1,4 @@
-//! A flow by the path model over one link, in virtual time, with a report a frame.
+//! A flow by the path model over one link, in virtual time, with one report per frame.
 
 mod tcp;
 
@@ -19,26 +19,26 @@ const QUEUE_LIMIT: Duration = Duration::from_millis(300);
 /// A frame is to arrive within this time.
 const DEADLINE: Duration = Duration::from_millis(100);
 
-/// What the receiver reports.
+/// The format of the receiver's reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReceiverReports {
     Deliveries,
     TransitBounds,
 }
 
-/// A link and what it carries.
+/// A link and its flows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkScenario {
     pub(crate) mbps: f64,
     /// TFRC's X.
     pub(crate) allowed_mbps: f64,
-    /// A TCP flow without end shares the link.
+    /// True if an endless TCP flow shares the link.
     pub(crate) has_tcp: bool,
     pub(crate) reports: ReceiverReports,
 }
 
 impl LinkScenario {
-    /// A link that carries nothing else, with an X that leaves the rate to the model.
+    /// A link that carries one flow, with an X that leaves the rate to the model.
     pub(crate) const fn alone(mbps: f64, reports: ReceiverReports) -> Self {
         Self {
             mbps,
@@ -121,7 +121,7 @@ struct DropTailLink {
 }
 
 impl DropTailLink {
-    /// A packet enters. Gives when it has left; `None` if it is dropped.
+    /// Queues a packet. Gives the time at which the packet has left; `None` if the link drops it.
     fn carry(&mut self, now: Instant, size: Bytes) -> Option<Instant> {
         if self.wait(now) > QUEUE_LIMIT {
             return None;
@@ -135,7 +135,7 @@ impl DropTailLink {
     }
 }
 
-/// What the receiver reports of a frame.
+/// The receiver's report on a frame.
 #[derive(Clone, Debug, Default)]
 struct FrameReport {
     deliveries: Vec<Delivery>,
@@ -169,7 +169,7 @@ pub(crate) struct LinkFlow {
     tcp: Option<BulkSender>,
     now: Instant,
     number: u64,
-    /// Reports under way, with when they arrive.
+    /// Reports under way, with their times of arrival.
     reports: VecDeque<(Instant, FrameReport)>,
 }
 
@@ -200,7 +200,7 @@ impl LinkFlow {
         let mut leaves = self.now;
         self.deliver_reports(leaves, make);
         make(&mut self.model, leaves, ModelCall::Frame(self.bound));
-        // The call does not say what it gave; another gives the same.
+        // A second call gives the result that `make` does not return.
         let (budget, pace) = allow_frame(&mut self.model, (leaves, self.bound));
         let packets = budget.get().div_ceil(PACKET).max(2);
         let size = Bytes::new((budget.get() / packets).max(60));

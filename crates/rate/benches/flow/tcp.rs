@@ -5,12 +5,12 @@ use tfrc::units::Bytes;
 
 use super::{DropTailLink, ONE_WAY, PACKET};
 
-/// A sender without end that fills its window, adds a packet to it in a round trip and halves it on a loss (Reno's avoidance).
+/// An endless sender with Reno's congestion avoidance, which adds a packet to the window in a round trip.
 #[derive(Clone, Debug)]
 pub(super) struct BulkSender {
     window: f64,
     next: Instant,
-    /// Losses until then belong to the one before.
+    /// End of the round trip in which further losses do not halve the window.
     halved_until: Instant,
 }
 
@@ -23,7 +23,7 @@ impl BulkSender {
         }
     }
 
-    /// Sends the packets that are due up to then.
+    /// Sends the packets that are due up to `until`.
     pub(super) fn send_until(&mut self, until: Instant, link: &mut DropTailLink) {
         while self.next <= until {
             let round_trip = 2 * ONE_WAY + link.wait(self.next);

@@ -1,4 +1,4 @@
-//! What feedback says of the path beyond what TFRC takes from it.
+//! Measurements of the path in feedback, for the path model.
 
 use tfrc::report::{Delivery, Departures};
 use tfrc::time::{Duration, Instant};
@@ -6,49 +6,49 @@ use tfrc::units::Rate;
 
 use super::outbound::IN_FLIGHT;
 
-/// What the peer's feedback measures.
+/// The measurement in the peer's feedback.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PathSignal {
     /// The arrivals of single packets ([`PathSample::deliveries`]).
     Deliveries,
-    /// One round trip, and bounds of the transit times since the sample before.
+    /// One round trip, and bounds of the transit times since the last sample.
     TransitBounds {
-        /// When the packet left that the feedback answers.
+        /// Departure of the packet that the feedback answers.
         sent_at: Instant,
-        /// Without the time that the receiver waited.
+        /// The round trip of that packet, without the receiver's delay.
         round_trip: Duration,
-        /// The least transit time, in microseconds modulo 2^32, between clocks of any zero.
+        /// The least transit time, in microseconds modulo 2^32. The clocks at both ends have different zeros.
         least: u32,
-        /// The largest.
+        /// The largest transit time.
         largest: u32,
-        /// X_recv.
+        /// X_recv, the rate at which packets arrived.
         receive_rate: Rate,
     },
     /// One round trip.
     RoundTrip {
-        /// When the packet left that the feedback answers.
+        /// Departure of the packet that the feedback answers.
         sent_at: Instant,
-        /// Without the time that the receiver waited.
+        /// The round trip of that packet, without the receiver's delay.
         round_trip: Duration,
-        /// X_recv.
+        /// X_recv, the rate at which packets arrived.
         receive_rate: Rate,
     },
 }
 
-/// What feedback told of the path.
+/// A sample of the path from feedback.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSample<'a> {
-    /// What it measures.
+    /// The measurement.
     pub signal: PathSignal,
-    /// A loss event was reported since the last sample. In TFRC's own reports only an event that raises *p* is seen.
+    /// True if feedback showed a loss event since the last sample. TFRC's own reports show only an event that raises *p*.
     pub loss_event: bool,
-    /// Packets that were found lost since the last sample, those of a loss event or not; none for other signals than arrivals.
+    /// Packets that were found lost since the last sample, tolerated losses included; zero unless the signal is deliveries.
     pub lost: u64,
     pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
 }
 
 impl PathSample<'_> {
-    /// The packets that arrived since the sample before, in the order of arrival; none for other signals.
+    /// Gives the packets that arrived since the last sample, in the order of arrival; none for other signals.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let departures = self
             .departures

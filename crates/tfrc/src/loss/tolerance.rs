@@ -1,26 +1,26 @@
-//! Losses that count as no congestion, by the caller's choice.
+//! Losses that do not count as congestion, by the caller's choice.
 
-/// A token bucket: losses that it covers begin no loss event.
+/// A token bucket of losses that begin no loss event.
 ///
-/// RFC 5348 counts every loss. A caller that knows that a path loses some packets at any rate may have as many left out.
+/// RFC 5348 §5.2 counts every loss. A caller that knows a path's losses at any rate may leave as many out.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tolerance {
-    /// Losses per packet.
+    /// Tolerated losses per packet.
     ratio: f64,
     /// Losses that may still be left out.
     credit: f64,
-    /// The packet up to which the credit has grown.
+    /// Number of the packet up to which the credit has grown.
     through: u64,
 }
 
-/// No higher ratio is tolerated, whatever the caller says: beyond a tenth a path is unfit for video.
+/// Bound on the caller's ratio, beyond which a path is unfit for video.
 const MAX_RATIO: f64 = 0.1;
-/// The bucket's depth: as many losses as TFRC averages intervals (RFC 5348 §5.4), so that a burst of losses that is left out
-/// is no longer than the history in which it would have counted.
+/// Depth of the bucket, in losses: the number of intervals that TFRC averages (RFC 5348 §5.4). A tolerated burst of losses is
+/// no longer than the history in which the burst would have counted.
 const DEPTH: f64 = 8.0;
 
 impl Tolerance {
-    /// Sets the ratio for the packets after `highest`. Anything but a number above zero counts every loss.
+    /// Sets the ratio for the packets after `highest`. At zero, below zero or without a number every loss counts.
     pub(super) fn set_ratio(&mut self, ratio: f64, highest: u64) {
         self.grow(highest);
         self.ratio = if ratio > 0.0 {
@@ -30,7 +30,7 @@ impl Tolerance {
         };
     }
 
-    /// True if `count` losses up to this packet are left out.
+    /// Returns true if `count` losses up to packet `last` are left out, and takes them from the credit.
     pub(super) fn covers(&mut self, last: u64, count: u64) -> bool {
         self.grow(last);
         let is_covered = self.ratio > 0.0 && count as f64 <= self.credit;
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn covers_the_ratio_and_no_more() {
+    fn credit_covers_the_ratio_and_no_more() {
         let mut tolerance = Tolerance::default();
         tolerance.set_ratio(0.05, 1_000);
         let covered = |tolerance: &mut Tolerance, every: usize| {
@@ -60,7 +60,7 @@ mod tests {
             losses.filter(|seq| tolerance.covers(*seq, 1)).count()
         };
         assert_eq!(covered(&mut tolerance.clone(), 20), 499);
-        // Of twice as many losses half are left out.
+        // At twice the ratio half of the losses are left out.
         assert!((499..=501).contains(&covered(&mut tolerance, 10)));
     }
 
