@@ -103,8 +103,9 @@ pub(crate) struct PictureArgs {
     /// longer deadline while the path cannot hold this one, and the page and --json show both
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
-    /// Leave losses that a lower rate does not avoid, as on some radio links, out of p, up to 10 % of packets; the default
-    /// counts every loss (RFC 5348). With this option the rate is unfair to TCP in a queue of a few packets
+    /// Leave losses that a lower rate does not avoid out of p, up to 10 % of packets, as in `--random-loss` over a radio
+    /// link; the default counts every loss (RFC 5348). Needs --feedback ccfb or twcc. Beside TCP in a queue of a few packets the
+    /// rate is then unfair
     #[arg(long)]
     pub(crate) random_loss: bool,
     /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,

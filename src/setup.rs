@@ -15,7 +15,7 @@ use std::time::Duration;
 use evenkeel_link::Schedule;
 use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
-use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::sink::{self, Null, Sink};
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
@@ -507,22 +507,25 @@ pub(crate) fn require_arrivals(
     session: &session::Config,
     picture: &PictureArgs,
 ) -> Result<(), Failure> {
-    let Some(send) = &session.send else {
+    let Some(send) = session.send.as_ref().filter(|_| picture.random_loss) else {
         return Ok(());
     };
-    let tells = matches!(send.feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc);
-    if !picture.random_loss || (tells && send.fixed_rate.is_none()) {
-        return Ok(());
-    }
-    Err(Failure::usage(if send.fixed_rate.is_some() {
-        "--random-loss: --fixed-rate sets a rate that no loss changes; leave out one of the two"
-            .to_owned()
-    } else {
+    let wrong = if send.fixed_rate.is_some() {
+        "a rate that --fixed-rate sets follows no loss; leave one of them out".to_owned()
+    } else if picture.policy != Rules::Evenkeel {
         format!(
-            "--random-loss: --feedback {} reports no arrivals; choose --feedback ccfb or twcc",
+            "frames of --policy {} follow every loss; choose --policy evenkeel",
+            picture.policy.name()
+        )
+    } else if !matches!(send.feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc) {
+        format!(
+            "--feedback {} reports no arrivals; choose --feedback ccfb or twcc",
             send.feedback.name()
         )
-    }))
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--random-loss: {wrong}")))
 }
 
 /// Gives the session repair packets to send, if `--filler` asks for any.

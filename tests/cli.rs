@@ -74,6 +74,28 @@ fn repair_packets_without_reports_about_them_are_refused_with_what_has_such() {
 }
 
 #[test]
+fn random_loss_without_arrivals_is_refused() {
+    let cases: [(&[&str], &[&str]); 3] = [
+        (
+            &["demo", "--feedback", "tfrc"],
+            &["--random-loss", "--feedback tfrc", "ccfb or twcc"],
+        ),
+        (
+            &["send", "127.0.0.1:9", "--fixed-rate", "1M"],
+            &["--random-loss", "--fixed-rate"],
+        ),
+        (
+            &["demo", "--policy", "thesis"],
+            &["--random-loss", "--policy thesis", "evenkeel"],
+        ),
+    ];
+    for (arguments, words) in cases {
+        let bounded = ["--headless", "--seconds", "1", "--random-loss"];
+        refuses(&[arguments, &bounded].concat(), words);
+    }
+}
+
+#[test]
 fn a_test_that_cannot_be_is_named_with_its_option() {
     let client = ["perf", "client", "127.0.0.1"];
     let cases: [(&[&str], &[&str]); 22] = [

@@ -162,7 +162,11 @@ impl Policy {
 
     /// Gives the losses per packet that TFRC leaves out; `None` if every loss counts ([`PolicyConfig::random_loss`]).
     pub fn tolerated_loss(&self) -> Option<f64> {
-        self.config.random_loss.then(|| self.model.random_loss())
+        self.config.random_loss.then(|| match self.config.rules {
+            Rules::Evenkeel => self.model.random_loss(),
+            // Frames by the rules of the thesis ignore the model, so that its trials lower no rate.
+            Rules::Thesis => 0.0,
+        })
     }
 
     /// True if the model sets the rate. The model needs feedback: if anything else sets X, frames are made for X.

@@ -75,6 +75,7 @@ enum Input {
     },
     Bound(f64),
     Later(u64),
+    Lost(u64),
 }
 
 /// Mostly small numbers, and the extremes.
@@ -103,6 +104,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => (nanos(), nanos(), rate()).prop_map(|(sent_at, round_trip, rate)| Input::RoundTrip { sent_at, round_trip, rate }),
         1 => (nanos(), nanos(), rate(), any::<[u32; 2]>()).prop_map(|(sent_at, round_trip, rate, range)| Input::Transit { sent_at, round_trip, rate, range }),
         1 => rate().prop_map(Input::Bound),
+        1 => number().prop_map(Input::Lost),
         2 => prop_oneof![4 => 0..200_000_000u64, 1 => any::<u64>()].prop_map(Input::Later),
     ]
 }
@@ -115,7 +117,8 @@ proptest! {
         inputs in prop::collection::vec(input(), 1..200),
     ) {
         let initial = Rate::from_bytes_per_sec(initial);
-        let mut model = PathModel::new(Params::CALL, Duration::from_nanos(interval), initial);
+        let model = PathModel::new(Params::CALL, Duration::from_nanos(interval), initial);
+        let mut model = model.seeking_random_loss();
         let (mut now, mut bound) = (Instant::from_secs(1), Rate::INFINITY);
         for input in inputs {
             match input {
@@ -144,6 +147,7 @@ proptest! {
                     bound = Rate::from_bytes_per_sec(rate);
                     model.set_bound(bound);
                 }
+                Input::Lost(packets) => model.handle_losses(packets),
                 Input::Later(nanos) => now += Duration::from_nanos(nanos),
             }
             assert_sane(&mut model, now, bound);

@@ -315,19 +315,24 @@ impl PathModel {
         }
     }
 
+    /// Gives the rate that the flow may use, in bytes per second: at most TFRC's X, and less in a trial of random loss.
+    pub(crate) fn usable_rate(&self) -> f64 {
+        let rate = self.law.rate.min(self.law.bound);
+        if self.random_loss.is_on_trial() {
+            rate * TRIAL_RATE
+        } else {
+            rate
+        }
+    }
+
     /// The rate for the size of the next frame.
     pub(crate) fn frame_rate(&self, now: f64) -> f64 {
-        let rate = self.law.rate.min(self.law.bound);
+        let rate = self.usable_rate();
         if self.law.mode == Mode::Compete {
             return rate;
         }
         // The path may serve a single frame more slowly than the mean.
         let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MIN_RISK_FACTOR);
-        let rate = if self.random_loss.is_on_trial() {
-            rate * TRIAL_RATE
-        } else {
-            rate
-        };
         if self.law.draining {
             rate * (1.0 - self.own_queue(now) / self.interval).max(MIN_DRAINING_FRACTION)
         } else {

@@ -11,7 +11,7 @@ use crate::coarse::CoarseReports;
 use crate::cross::CrossEvidence;
 use crate::law::{QueueReport, RateLaw};
 use crate::number::{larger, smaller};
-use crate::random_loss::{LossReport, RandomLoss, TRIAL_RATE};
+use crate::random_loss::{LossReport, RandomLoss};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, StandingVerdict};
@@ -228,6 +228,7 @@ impl PathModel {
             let Some(packet) = self.sent.deliver(delivery.number) else {
                 continue;
             };
+            delivered += 1.0;
             let arrived = seconds(delivery.arrived_at);
             let transit = arrived - packet.at;
             let serialisation = self.bursts.serialisation(packet.size);
@@ -259,7 +260,6 @@ impl PathModel {
                 .observe(&packet, arrived, self.interval, &self.params);
             self.window.observe(arrived, packet.at, packet.size);
             newest = larger(newest, packet.at);
-            delivered += 1.0;
         }
         if newest == f64::NEG_INFINITY {
             return None;
@@ -277,6 +277,7 @@ impl PathModel {
         if before.is_some_and(|before| before != format) {
             self.clock.change();
             self.coarse = CoarseReports::default();
+            self.random_loss.stop_trial();
         }
     }
 
@@ -420,12 +421,8 @@ impl PathModel {
 
     /// Gives the pace of a frame's packets.
     pub fn pacing_rate(&self) -> Rate {
-        let pace = if self.random_loss.is_on_trial() {
-            self.rate() * TRIAL_RATE
-        } else {
-            self.useful_rate()
-        };
-        pace.min(Rate::from_bytes_per_sec(self.law.bound))
+        self.useful_rate()
+            .min(Rate::from_bytes_per_sec(self.law.bound))
     }
 
     /// Gives the pace that a frame's packets would have without TFRC's bound: a higher X is of no use.
@@ -443,9 +440,9 @@ impl PathModel {
         self.interval / (self.interval - ahead)
     }
 
-    /// Gives the available rate of this flow, at most TFRC's X.
+    /// Gives the rate that this flow may use: at most TFRC's X, and less in a trial of random loss.
     pub fn rate(&self) -> Rate {
-        Rate::from_bytes_per_sec(self.law.rate.min(self.law.bound))
+        Rate::from_bytes_per_sec(self.usable_rate())
     }
 
     /// Gives the signal that sets the rate.

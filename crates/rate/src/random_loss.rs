@@ -1,9 +1,11 @@
 //! Losses that no lower rate would avoid.
 //!
 //! A full queue loses packets while its delay is long. A policer and a queue of a few packets lose packets without a delay, but
-//! none at a lower rate without bursts. So losses without a queueing delay lead to a trial: a lower rate for as many packets as
+//! few or none at a lower rate. So losses without a queueing delay lead to a trial: a lower rate for as many packets as
 //! would show a few losses. The losses of the trial count as random. The method has a limit: losses that cross traffic causes
 //! in a short queue count as random, too.
+
+use tfrc::Receiver;
 
 use crate::Params;
 
@@ -71,10 +73,14 @@ impl LossCount {
         self.losses += report.lost;
     }
 
-    /// Losses per packet, one standard deviation above the measured ratio.
-    fn most_likely_ratio(&self) -> f64 {
+    /// Losses per packet, one standard deviation above the measured ratio, up to what TFRC tolerates.
+    fn upper_ratio(&self) -> f64 {
         let most = self.losses + tfrc::float::sqrt(self.losses);
-        if most > 0.0 { most / self.packets } else { 0.0 }
+        if most > 0.0 {
+            (most / self.packets).min(Receiver::MAX_TOLERATED_LOSS)
+        } else {
+            0.0
+        }
     }
 }
 
@@ -95,7 +101,7 @@ impl RandomLoss {
     /// The share of packets that are lost at any rate; zero while a queue stands.
     pub(crate) fn ratio(&self) -> f64 {
         if self.is_clear {
-            self.random.most_likely_ratio()
+            self.random.upper_ratio()
         } else {
             0.0
         }
@@ -109,13 +115,24 @@ impl RandomLoss {
         };
         trial.lasted += report.elapsed;
         match trial.first {
-            Some(first) if report.newest >= first && report.is_clear => trial.count.add(report),
             None if trial.lasted > params.round => trial.first = Some(report.next),
+            Some(first) if report.newest >= first => trial.count.add(report),
             Some(_) | None => {}
         }
         let expected = trial.count.packets * self.usual.losses / self.usual.packets;
-        if trial.count.losses.max(expected) >= SHOWING_LOSSES || trial.lasted > params.hold {
-            self.end_trial();
+        if trial.count.losses.max(expected) >= SHOWING_LOSSES {
+            let count = trial.count;
+            self.stop_trial();
+            self.conclude(count);
+        } else if (trial.first.is_some() && !report.is_clear) || trial.lasted > params.hold {
+            self.stop_trial();
+        }
+    }
+
+    /// Forgets what the present trial has shown: cross traffic fills the queue, or reports have another format.
+    pub(crate) fn stop_trial(&mut self) {
+        if let Some(trial) = self.trial.take() {
+            self.allowance = self.allowance.map(|allowance| allowance - trial.lasted);
         }
     }
 
@@ -125,6 +142,9 @@ impl RandomLoss {
         self.allowance = Some(allowance);
         if !report.is_clear {
             return;
+        }
+        if self.lasted > params.hold {
+            self.fade();
         }
         self.usual.add(report);
         self.lasted += report.elapsed;
@@ -139,10 +159,18 @@ impl RandomLoss {
         }
     }
 
-    fn end_trial(&mut self) {
-        let Some(LossTrial { lasted, count, .. }) = self.trial.take() else {
-            return;
-        };
+    /// Halves the weight of the losses at the usual rate. Where they are far fewer than random losses would be, those have ended.
+    fn fade(&mut self) {
+        let expected = self.usual.packets * self.random.upper_ratio();
+        if self.usual.losses < SHOWING_LOSSES && expected > 2.0 * SHOWING_LOSSES {
+            self.random = LossCount::default();
+        }
+        self.usual.packets /= 2.0;
+        self.usual.losses /= 2.0;
+        self.lasted /= 2.0;
+    }
+
+    fn conclude(&mut self, count: LossCount) {
         self.random = if count.losses > 0.0 {
             LossCount {
                 packets: self.random.packets / 2.0 + count.packets,
@@ -152,7 +180,6 @@ impl RandomLoss {
             LossCount::default()
         };
         (self.usual, self.lasted) = (LossCount::default(), 0.0);
-        self.allowance = self.allowance.map(|allowance| allowance - lasted);
     }
 }
 
@@ -228,7 +255,7 @@ mod tests {
 
     #[test]
     fn losses_at_any_rate_are_tolerated() {
-        for loss in [0.005, 0.01, 0.02, 0.05, 0.1] {
+        for loss in [0.005, 0.01, 0.02, 0.05, 0.07] {
             let mut flow = LossyFlow::new();
             let ratio = flow.run(600, [loss; 2]);
             // One standard deviation above what was measured.
@@ -261,6 +288,32 @@ mod tests {
             flow.report([0.05; 2], false);
             assert!(!flow.random_loss.is_on_trial());
         }
+    }
+
+    #[test]
+    fn tolerance_outlives_a_queue_during_a_trial() {
+        let mut flow = LossyFlow::new();
+        flow.run(60, [0.05; 2]);
+        while !flow.random_loss.is_on_trial() {
+            flow.report([0.05; 2], true);
+        }
+        for _ in 0..750 {
+            flow.report([0.05; 2], false);
+        }
+        assert!(!flow.random_loss.is_on_trial());
+        flow.report([0.05; 2], true);
+        assert!(flow.random_loss.ratio() > 0.04);
+    }
+
+    #[test]
+    fn hours_without_loss_leave_no_trace() {
+        let mut flow = LossyFlow::new();
+        flow.run(60, [0.05; 2]);
+        flow.run(4 * 3_600, [0.0; 2]);
+        assert_eq!(flow.random_loss.ratio(), 0.0);
+        // As soon as at the start.
+        let ratio = flow.run(60, [0.05; 2]);
+        assert!((0.05..0.1).contains(&ratio), "{ratio}");
     }
 
     #[test]

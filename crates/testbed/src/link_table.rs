@@ -206,6 +206,13 @@ impl LossTable {
                 good_loss: table.good_loss.0,
                 bad_loss: table.bad_loss.0,
             }),
+            Self::Policer(table) if table.burst.0 < QueueLimit::LEAST_BYTES => {
+                return Err(format!(
+                    "loss: the policer's burst is {}B, which lets no packet through: give at least {}B",
+                    table.burst.0.get(),
+                    QueueLimit::LEAST_BYTES.get()
+                ));
+            }
             Self::Policer(table) => Loss::Policer(Policer {
                 rate: table.rate.0,
                 burst: table.burst.0,

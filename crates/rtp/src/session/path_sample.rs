@@ -42,7 +42,7 @@ pub struct PathSample<'a> {
     pub signal: PathSignal,
     /// True if feedback showed a loss event since the last sample. TFRC's own reports show only an event that raises *p*.
     pub loss_event: bool,
-    /// Packets that were found lost since the last sample, tolerated losses included; zero unless the signal is deliveries.
+    /// Packets that were found lost since the last sample, tolerated losses included; zero where the peer reports *p* alone.
     pub lost: u64,
     pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
 }

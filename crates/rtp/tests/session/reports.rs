@@ -356,7 +356,6 @@ fn tolerated_losses_leave_the_rate_alone() {
             let path = pair.session(End::A).path().unwrap();
             path.loss_event_rate.get()
         });
-        println!("{mode:?}: {counted} {tolerated}");
         assert!((0.005..0.02).contains(&counted), "{mode:?}: {counted}");
         assert!(tolerated < counted / 10.0, "{mode:?}: {tolerated}");
     }

@@ -192,6 +192,12 @@ impl LossEstimator {
         }
     }
 
+    /// How many packets of a hole, from `seq` on, belong to the present loss event: they lower the rate no further.
+    fn joining(&self, hole: &Hole, seq: u64) -> u64 {
+        let event = self.intervals.event_time();
+        event.map_or(0, |event| hole.packets_until(seq, event + self.rtt()))
+    }
+
     /// Sorts the packets of a hole into loss events (RFC 5348 §5.2), as many at a time as one holds.
     fn lose(
         &mut self,
@@ -202,7 +208,7 @@ impl LossEstimator {
     ) {
         let count = hole.last - hole.first + 1;
         arrived.lost = arrived.lost.saturating_add(count);
-        if self.tolerance.covers(hole.last, count) {
+        if self.joining(hole, hole.first) == 0 && self.tolerance.covers(hole.last, count) {
             return;
         }
         let mut seq = hole.first;
@@ -214,10 +220,7 @@ impl LossEstimator {
             seq += skipped * per_event;
         }
         while seq <= hole.last {
-            let joining = match self.intervals.event_time() {
-                Some(event) => hole.packets_until(seq, event + self.rtt()),
-                None => 0,
-            };
+            let joining = self.joining(hole, seq);
             if joining == 0 {
                 let before = self.when(before, self.history.latest_arrival());
                 self.intervals

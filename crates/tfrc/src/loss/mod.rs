@@ -16,3 +16,4 @@ mod tolerance;
 pub use average::{Average, MAX_INTERVALS, Weights};
 pub use estimator::{Arrived, LossEstimator};
 pub use past::{MAX_PAST, Past};
+pub(crate) use tolerance::MAX_RATIO;

@@ -13,8 +13,8 @@ pub(super) struct Tolerance {
     through: u64,
 }
 
-/// Bound on the caller's ratio, beyond which a path is unfit for video.
-const MAX_RATIO: f64 = 0.1;
+/// Bound on the caller's ratio: beyond it GCC lowers its rate, too (draft-ietf-rmcat-gcc-02 §6).
+pub(crate) const MAX_RATIO: f64 = 0.1;
 /// Depth of the bucket, in losses: the number of intervals that TFRC averages (RFC 5348 §5.4). A tolerated burst of losses is
 /// no longer than the history in which the burst would have counted.
 const DEPTH: f64 = 8.0;

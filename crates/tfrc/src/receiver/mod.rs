@@ -10,7 +10,7 @@ use core::time::Duration;
 use crate::Ecn;
 use crate::Standard;
 use crate::equation;
-use crate::loss::{Arrived, Average, LossEstimator, Past};
+use crate::loss::{Arrived, Average, LossEstimator, MAX_RATIO, Past};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
 pub(crate) use rate_meter::RateMeter;
@@ -137,6 +137,9 @@ impl Receiver {
     /// Which bytes of a receiver a packet in sequence touches, for who has thousands of them and fetches
     /// what the next will need.
     pub const HOT: Range<usize> = RateMeter::HOT..offset_of!(Self, estimator) + LossEstimator::HOT;
+
+    /// The highest ratio that [`Receiver::tolerate_losses`] follows, in losses per packet.
+    pub const MAX_TOLERATED_LOSS: f64 = MAX_RATIO;
 
     /// A receiver that has seen nothing.
     #[expect(
