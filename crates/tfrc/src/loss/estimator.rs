@@ -208,7 +208,10 @@ impl LossEstimator {
     ) {
         let count = hole.last - hole.first + 1;
         arrived.lost = arrived.lost.saturating_add(count);
-        if self.joining(hole, hole.first) == 0 && self.tolerance.covers(hole.last, count) {
+        let is_tolerated = self.tolerance.is_open()
+            && self.joining(hole, hole.first) == 0
+            && self.tolerance.covers(hole.last, count);
+        if is_tolerated {
             return;
         }
         let mut seq = hole.first;

@@ -3,47 +3,56 @@
 /// A token bucket of losses that begin no loss event.
 ///
 /// RFC 5348 §5.2 counts every loss. A caller that knows a path's losses at any rate may leave as many out.
+// In as few bytes as possible: a receiver has less than four kilobytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tolerance {
     /// Tolerated losses per packet.
-    ratio: f64,
+    ratio: f32,
     /// Losses that may still be left out.
-    credit: f64,
-    /// Number of the packet up to which the credit has grown.
-    through: u64,
+    credit: f32,
+    /// The lower bits of the number of the packet up to which the credit has grown.
+    through: u32,
 }
 
 /// Bound on the caller's ratio: beyond it GCC lowers its rate, too (draft-ietf-rmcat-gcc-02 §6).
 pub(crate) const MAX_RATIO: f64 = 0.1;
 /// Depth of the bucket, in losses: the number of intervals that TFRC averages (RFC 5348 §5.4). A tolerated burst of losses is
 /// no longer than the history in which the burst would have counted.
-const DEPTH: f64 = 8.0;
+const DEPTH: f32 = 8.0;
 
 impl Tolerance {
     /// Sets the ratio for the packets after `highest`. At zero, below zero or without a number every loss counts.
     pub(super) fn set_ratio(&mut self, ratio: f64, highest: u64) {
         self.grow(highest);
         self.ratio = if ratio > 0.0 {
-            ratio.min(MAX_RATIO)
+            ratio.min(MAX_RATIO) as f32
         } else {
             0.0
         };
     }
 
+    /// Returns false if every loss counts.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.ratio > 0.0
+    }
+
     /// Returns true if `count` losses up to packet `last` are left out, and takes them from the credit.
     pub(super) fn covers(&mut self, last: u64, count: u64) -> bool {
         self.grow(last);
-        let is_covered = self.ratio > 0.0 && count as f64 <= self.credit;
+        let is_covered = self.is_open() && count as f32 <= self.credit;
         if is_covered {
-            self.credit -= count as f64;
+            self.credit -= count as f32;
         }
         is_covered
     }
 
     fn grow(&mut self, through: u64) {
-        let packets = through.saturating_sub(self.through) as f64;
-        self.credit = (self.credit + self.ratio * packets).min(DEPTH);
-        self.through = self.through.max(through);
+        let packets = (through as u32).wrapping_sub(self.through).cast_signed();
+        if packets > 0 {
+            self.credit = (self.credit + self.ratio * packets as f32).min(DEPTH);
+            self.through = through as u32;
+        }
     }
 }
 
