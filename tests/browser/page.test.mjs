@@ -309,6 +309,21 @@ const CHECKS = {
     await page.setViewportSize(before);
   },
 
+  async "losses that are left out are named, at a phone's width too"(_page, { browser }) {
+    const port = await freePort();
+    const args = ["demo", "--page", `127.0.0.1:${port}`, "--random-loss", "--seconds", "20"];
+    const other = spawn(PROGRAM, args, { stdio: ["ignore", "ignore", "inherit"] });
+    const phone = await browser.newPage({ viewport: { width: 360, height: 740 } });
+    try {
+      await until("its page is there", 10, () => phone.goto(`http://127.0.0.1:${port}/`).then(() => true, () => false));
+      await until("the badge is there", 10, async () => /Losses not counted: \S+\s%/.test(await badges(phone)));
+      assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+    } finally {
+      await phone.close();
+      other.kill("SIGINT");
+    }
+  },
+
   async "a late joiner sees the minute before"(_page, { browser }) {
     const late = await browser.newPage();
     await late.goto(base);
