@@ -99,13 +99,13 @@ pub(crate) struct PictureArgs {
     /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
     #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
     pub(crate) policy: Rules,
-    /// Aim at this time from capture to display, from 20ms to 2s, as in `--deadline 300ms`. The policy `evenkeel` uses a
+    /// Aim at this time from capture to display, from 20ms to 2s (a bare number is ms), as in `--deadline 300ms`. The policy `evenkeel` uses a
     /// longer deadline while the path cannot hold this one, and the page and --json show both
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
-    /// Leave losses that a lower rate does not avoid out of p, up to 10 % of packets, as in `--random-loss` over a radio
-    /// link; the default counts every loss (RFC 5348). Needs --feedback ccfb or twcc. Beside TCP in a queue of a few packets the
-    /// rate is then unfair
+    /// Do not slow down for losses that slowing down does not avoid, as on a radio link, up to 10 % of packets; by
+    /// default every loss counts (RFC 5348). Needs --feedback ccfb or twcc and --policy evenkeel, as in `--random-loss
+    /// --loss 5%`. Beside TCP in a queue of a few packets the rate is then unfair
     #[arg(long)]
     pub(crate) random_loss: bool,
     /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,

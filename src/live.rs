@@ -322,7 +322,7 @@ impl Live {
             line += &format!("  (deadline {deadline:.0} ms)");
         }
         if let Some(ratio) = sample.tolerated_loss {
-            line += &format!("  (losses not counted: {:.1} %)", ratio * 100.0);
+            line += &format!("  (tolerates {:.1} % loss)", ratio * 100.0);
         }
         let ignored: u64 = sample.ignored.values().sum();
         if ignored > 0 {

@@ -207,7 +207,8 @@ function badges(sample) {
     }
   }
   if (connection === "live" && sample && sample.tolerated_loss !== null) {
-    shown.push(["warn", `Losses not counted: ${(sample.tolerated_loss * 100).toFixed(1)}\u00a0% (departs from RFC\u00a05348)`]);
+    const percent = (sample.tolerated_loss * 100).toFixed(1);
+    shown.push(sample.tolerated_loss > 0 ? ["warn", `Tolerates ${percent}\u00a0% loss, unlike RFC\u00a05348`] : ["plain", "Random loss: none found"]);
   }
   shown.push({ live: ["plain", "Live"], silent: ["warn", "No news"] }[connection] ?? ["bad", "Reconnecting"]);
   const key = JSON.stringify(shown);
