@@ -116,6 +116,7 @@ impl RandomLoss {
         trial.lasted += report.elapsed;
         match trial.first {
             None if trial.lasted > params.round => trial.first = Some(report.next),
+            Some(_) if !report.is_clear => return self.stop_trial(),
             Some(first) if report.newest >= first => trial.count.add(report),
             Some(_) | None => {}
         }
@@ -124,7 +125,7 @@ impl RandomLoss {
             let count = trial.count;
             self.stop_trial();
             self.conclude(count);
-        } else if (trial.first.is_some() && !report.is_clear) || trial.lasted > params.hold {
+        } else if trial.lasted > params.hold {
             self.stop_trial();
         }
     }
@@ -297,12 +298,16 @@ mod tests {
         while !flow.random_loss.is_on_trial() {
             flow.report([0.05; 2], true);
         }
-        for _ in 0..750 {
-            flow.report([0.05; 2], false);
+        // The first round of a trial counts nothing.
+        for _ in 0..10 {
+            flow.report([0.0; 2], true);
         }
+        let before = flow.random_loss.ratio();
+        assert!(before > 0.04 && flow.random_loss.is_on_trial());
+        flow.report([1.0; 2], false);
         assert!(!flow.random_loss.is_on_trial());
-        flow.report([0.05; 2], true);
-        assert!(flow.random_loss.ratio() > 0.04);
+        flow.report([0.0; 2], true);
+        assert_eq!(flow.random_loss.ratio(), before);
     }
 
     #[test]

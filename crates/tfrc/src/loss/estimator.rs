@@ -274,6 +274,23 @@ mod tests {
             .collect()
     }
 
+    /// A tolerated loss inside an event would take the event back when its packet arrives late.
+    #[test]
+    fn late_packets_take_no_event_back_with_tolerance() {
+        let mut estimator = estimator();
+        estimator.tolerate_losses(0.1);
+        let lost = [6, 17, 21];
+        let in_order = (0..40).filter(|seq| !lost.contains(seq));
+        for seq in in_order {
+            estimator.handle_arrival(&packet(seq, seq * 5), || 50.0);
+        }
+        assert!(!estimator.loss_event_rate().is_zero());
+        for late in [17, 6] {
+            estimator.handle_arrival(&packet(late, 200), || 50.0);
+        }
+        assert!(!estimator.loss_event_rate().is_zero());
+    }
+
     #[test]
     fn losses_within_a_round_trip_are_one_event() {
         assert_eq!(events(&[20, 21, 25, 30], 60), [24]);

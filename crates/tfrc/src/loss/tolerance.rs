@@ -24,6 +24,7 @@ impl Tolerance {
     /// Sets the ratio for the packets after `highest`. At zero, below zero or without a number every loss counts.
     pub(super) fn set_ratio(&mut self, ratio: f64, highest: u64) {
         self.grow(highest);
+        self.through = highest as u32;
         self.ratio = if ratio > 0.0 {
             ratio.min(MAX_RATIO) as f32
         } else {
@@ -95,6 +96,16 @@ mod tests {
             tolerance.set_ratio(ratio, 0);
             let losses = (1..=1_000).filter(|seq| tolerance.covers(*seq, 1));
             assert!(losses.count().abs_diff(covered) <= 1, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn credit_grows_whatever_the_first_number() {
+        for first in [0, 1 << 31, u64::from(u32::MAX) - 10, u64::MAX - 1_000] {
+            let mut tolerance = Tolerance::default();
+            tolerance.set_ratio(0.1, first);
+            assert!(!tolerance.covers(first + 1, 1), "{first}");
+            assert!(tolerance.covers(first + 100, 8), "{first}");
         }
     }
 
