@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Each frame is a probe: its packets leave as a burst at twice the rate, and the spread of their arrivals measures the
-//! bottleneck. The probe sends no packet and adds no delay beyond those of the frame.
+//! bottleneck. The probe needs neither packets nor delay of its own.
 //!
 //! # The law
 //!

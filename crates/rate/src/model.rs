@@ -198,7 +198,7 @@ impl PathModel {
         self.follow_format(ReportFormat::Deliveries);
         if let Some((newest, delivered)) = self.ingest(now, deliveries) {
             self.delivery_rate = self.window.delivery_rate(self.interval);
-            let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
+            let elapsed = self.elapsed(now);
             let queue = self.conclude(now, (now - newest).max(0.0));
             if self.random_loss.is_sought() {
                 let report = LossReport {
@@ -213,6 +213,11 @@ impl PathModel {
                 self.random_loss.observe(&report, &self.params);
             }
         }
+    }
+
+    /// Gives the time since the last report, in seconds, as far as it counts.
+    fn elapsed(&self, now: f64) -> f64 {
+        (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED)
     }
 
     /// Takes in deliveries. Gives the newest time of departure and the number of packets; `None` if all were known or false.
@@ -318,7 +323,7 @@ impl PathModel {
 
     /// Updates the rate from a report that was taken in. Gives the queueing delay apart from noise.
     pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) -> f64 {
-        let elapsed = (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED);
+        let elapsed = self.elapsed(now);
         self.report_interval += (elapsed - self.report_interval) / REPORT_INTERVAL_SAMPLES;
         self.reported = now;
         self.last_round_trip = round_trip;

@@ -243,3 +243,14 @@ fn frames_follow_the_set_rate_without_feedback() {
         }
     }
 }
+
+#[test]
+fn losses_are_tolerated_only_where_asked_for() {
+    for (random_loss, tolerated) in [(false, None), (true, Some(0.0))] {
+        let config = PolicyConfig {
+            random_loss,
+            ..PolicyConfig::new(INTERVAL)
+        };
+        assert_eq!(Policy::new(config, 1.0).tolerated_loss(), tolerated);
+    }
+}

@@ -74,7 +74,7 @@ impl CellFlow {
         }
     }
 
-    /// The metric of its rate over that of a TCP flow.
+    /// The metric of its rate divided by the rate of a TCP flow.
     pub(super) const fn over_tcp(self) -> &'static str {
         match self {
             Self::Call => "call_over_tcp",

@@ -48,7 +48,7 @@ pub struct BesideTcp {
     settling: Time,
     /// For how long the call goes on when the TCP has left.
     afterwards: Time,
-    /// The rates over that of a TCP flow that are fair, the least and the largest.
+    /// The least and the largest fair rate, divided by the rate of a TCP flow.
     fair: [f64; 2],
     /// The call has recovered in time if it takes no longer than this.
     recovered_within: Time,
@@ -59,7 +59,7 @@ pub struct BesideTcp {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LoneCalls {
-    /// Rates of the link; round trips are those of the calls beside TCP.
+    /// Rates of the link. Lone calls have the same round trips as calls beside TCP.
     rates: Vec<BitRate>,
     queues: Vec<Time>,
     length: Time,

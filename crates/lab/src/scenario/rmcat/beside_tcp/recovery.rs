@@ -14,7 +14,7 @@ pub(super) struct RecoveryBin {
     pub(super) target: f64,
 }
 
-/// Bins of two seconds: rate and queue are those of a call alone over this time.
+/// Bins of two seconds: a call is alone again if its rate and queue are so over this time.
 const HELD: usize = 10;
 
 /// Seconds until a call has `needed` bits per second and a queue of its target; all the time if it never has.

@@ -5,7 +5,7 @@ use super::cell::{CellFlow, SharedPath, millis};
 use crate::findings::Findings;
 use crate::metrics::{least, median, most};
 
-/// A path with the rates of the call and of TFRC over that of a TCP flow.
+/// A path with the rates of the call and of TFRC, each divided by the rate of a TCP flow.
 struct PathShares {
     path: SharedPath,
     of: [f64; 2],
