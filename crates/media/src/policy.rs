@@ -109,7 +109,7 @@ impl Policy {
 
     /// Takes in a sample of the path, and the state of the path after the same feedback.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
-        self.model.set_bound(path.allowed_rate);
+        self.model.set_bound(now, path.allowed_rate);
         if sample.loss_event {
             self.model.handle_loss_event(now);
         }
@@ -154,7 +154,7 @@ impl Policy {
     /// Gives the rate that media may use: X, or less if the path model keeps the queue short.
     pub fn available_rate(&self, path: &Path) -> Rate {
         if self.follows_model(path) {
-            path.allowed_rate.min(self.model.rate())
+            self.model.rate()
         } else {
             path.allowed_rate
         }
@@ -184,7 +184,7 @@ impl Policy {
             self.update_deadline();
         }
         if path.rtt.is_some() {
-            self.model.set_bound(path.allowed_rate);
+            self.model.set_bound(now, path.allowed_rate);
         }
         let share = self.available_rate(path) * self.config.frame_interval;
         let (budget, pace) = if self.follows_model(path) {

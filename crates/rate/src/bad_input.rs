@@ -144,8 +144,11 @@ proptest! {
                     });
                 }
                 Input::Bound(rate) => {
-                    bound = Rate::from_bytes_per_sec(rate);
-                    model.set_bound(bound);
+                    let set = Rate::from_bytes_per_sec(rate);
+                    model.set_bound(now, set);
+                    bound = Rate::from_bytes_per_sec(model.law.bound);
+                    let is_idle = model.sent.unreported_since().is_none();
+                    prop_assert!(is_idle && bound >= set || bound == set);
                 }
                 Input::Lost(packets) => model.handle_losses(packets),
                 Input::Later(nanos) => now += Duration::from_nanos(nanos),
@@ -244,7 +247,7 @@ impl FaultyFlow {
             let (at, deliveries) = self.reports.pop_front().expect("just seen");
             let at = Instant::from_nanos(at);
             let report = self.transit_report(at, &deliveries);
-            self.model.set_bound(self.bound);
+            self.model.set_bound(at, self.bound);
             match self.format {
                 ReportFormat::Deliveries => {
                     self.model.handle_report(at, deliveries.iter().copied());
@@ -287,10 +290,9 @@ impl FaultyFlow {
     fn run_frame(&mut self) {
         let captured = self.now;
         self.handle_reports(captured);
-        self.model.set_bound(self.bound);
-        let budget = self
-            .model
-            .frame_budget(Instant::from_nanos(captured), Duration::from_millis(100));
+        let at = Instant::from_nanos(captured);
+        self.model.set_bound(at, self.bound);
+        let budget = self.model.frame_budget(at, Duration::from_millis(100));
         let packets = budget.get().div_ceil(PACKET).max(1);
         let size = (budget.get() / packets).max(1);
         let mut deliveries = Vec::new();
@@ -567,5 +569,33 @@ fn model_recovers_from_a_change_of_format() {
             }
             assert!(flow.model.queueing_delay() < Duration::from_millis(100));
         }
+    }
+}
+
+/// X of an idle sender decays between two frames if four round trips are shorter than their interval (RFC 5348 §4.4).
+#[test]
+fn decay_of_x_between_frames_shortens_no_frame() {
+    let deadline = Duration::from_secs(1);
+    for (interval, shortens) in [(250, false), (40, true)] {
+        let mut flow = FaultyFlow::new(interval, X, Faults::NONE);
+        flow.run_until(20);
+        flow.handle_reports(u64::MAX);
+        let (now, bound) = (flow.now, flow.bound);
+        let at = |ms: u64| Instant::from_nanos(now + 1_000_000 * ms);
+        let model = &mut flow.model;
+        model.set_bound(at(0), bound);
+        let (budget, decayed) = (model.frame_budget(at(0), deadline), model.rate() / 10.0);
+        model.set_bound(at(1), decayed);
+        assert_eq!(model.rate() == decayed, shortens);
+        // The first reports of the next frame find X still low.
+        let mut idle = model.clone();
+        model.handle_sent(at(2), u64::MAX - 2, Bytes::new(PACKET), true);
+        model.set_bound(at(2), decayed);
+        assert_eq!(model.rate(), decayed);
+        model.set_bound(at(3), bound);
+        assert_eq!(model.frame_budget(at(3), deadline), budget);
+        // A longer pause is one of the application, after which the path may be another.
+        idle.set_bound(at(400), decayed);
+        assert_eq!(idle.rate(), decayed);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct RateLaw {
     pub(crate) rate: f64,
     /// TFRC's X.
     pub(crate) bound: f64,
+    /// The highest X of a round without a queue or a loss event.
+    pub(crate) highest_bound: f64,
     /// The rate as a share of the rate at which bursts are served.
     share: f64,
     /// True while frames are shortened so that the flow's own queue drains.
@@ -103,6 +105,7 @@ impl RateLaw {
             mode: Mode::Delay,
             rate: initial.clamp(LEAST_RATE, HIGHEST_RATE),
             bound: f64::INFINITY,
+            highest_bound: f64::INFINITY,
             share: 1.0,
             draining: false,
             starting: true,
@@ -305,7 +308,7 @@ impl PathModel {
     }
 
     fn hold_to_bounds(&mut self) {
-        let bound = self.law.bound;
+        let bound = self.law.highest_bound;
         self.law.rate = smaller(self.law.rate, bound).clamp(LEAST_RATE, HIGHEST_RATE);
         if self.law.rate >= bound
             && let Some(served) = self.bursts.service_rate()

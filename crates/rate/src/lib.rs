@@ -31,7 +31,7 @@
 //!   flow returns to delay when the queue has gone. After [`Params::hold`] it also returns when the queue has passed its
 //!   peak: all flows observe that moment, so that flows which compete with each other alone return together.
 //!
-//! The rate never exceeds TFRC's X ([`PathModel::set_bound`]), whatever a receiver reports.
+//! The rate never exceeds TFRC's X while packets are under way ([`PathModel::set_bound`]), whatever a receiver reports.
 #![no_std]
 #![forbid(unsafe_code)]
 

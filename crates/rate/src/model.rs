@@ -64,6 +64,8 @@ pub struct PathModel {
     base_serialisation: f64,
     round_trip: WindowedMin,
     last_round_trip: f64,
+    /// TFRC's X of a round, negated, so that the least is the highest X.
+    negated_bounds: WindowedMin,
     /// The mean time between reports, and the time of the last report, in seconds.
     report_interval: f64,
     pub(crate) reported: f64,
@@ -93,6 +95,8 @@ pub struct PathModel {
 const REPORT_INTERVAL_SAMPLES: f64 = 8.0;
 /// A packet is overdue after this many report intervals, so that two reports may be lost.
 const OVERDUE_REPORTS: f64 = 3.0;
+/// TFRC's nofeedback timer in round trips (RFC 5348 §4.3 step 3).
+const NOFEEDBACK_ROUND_TRIPS: f64 = 4.0;
 /// A report counts for this time at most, in seconds, since nothing was measured after the report before.
 const MAX_REPORT_ELAPSED: f64 = 0.1;
 /// Weight of one frame in the mean usage.
@@ -119,6 +123,7 @@ impl PathModel {
             base_serialisation: f64::INFINITY,
             round_trip: WindowedMin::default(),
             last_round_trip: 0.0,
+            negated_bounds: WindowedMin::default(),
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
@@ -146,8 +151,29 @@ impl PathModel {
     }
 
     /// Sets the bound of the rate: TFRC's X.
-    pub fn set_bound(&mut self, bound: Rate) {
-        self.law.bound = bound.bytes_per_sec();
+    pub fn set_bound(&mut self, now: Instant, bound: Rate) {
+        let (now, bound) = (seconds(now), bound.bytes_per_sec());
+        if self.x_decays_between_frames() {
+            self.negated_bounds.observe(now, -bound);
+            self.negated_bounds.expire(now - self.params.round);
+        } else {
+            self.negated_bounds.replace(now, -bound);
+        }
+        self.law.highest_bound = -self.negated_bounds.get();
+        let is_idle = self.sent.unreported_since().is_none();
+        self.law.bound = if is_idle {
+            self.law.highest_bound
+        } else {
+            bound
+        };
+    }
+
+    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as that of
+    /// an idle sender and returns within a frame. So the rate outlives the fall for a round, unless a queue or a loss event
+    /// explains the fall, and while no packet is under way the highest X of the round bounds the next frame.
+    fn x_decays_between_frames(&self) -> bool {
+        NOFEEDBACK_ROUND_TRIPS * self.round_trip.get() < self.interval
+            && self.signal.least() <= self.target()
     }
 
     /// Records a packet of media that leaves under a number higher than those before. The last packet of a frame ends the
@@ -176,6 +202,7 @@ impl PathModel {
 
     /// Records that the next report includes a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
+        self.negated_bounds.replace(seconds(now), -self.law.bound);
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);
         }

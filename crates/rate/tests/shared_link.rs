@@ -114,7 +114,7 @@ impl Network {
     /// Bounds each flow by the rate of the link, in TFRC's place.
     fn bound_flows(&mut self) {
         for flow in &mut self.flows {
-            flow.model.set_bound(self.rate);
+            flow.model.set_bound(Instant::ZERO, self.rate);
         }
     }
 
@@ -334,7 +334,7 @@ fn flow_competes_beside_tcp_with_parameters_halved_or_doubled() {
     for (name, factor, params) in variations() {
         for queue in [50, 300] {
             let mut network = Network::new(params, 3.0, queue, &[30]);
-            network.flows[0].model.set_bound(fair);
+            network.flows[0].model.set_bound(Instant::ZERO, fair);
             network.schedule(Instant::from_secs(5), NetworkEvent::Greedy);
             network.run_until(Instant::from_secs(140));
             let share = network.throughput(0, 20, 140) / 1.5e6;
@@ -432,7 +432,7 @@ fn rate_follows_the_link_down_and_up() {
 fn rate_never_exceeds_what_tfrc_allows() {
     let mut network = Network::new(Params::CALL, 3.0, 100, &[20]);
     let bound = Rate::from_bits_per_sec(1e6);
-    network.flows[0].model.set_bound(bound);
+    network.flows[0].model.set_bound(Instant::ZERO, bound);
     for n in 1..100 {
         network.run_until(Instant::from_millis(1_000 + 100 * n));
         let model = &network.flows[0].model;

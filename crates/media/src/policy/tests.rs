@@ -31,7 +31,7 @@ fn at(ms: u64) -> Instant {
 /// Gives a policy two seconds of reports with this round trip.
 fn learn_round_trip(policy: &mut Policy, rtt_ms: u64) {
     let path = path(3_000.0, rtt_ms);
-    policy.model.set_bound(path.allowed_rate);
+    policy.model.set_bound(at(1_000), path.allowed_rate);
     let rtt = Duration::from_millis(rtt_ms);
     for n in 0..50 {
         let sent = at(1_000 + 40 * n);
@@ -211,7 +211,7 @@ proptest! {
         let mut now = at(1_000);
         for (later, round_trip, received) in reports {
             now += Duration::from_millis(later);
-            policy.model.set_bound(path.allowed_rate);
+            policy.model.set_bound(now, path.allowed_rate);
             let rtt = Duration::from_millis(round_trip);
             policy.model.handle_round_trip(now, now, rtt, Rate::from_bits_per_sec(received));
             policy.update_deadline();

@@ -94,7 +94,7 @@ impl ModelCall<'_> {
 
 #[inline]
 pub(crate) fn allow_frame(model: &mut PathModel, (now, bound): (Instant, Rate)) -> (Bytes, Rate) {
-    model.set_bound(bound);
+    model.set_bound(now, bound);
     (model.frame_budget(now, DEADLINE), model.pacing_rate())
 }
 
