@@ -66,6 +66,8 @@ pub struct PathModel {
     last_round_trip: f64,
     /// TFRC's X of a round, negated, so that the least is the highest X.
     negated_bounds: WindowedMin,
+    /// Time since which the highest X counts, in seconds.
+    bounds_since: f64,
     /// The mean time between reports, and the time of the last report, in seconds.
     report_interval: f64,
     pub(crate) reported: f64,
@@ -124,6 +126,7 @@ impl PathModel {
             round_trip: WindowedMin::default(),
             last_round_trip: 0.0,
             negated_bounds: WindowedMin::default(),
+            bounds_since: f64::NEG_INFINITY,
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
@@ -153,12 +156,14 @@ impl PathModel {
     /// Sets the bound of the rate: TFRC's X.
     pub fn set_bound(&mut self, now: Instant, bound: Rate) {
         let (now, bound) = (seconds(now), bound.bytes_per_sec());
-        if self.x_decays_between_frames() {
-            self.negated_bounds.observe(now, -bound);
-            self.negated_bounds.expire(now - self.params.round);
-        } else {
-            self.negated_bounds.replace(now, -bound);
+        if !self.x_decays_between_frames() {
+            (self.law.bound, self.law.highest_bound) = (bound, bound);
+            self.bounds_since = now;
+            return;
         }
+        self.negated_bounds.observe(now, -bound);
+        let oldest = larger(now - self.params.round, self.bounds_since);
+        self.negated_bounds.expire(oldest);
         self.law.highest_bound = -self.negated_bounds.get();
         let is_idle = self.sent.unreported_since().is_none();
         self.law.bound = if is_idle {
@@ -202,7 +207,7 @@ impl PathModel {
 
     /// Records that the next report includes a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
-        self.negated_bounds.replace(seconds(now), -self.law.bound);
+        self.bounds_since = seconds(now);
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);
         }
