@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-use evenkeel_link::QueueLimit;
+use evenkeel_link::{QueueLimit, parse_quantity};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::source::{FrameRate, MAX_SIDE};
 
@@ -27,7 +27,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
         .trim_end_matches("b/s")
         .trim_end_matches("bps")
         .trim_end_matches("bit/s");
-    let bits = scaled(
+    let bits = parse_quantity(
         plain,
         &[
             ("k", 1e3),
@@ -79,7 +79,8 @@ pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
         ("h", 3600.0),
         ("", 1.0),
     ];
-    let secs = scaled(text.trim(), &units).ok_or("not a length of time: write 60, 90s or 5m")?;
+    let secs =
+        parse_quantity(text.trim(), &units).ok_or("not a length of time: write 60, 90s or 5m")?;
     if !(0.1..=31_536_000.0).contains(&secs) {
         return Err("out of range: write between 0.1s and 8760h".into());
     }
@@ -109,8 +110,8 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
     }
     if text.ends_with('B') {
         let least = QueueLimit::LEAST_BYTES.get();
-        let bytes =
-            scaled(text, &[("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("B", 1.0)]).ok_or_else(wrong)?;
+        let bytes = parse_quantity(text, &[("kB", 1e3), ("KB", 1e3), ("MB", 1e6), ("B", 1.0)])
+            .ok_or_else(wrong)?;
         return if (least as f64..=MAX_QUEUE_BYTES).contains(&bytes) {
             Ok(QueueLimit::Bytes(Bytes::new(bytes as u64)))
         } else {
@@ -200,19 +201,10 @@ pub(crate) fn millis(time: Duration) -> f64 {
 }
 
 fn seconds(text: &str) -> Option<f64> {
-    scaled(
+    parse_quantity(
         text.trim(),
         &[("ms", 1e-3), ("us", 1e-6), ("s", 1.0), ("", 1e-3)],
     )
-}
-
-/// The number before the first suffix that fits, times that suffix's factor.
-fn scaled(text: &str, units: &[(&str, f64)]) -> Option<f64> {
-    let (number, factor) = units
-        .iter()
-        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
-    let value: f64 = number.trim().parse().ok()?;
-    value.is_finite().then_some(value * factor)
 }
 
 #[cfg(test)]

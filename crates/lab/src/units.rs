@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use evenkeel_link::parse_quantity;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
@@ -74,11 +75,7 @@ const SHARE: Notation = Notation {
 
 impl Notation {
     fn read(&self, text: &str) -> Option<f64> {
-        let (number, factor) = self
-            .units
-            .iter()
-            .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
-        let value = number.trim().parse::<f64>().ok()? * factor;
+        let value = parse_quantity(text, self.units)?;
         (self.least..=self.most).contains(&value).then_some(value)
     }
 }

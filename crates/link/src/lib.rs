@@ -29,6 +29,7 @@ mod line;
 mod link;
 mod loss;
 mod packet;
+mod quantity;
 mod queue;
 mod random;
 mod rate;
@@ -41,6 +42,7 @@ pub use ledger::{Count, Counters};
 pub use link::{Link, LinkConfig};
 pub use loss::{GilbertElliott, Loss, Policer};
 pub use packet::Packet;
+pub use quantity::parse_quantity;
 pub use queue::{
     CoDelConfig, Discipline, FqCoDelConfig, PieConfig, QueueLimit, RedConfig, RedUnit,
 };

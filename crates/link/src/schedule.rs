@@ -3,6 +3,7 @@
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::packet::Packet;
+use crate::quantity::parse_quantity;
 use core::fmt;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Rate, duration_from_secs};
@@ -156,11 +157,11 @@ impl Schedule {
 
 fn parse_line(content: &str, line: usize) -> Result<Change, ScheduleError> {
     let mut fields = content.split(',').map(str::trim);
-    let mut next = |field, units: Units<'_>| match fields.next() {
+    let mut next = |field, units: &[(&str, f64)]| match fields.next() {
         None | Some("") => Ok(None),
-        Some(text) => match scaled(text, units) {
-            Some(value) => Ok(Some(value)),
-            None => Err(ScheduleError::Invalid { line, field }),
+        Some(text) => match parse_quantity(text, units) {
+            Some(value) if value >= 0.0 => Ok(Some(value)),
+            _ => Err(ScheduleError::Invalid { line, field }),
         },
     };
     let invalid = |field| ScheduleError::Invalid { line, field };
@@ -186,17 +187,6 @@ fn parse_line(content: &str, line: usize) -> Result<Change, ScheduleError> {
 }
 
 /// Suffixes and what they multiply by; the first that matches counts.
-type Units<'a> = &'a [(&'a str, f64)];
-
-/// A finite number that is not negative, with one of the suffixes.
-fn scaled(text: &str, units: Units<'_>) -> Option<f64> {
-    let (number, factor) = units
-        .iter()
-        .find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)))?;
-    let value: f64 = number.trim_end().parse().ok()?;
-    (value.is_finite() && value >= 0.0).then_some(value * factor)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
