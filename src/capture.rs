@@ -6,9 +6,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::{EncodeError, VideoEncoder};
-use evenkeel_media::frame::{EncodedFrame, Picture};
-use evenkeel_media::source::{Source, SourceError};
+use evenkeel_codec::picture::Picture;
+use evenkeel_codec::source::{Source, SourceError};
+use evenkeel_codec::{EncodeError, VideoEncoder};
+use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
 use evenkeel_rtp::rtp::media_time;

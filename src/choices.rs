@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use evenkeel_media::codec::Codec;
+use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use evenkeel_codec::source::FrameRate;
+use evenkeel_codec::{Codec, UnknownCodec};
 use evenkeel_conform::Rfc;
-use evenkeel_media::codec::{Codec, UnknownCodec};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
-use evenkeel_media::source::FrameRate;
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::Rate;

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
-use evenkeel_media::codec::{StreamDecoder, VideoDecoder as _};
-use evenkeel_media::frame::{Picture, ReceivedFrame};
-use evenkeel_media::quality::luma_psnr;
+use evenkeel_codec::mjpeg::{Scale, encode, jfif};
+use evenkeel_codec::picture::Picture;
+use evenkeel_codec::quality::luma_psnr;
+use evenkeel_codec::sink::Sink;
+use evenkeel_codec::{StreamDecoder, VideoDecoder as _};
+use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::report::ShownFrame;
-use evenkeel_media::sink::Sink;
 use evenkeel_net::Clock;
 
 use crate::page::Page;
@@ -83,9 +84,9 @@ mod tests {
     use super::*;
     use std::sync::mpsc::sync_channel;
 
-    use evenkeel_media::codec::Codec;
-    use evenkeel_media::frame::CodedPicture;
-    use evenkeel_media::sink::Null;
+    use evenkeel_codec::Codec;
+    use evenkeel_codec::picture::CodedPicture;
+    use evenkeel_codec::sink::Null;
 
     #[test]
     fn what_was_lost_what_did_not_decode_and_what_cannot_be_shown_are_told_apart() {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use evenkeel_codec::quality::percentile;
 use evenkeel_link::{Loss, QueueLimit};
 use evenkeel_media::call::CallEvent;
 use evenkeel_media::event::{Discard, EventKind as MediaEvent};
-use evenkeel_media::quality::percentile;
 use evenkeel_media::report::{ShownFrame, State};
 use evenkeel_net::{LinkSnapshot, RelayHandle};
 use evenkeel_rtp::session::{EventKind as SessionEvent, Ignored, Path, RateSource, Statistics};

@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use clap::error::ErrorKind;
-use evenkeel_media::codec::Codec;
+use evenkeel_codec::Codec;
 
 use crate::cli::{Cli, CodecChoice, Command};
 use crate::failure::Failure;

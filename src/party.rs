@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
+use evenkeel_codec::sink::Sink;
+use evenkeel_codec::source::Program;
+use evenkeel_codec::{Codec, StreamDecoder};
 use evenkeel_media::call::{Call, CallEvent};
-use evenkeel_media::codec::{Codec, StreamDecoder};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
-use evenkeel_media::sink::Sink;
-use evenkeel_media::source::Program;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
 use evenkeel_net::{Driver, Handle};
@@ -200,10 +200,10 @@ mod tests {
     use super::*;
     use crate::choices::{Choice, Choices};
     use crate::setup::{self, Role};
+    use evenkeel_codec::picture::Picture;
+    use evenkeel_codec::source::{Format, FrameRate, Source, SourceError};
     use evenkeel_media::filler::Filler;
-    use evenkeel_media::frame::Picture;
     use evenkeel_media::policy::Rules;
-    use evenkeel_media::source::{Format, FrameRate, Source, SourceError};
     use tfrc::units::Rate;
 
     /// Five grey pictures of 32x32, and then larger and larger ones, of which H.264 has every second size.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use evenkeel_media::codec::Codec;
+use evenkeel_codec::Codec;
 
 /// Columns and rows.
 type Size = (usize, usize);

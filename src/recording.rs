@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use evenkeel_media::frame::Picture;
-use evenkeel_media::resize::fitted;
-use evenkeel_media::sink::{Sink, Y4mFile};
-use evenkeel_media::source::{Format, FrameRate};
+use evenkeel_codec::picture::Picture;
+use evenkeel_codec::resize::fitted;
+use evenkeel_codec::sink::{Sink, Y4mFile};
+use evenkeel_codec::source::{Format, FrameRate};
 
 use crate::output_file::OutputFile;
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use evenkeel_media::frame::Picture;
+use evenkeel_codec::picture::Picture;
 use tfrc::time::Instant;
 
 /// Frames kept. Four seconds at 25 fps: beyond that a frame is no longer waited for.

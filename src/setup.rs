@@ -12,17 +12,18 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
+use evenkeel_codec::sink::{self, Null, Sink};
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+use evenkeel_codec::source::Camera;
+use evenkeel_codec::source::{
+    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
+};
 use evenkeel_link::Schedule;
-use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payload, Payloads};
-use evenkeel_media::sink::{self, Null, Sink};
-#[cfg(all(feature = "v4l2", target_os = "linux"))]
-use evenkeel_media::source::Camera;
-use evenkeel_media::source::{
-    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
-};
+use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};

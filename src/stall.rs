@@ -156,8 +156,8 @@ impl Stall {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_codec::picture::Parts;
     use evenkeel_media::event::{Event, NotShown};
-    use evenkeel_media::frame::Parts;
 
     const TICK: u64 = 100;
 

@@ -103,12 +103,12 @@ mod tests {
     use std::net::SocketAddr;
     use std::time::Duration;
 
-    use evenkeel_media::codec::Codec;
+    use evenkeel_codec::Codec;
+    use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
     use evenkeel_media::event::EventKind;
     use evenkeel_media::frame::EncodedFrame;
     use evenkeel_media::policy::PolicyConfig;
     use evenkeel_media::reassemble::Payload;
-    use evenkeel_media::source::{Format, FrameRate, Scene, Source as _};
     use evenkeel_rtp::rtp::media_time;
     use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
 

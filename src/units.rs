@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
+use evenkeel_codec::source::{FrameRate, MAX_SIDE};
 use evenkeel_link::{QueueLimit, parse_quantity};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::source::{FrameRate, MAX_SIDE};
 
 /// The fastest link or stream that the program accepts: 100 Gb/s.
 const MAX_BITS_PER_SEC: f64 = 100e9;

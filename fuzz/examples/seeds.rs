@@ -6,19 +6,20 @@ use std::time::Duration;
 use std::{fs, io};
 
 use evenkeel_fuzz::h264_payload::{self, packet as packet_of};
-use evenkeel_media::codec::Codec;
-use evenkeel_media::codec::mjpeg::{Scale, encode, jfif};
-use evenkeel_media::frame::{CodedPicture, EncodedFrame, JpegImage, Picture, RawPicture};
+use evenkeel_codec::Codec;
+use evenkeel_codec::mjpeg::{Scale, encode, jfif};
+use evenkeel_codec::picture::{CodedPicture, JpegImage, Picture, RawPicture};
+use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::packetize::Packetizer;
-use evenkeel_media::policy::FrameTarget;
-use evenkeel_media::sink::{Sink, Y4mFile};
-use evenkeel_media::source::{Format, FrameRate, Scene, Source as _};
+use evenkeel_codec::FrameTarget;
+use evenkeel_codec::sink::{Sink, Y4mFile};
+use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
 use evenkeel_rtp::ext::{Element, RttSendTs};
 use evenkeel_rtp::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
+use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_rtp::rtcp::tfrc_app::Reception;
 use evenkeel_rtp::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, TfrcFeedback, ccfb, sack, sdes, twcc,

@@ -1,11 +1,12 @@
 //! Payloads of DV, put together as a stream and concealed; and the bytes as a file of raw DV.
 
 use arbitrary::{Arbitrary, Unstructured};
-use evenkeel_media::codec::Codec;
-use evenkeel_media::frame::CodedPicture;
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
-use evenkeel_media::source::{DvFile, Source};
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId, DvPayload, System};
+use evenkeel_codec::source::{DvFile, Source};
+use evenkeel_codec::dif::{BLOCK, BlockId, System};
+use evenkeel_media::reassemble::DvPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

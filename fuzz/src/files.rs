@@ -3,9 +3,9 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use evenkeel_media::codec::mjpeg::{Decoder, jfif};
-use evenkeel_media::sink::{Sink, Y4mFile};
-use evenkeel_media::source::{Source, Y4m};
+use evenkeel_codec::mjpeg::{Decoder, jfif};
+use evenkeel_codec::sink::{Sink, Y4mFile};
+use evenkeel_codec::source::{Source, Y4m};
 use evenkeel_vod::{Content, Rendition, TS_LEN, Title};
 
 /// Larger images are read, but not decoded: an execution should take microseconds.

@@ -1,7 +1,7 @@
 //! Packets of H.264 and repair packets, put together as a stream and decoded.
 
-use evenkeel_media::codec::Codec;
-use evenkeel_media::frame::CodedPicture;
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::flexfec;
 use evenkeel_rtp::payload::h264::H264Payload;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use evenkeel_media::codec::mjpeg::Decoder;
-use evenkeel_media::frame::CodedPicture;
+use evenkeel_codec::mjpeg::Decoder;
+use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Pushed, Reassembler};
 use evenkeel_rtp::payload::jpeg::{JpegHeader, JpegType, Restart, Tables};
 use evenkeel_rtp::session::MediaPacket;

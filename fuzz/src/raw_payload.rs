@@ -1,8 +1,8 @@
 //! Payloads of uncompressed video, put together as a stream and decoded.
 
 use arbitrary::{Arbitrary, Unstructured};
-use evenkeel_media::codec::VideoDecoder as _;
-use evenkeel_media::codec::raw::Decoder;
+use evenkeel_codec::VideoDecoder as _;
+use evenkeel_codec::raw::Decoder;
 use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::payload::raw::{RawPayload, Segment, emit, headers_len};
 use evenkeel_rtp::session::MediaPacket;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use evenkeel_codec::Codec;
 use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit, Schedule};
-use evenkeel_media::codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use evenkeel_net::Clock;
@@ -247,7 +247,7 @@ fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
 
 fn start_page(
     args: &DemoArgs,
-    format: &evenkeel_media::source::Format,
+    format: &evenkeel_codec::source::Format,
     relay: Arc<RelayHandle<TcpFlows>>,
     choices: Arc<Choices>,
 ) -> Result<Option<Arc<Page>>, Failure> {

@@ -1,9 +1,9 @@
 //! `evenkeel recv`: what `evenkeel send` sends.
 
-use evenkeel_media::codec::Codec;
+use evenkeel_codec::Codec;
+use evenkeel_codec::source::FrameRate;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
-use evenkeel_media::source::FrameRate;
 use evenkeel_net::Clock;
 
 use crate::cli::RecvArgs;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use evenkeel_media::codec::Codec;
+use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use serde::{Deserialize, Serialize};

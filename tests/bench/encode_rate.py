@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How many pictures a second each codec makes on one core, to a size each, beside what it has to make.
 
-    cargo build --release -p evenkeel-media --example encode_pictures
+    cargo build --release -p evenkeel-codec --example encode_pictures
     python3 tests/bench/encode_rate.py
 
 Time is the processor's, of all threads, so that what else runs takes none of it; caches and a clock that heat slows down

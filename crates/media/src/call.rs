@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use evenkeel_codec::FrameTarget;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::session::{self, EventKind, Incoming, Session};
 use tfrc::time::Instant;
@@ -10,7 +11,7 @@ use tfrc::time::Instant;
 use crate::event::{self, NotShown};
 use crate::frame::{EncodedFrame, ReceivedFrame};
 use crate::packetize::PacketizeError;
-use crate::policy::{FrameTarget, PolicyConfig};
+use crate::policy::PolicyConfig;
 use crate::reassemble::Payloads;
 use crate::receiver::ReceivingSide;
 use crate::sender::{SenderConfig, SendingSide};

@@ -1,9 +1,9 @@
 //! The chain of pictures that a decoder needs: each refers to the one before it, so that after a loss
 //! nothing can be shown until a keyframe.
 
+use evenkeel_codec::picture::{AccessUnit, CodedPicture, H264Picture};
 use evenkeel_h264::Sps;
 
-use crate::frame::{AccessUnit, CodedPicture, H264Picture};
 use crate::reassemble::{InFlight, Reassembler};
 
 /// Follows the frames of a stream as they are released, in their order.
@@ -130,7 +130,7 @@ impl Chain {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::RawPicture;
+    use evenkeel_codec::picture::RawPicture;
     use tfrc::time::Instant;
 
     /// A keyframe has its parameter sets with it.

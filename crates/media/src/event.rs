@@ -6,7 +6,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use crate::frame::Parts;
+use evenkeel_codec::picture::Parts;
 
 /// Something that happened to a frame or to the flow of frames, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,6 +12,7 @@ mod thesis;
 
 use std::time::Duration;
 
+use evenkeel_codec::FrameTarget;
 use evenkeel_rate::{Mode, Params, PathModel, TransitReport};
 use evenkeel_rtp::session::{Path, PathSample, PathSignal, RateSource};
 use tfrc::time::Instant;
@@ -21,21 +22,6 @@ use self::frame_cost::FrameCost;
 
 pub use self::config::{PolicyConfig, Rules, UnknownRules};
 pub(crate) use self::frame_cost::CodedFrame;
-
-/// The encoder's target for a captured picture.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FrameTarget {
-    /// The size to aim at, of the coded bytes ([`CodedPicture::size`](crate::frame::CodedPicture::size)).
-    pub size: Bytes,
-    /// The rate of coded bytes that the path carries, for a codec whose frames have a size of their own.
-    pub rate: Rate,
-    /// From capture to display, at the latest.
-    pub deadline: Duration,
-    /// True while the deadline is longer than the configured one.
-    pub stretched: bool,
-    /// True if the picture must not refer to earlier pictures, because one of them is lost.
-    pub keyframe: bool,
-}
 
 /// The sending buffer's policy, with its measurements.
 #[derive(Clone, Debug)]

@@ -201,9 +201,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{CodedPicture, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling};
+    use crate::frame::EncodedFrame;
     use crate::packetize::Packetizer;
     use crate::reassemble::Payload;
+    use evenkeel_codec::picture::{CodedPicture, JpegImage, QuantTables, RawPicture, Sampling};
     use proptest::prelude::*;
 
     const TICKS: u32 = 3_600;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
 use evenkeel_rtp::session::EventKind as SessionEvent;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
 
 use crate::call::CallEvent;
-use crate::codec::Codec;
 use crate::event::{Discard, EventKind as MediaEvent};
 
 /// The state of both ends and the link at one moment, as far as they are at hand.

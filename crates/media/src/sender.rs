@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
+use evenkeel_codec::FrameTarget;
 use evenkeel_rtp::session::{MediaInfo, Path, PathSample};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use crate::codec::Codec;
 use crate::event::{Discard, Event, EventKind, EventQueue};
 use crate::filler::{Departed, Filler, Filling, PathLoss};
 use crate::frame::EncodedFrame;
 use crate::packetize::{PacketizeError, Packetizer};
-use crate::policy::{CodedFrame, FrameTarget, Policy, PolicyConfig, Rules};
+use crate::policy::{CodedFrame, Policy, PolicyConfig, Rules};
 use crate::sending_buffer::SendingBuffer;
 
 /// What a sending side is told when it starts.
@@ -323,7 +324,7 @@ impl SendingSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{AccessUnit, CodedPicture};
+    use evenkeel_codec::picture::{AccessUnit, CodedPicture};
     use tfrc::units::{LossEventRate, Rate};
 
     const PATH: Path = Path {

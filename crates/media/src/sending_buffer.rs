@@ -209,9 +209,10 @@ fn discard(now: Instant, frame: &PacketizedFrame, reason: Discard, events: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{EncodedFrame, JpegImage, QuantTables, Sampling};
+    use crate::frame::EncodedFrame;
     use crate::packetize::Packetizer;
     use crate::policy::{PolicyConfig, Rules};
+    use evenkeel_codec::picture::{JpegImage, QuantTables, Sampling};
     use tfrc::units::{LossEventRate, Rate};
 
     const OVERHEAD: usize = 24;

@@ -6,13 +6,14 @@ mod two_ends;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::call::Call;
-use evenkeel_media::codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
-use evenkeel_media::source::{Format, FrameRate, Scene, Source};
+use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;

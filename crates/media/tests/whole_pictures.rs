@@ -4,10 +4,12 @@ mod two_ends;
 
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::Picture;
 use evenkeel_media::call::Call;
-use evenkeel_media::codec::Codec;
-use evenkeel_media::frame::{EncodedFrame, Picture};
+use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::policy::PolicyConfig;
+use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::time::Instant;

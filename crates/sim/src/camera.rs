@@ -1,11 +1,12 @@
 //! What stands before a call's sending side: pictures at their rate, and the encoder.
 
 use core::fmt;
+use evenkeel_codec::mjpeg::restart_interval_for;
+use evenkeel_codec::picture::{JpegImage, Picture, QuantTables, Sampling};
+use evenkeel_codec::rate_target::Encoder;
+use evenkeel_codec::source::{Format, FrameRate, Source};
 use evenkeel_link::Random;
-use evenkeel_media::codec::mjpeg::restart_interval_for;
-use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture, QuantTables, Sampling};
-use evenkeel_media::rate_target::Encoder;
-use evenkeel_media::source::{Format, FrameRate, Source};
+use evenkeel_media::frame::EncodedFrame;
 use evenkeel_rtp::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};

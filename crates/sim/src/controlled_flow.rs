@@ -288,8 +288,8 @@ impl PeerEnd for ControlledReceiver {
 mod tests {
     use super::*;
     use crate::{Access, End, FlowId, Observer, Shape, Simulation};
+    use evenkeel_codec::source::{Format, FrameRate};
     use evenkeel_link::{LinkConfig, Random};
-    use evenkeel_media::source::{Format, FrameRate};
     use std::cell::RefCell;
     use std::rc::Rc;
     use tfrc::units::Rate;

@@ -1,7 +1,7 @@
 //! A record of when the frames of a flow are complete at its receiver.
 
 use crate::camera::Shooting;
-use evenkeel_media::source::FrameRate;
+use evenkeel_codec::source::FrameRate;
 use tfrc::time::{Duration, Instant};
 
 /// The frames of one flow, numbered from zero at the first capture.

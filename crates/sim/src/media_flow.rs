@@ -6,13 +6,13 @@ use crate::camera::{Camera, Pictures, Shooting};
 use crate::tfrc_flow::LOWER_LAYERS;
 use crate::traffic::Body;
 use crate::viewer::Viewer;
+use evenkeel_codec::source::Source;
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::event::EventKind;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::report::{CallReport, ShownFrame};
-use evenkeel_media::source::Source;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Transmit};
 use evenkeel_rtp::session::{
     CONTROL_BUFFER, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig,

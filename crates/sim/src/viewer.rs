@@ -1,10 +1,10 @@
 //! Who compares what is shown with what was captured, and with what was due by then.
 
-use evenkeel_media::codec::mjpeg::Decoder;
-use evenkeel_media::frame::{CodedPicture, Picture};
+use evenkeel_codec::mjpeg::Decoder;
+use evenkeel_codec::picture::{CodedPicture, Picture};
+use evenkeel_codec::quality::{luma_psnr, luma_ssim};
+use evenkeel_codec::source::Source;
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::quality::{luma_psnr, luma_ssim};
-use evenkeel_media::source::Source;
 use std::collections::VecDeque;
 use std::fmt;
 use tfrc::time::{Duration, Instant};
@@ -168,8 +168,8 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_media::codec::mjpeg::{Scale, encode};
-    use evenkeel_media::source::{Format, FrameRate, Scene};
+    use evenkeel_codec::mjpeg::{Scale, encode};
+    use evenkeel_codec::source::{Format, FrameRate, Scene};
 
     fn scene() -> Scene {
         let format = Format {

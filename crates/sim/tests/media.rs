@@ -1,9 +1,9 @@
 //! Whole calls in a simulated network.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use evenkeel_codec::source::{Format, FrameRate, Scene};
 use evenkeel_link::{LinkConfig, QueueLimit, Random};
 use evenkeel_media::report::Summary;
-use evenkeel_media::source::{Format, FrameRate, Scene};
 use evenkeel_sim::{
     Access, End, MediaEnd, Outcome, Pictures, Shape, Shooting, Simulation, Traffic,
 };

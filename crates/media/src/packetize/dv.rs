@@ -1,10 +1,10 @@
 //! A frame of DV as RTP payloads (RFC 6469 §2.3): whole DIF blocks in order, as many as a packet takes.
 
-use evenkeel_rtp::payload::dv::BLOCK;
+use evenkeel_codec::dif::BLOCK;
+use evenkeel_codec::picture::DvFrame;
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
-use crate::frame::DvFrame;
 
 /// A frame with the plan of its packets.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ impl DvPayloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::payload::dv::System;
+    use evenkeel_codec::dif::System;
 
     fn frame() -> DvFrame {
         let system = System::Lines525;

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
+use evenkeel_codec::picture::H264Picture;
 use evenkeel_rtp::payload::h264::{FRAGMENT_HEADERS, Fragment, aggregate};
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
-use crate::frame::H264Picture;
 
 /// Bytes of a STAP-A beside its units: its header, and the size of each.
 const AGGREGATE_HEADER: usize = 1;
@@ -122,7 +122,7 @@ impl H264Payloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::AccessUnit;
+    use evenkeel_codec::picture::AccessUnit;
 
     fn plan(units: &[Vec<u8>], capacity: usize) -> Result<H264Payloads, PacketizeError> {
         let units = units.iter().cloned().map(Some).collect();

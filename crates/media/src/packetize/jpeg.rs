@@ -1,12 +1,12 @@
 //! A JPEG image as RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
 
+use evenkeel_codec::picture::{JpegImage, Sampling};
 use evenkeel_rtp::payload::jpeg::{
     JpegHeader, JpegType, MAX_DIMENSION, Restart, Tables, WHOLE_FRAME,
 };
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
-use crate::frame::{JpegImage, Sampling};
 use crate::packetize::tables::TableIndex;
 
 fn check(image: &JpegImage) -> Result<(), PacketizeError> {
@@ -238,7 +238,7 @@ fn marker_before(interval: usize) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::QuantTables;
+    use evenkeel_codec::picture::QuantTables;
 
     fn image(sizes: &[usize]) -> JpegImage {
         JpegImage {

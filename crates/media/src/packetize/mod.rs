@@ -5,10 +5,11 @@ mod h264;
 mod jpeg;
 mod raw;
 pub mod tables;
-
 use std::fmt;
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::CodedPicture;
 use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
@@ -18,8 +19,7 @@ use self::h264::H264Payloads;
 use self::jpeg::JpegPayloads;
 use self::raw::RawPayloads;
 use self::tables::TableIndex;
-use crate::codec::Codec;
-use crate::frame::{CodedPicture, EncodedFrame};
+use crate::frame::EncodedFrame;
 
 /// Why a frame cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,7 +224,7 @@ impl PacketizedFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::RawPicture;
+    use evenkeel_codec::picture::RawPicture;
 
     #[test]
     fn the_sizes_add_up() {

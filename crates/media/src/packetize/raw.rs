@@ -1,10 +1,10 @@
 //! An uncompressed picture as RTP payloads (RFC 4175): its bytes in order, cut where packets are full.
 
+use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::payload::raw::{GROUP_422, Segment, emit, headers_len};
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
-use crate::frame::RawPicture;
 use crate::reassemble::Payload;
 
 /// The lines that a packet may touch: more than fit only where a line is shorter than a few headers.

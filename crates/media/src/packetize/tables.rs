@@ -10,8 +10,8 @@
 //!    joins late; who has seen them once can decode a frame without its first packet.
 //! 3. Only the 128th and later distinct tables use Q = 255.
 
-use crate::codec::mjpeg::rfc2435_tables;
-use crate::frame::QuantTables;
+use evenkeel_codec::mjpeg::rfc2435_tables;
+use evenkeel_codec::picture::QuantTables;
 
 /// The lowest Q whose tables are sent and stay the same (§3.1.8).
 const FIRST_STATIC: u8 = 128;

@@ -1,6 +1,7 @@
-use super::*;
 use proptest::prelude::*;
 use tfrc::units::LossEventRate;
+
+use super::*;
 
 const INTERVAL: Duration = Duration::from_millis(40);
 

@@ -1,10 +1,11 @@
 //! A frame of DV from RTP payloads (RFC 6469), each DIF block written where it says it belongs.
 
-use evenkeel_rtp::payload::dv::{AUDIO_BLOCKS, BLOCK, BlockId, DvPayload, Section, System};
+use evenkeel_codec::dif::{AUDIO_BLOCKS, BLOCK, BlockId, Section, System};
+use evenkeel_codec::picture::DvFrame;
 
 use super::coverage::Coverage;
+use super::dv_payload::DvPayload;
 use crate::event::NotShown;
-use crate::frame::DvFrame;
 
 /// One frame being put together.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_codec::picture::AccessUnit;
 use evenkeel_rtp::payload::h264::{Fragment, H264Payload};
 
 use crate::event::NotShown;
-use crate::frame::AccessUnit;
 
 /// One picture being put together: its payloads, by sequence number.
 #[derive(Debug, Default)]

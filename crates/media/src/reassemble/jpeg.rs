@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use evenkeel_codec::picture::{JpegImage, QuantTables, Sampling};
 use evenkeel_rtp::payload::jpeg::{JpegHeader, JpegType, Restart, Tables, WHOLE_FRAME};
 use evenkeel_rtp::session::MediaPacket;
 
 use super::Refused;
 use super::chunk::{Chunks, WholeScan, split_intervals};
 use crate::event::NotShown;
-use crate::frame::{JpegImage, QuantTables, Sampling};
 use crate::packetize::tables::TableCache;
 
 /// One image being put together.

@@ -3,7 +3,10 @@
 mod chunk;
 mod coverage;
 mod dv;
+mod dv_payload;
 mod h264;
+#[cfg(test)]
+mod h264_stream;
 mod jpeg;
 mod payload;
 mod raw;
@@ -13,7 +16,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenkeel_rtp::payload::dv::{DvPayload, System};
+use evenkeel_codec::dif::System;
 use evenkeel_rtp::payload::h264::H264Payload;
 use evenkeel_rtp::payload::jpeg::JpegHeader;
 use evenkeel_rtp::payload::raw::RawPayload;
@@ -21,14 +24,16 @@ use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
 use self::dv::DvAssembly;
+pub use self::dv_payload::DvPayload;
 use self::h264::H264Assembly;
 use self::jpeg::JpegAssembly;
-pub use self::payload::{MAX_PIXELS, ParameterError, Payload, Payloads};
+pub use self::payload::{ParameterError, Payload, Payloads};
 use self::raw::RawAssembly;
-use crate::codec::Codec;
 use crate::event::NotShown;
-use crate::frame::{CodedPicture, ReceivedFrame};
+use crate::frame::ReceivedFrame;
 use crate::packetize::tables::TableCache;
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::CodedPicture;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenkeel_rtp::payload::dv::System;
-use evenkeel_rtp::payload::raw::MAX_DIMENSION;
+use evenkeel_codec::dif::System;
 
-use crate::codec::Codec;
-
-/// The most pixels of an uncompressed picture, those of 3840x2160: a picture has its full size in
-/// memory before it is whole.
-pub const MAX_PIXELS: usize = 3_840 * 2_160;
+use evenkeel_codec::{Codec, raw};
 
 /// What the packets of a stream carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +33,7 @@ pub enum Payload {
 impl Payload {
     /// Uncompressed pictures of this size; `None` if there are none.
     pub fn raw(width: usize, height: usize) -> Option<Self> {
-        let possible = 1..=usize::from(MAX_DIMENSION);
-        let fits = possible.contains(&width) && possible.contains(&height);
-        (fits && width.is_multiple_of(2) && width * height <= MAX_PIXELS).then_some(Self::Raw {
-            width: width as u16,
-            height: height as u16,
-        })
+        raw::dimensions(width, height).map(|(width, height)| Self::Raw { width, height })
     }
 
     /// The codec whose pictures these are.
@@ -194,6 +184,7 @@ impl std::error::Error for ParameterError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rtp_codec::RtpCodec as _;
 
     #[test]
     fn a_description_gives_back_what_it_was_made_of() {

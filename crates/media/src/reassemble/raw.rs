@@ -1,11 +1,11 @@
 //! An uncompressed picture from RTP payloads (RFC 4175), each written where it says it belongs.
 
+use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::payload::raw::{GROUP_422, RawPayload};
 
 use super::coverage::Coverage;
 use super::{MAX_FRAME_PACKETS, Refused};
 use crate::event::NotShown;
-use crate::frame::RawPicture;
 
 /// The most pieces of a picture between which something is missing: a packet of a sender's is one, however many
 /// lines it has.

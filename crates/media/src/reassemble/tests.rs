@@ -1,11 +1,11 @@
-use super::*;
-use crate::frame::{
-    AccessUnit, DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling,
-};
-use crate::packetize::Packetizer;
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
+use evenkeel_codec::dif::{BLOCK, BlockId};
+use evenkeel_codec::picture::{AccessUnit, DvFrame, JpegImage, QuantTables, RawPicture, Sampling};
 use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
 use proptest::prelude::*;
+
+use super::*;
+use crate::frame::EncodedFrame;
+use crate::packetize::Packetizer;
 
 /// A packet as the network carries it.
 #[derive(Clone, Debug)]

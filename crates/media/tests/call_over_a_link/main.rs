@@ -4,7 +4,7 @@ mod world;
 
 use std::time::Duration;
 
-use evenkeel_media::quality::percentile;
+use evenkeel_codec::quality::percentile;
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Instant;
 use tfrc::units::Rate;

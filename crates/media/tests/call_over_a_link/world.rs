@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use evenkeel_codec::picture::{CodedPicture, JpegImage, QuantTables, Sampling};
+use evenkeel_codec::quality::percentile;
 use evenkeel_link::{Link, LinkConfig, Loss, QueueLimit};
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::event::EventKind;
-use evenkeel_media::frame::{
-    CodedPicture, EncodedFrame, JpegImage, QuantTables, ReceivedFrame, Sampling,
-};
+use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::quality::percentile;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
 use evenkeel_rtp::rtp::media_time;

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use evenkeel_codec::Codec;
+use evenkeel_codec::picture::Picture;
+use evenkeel_codec::quality::luma_psnr;
+use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
 use evenkeel_media::call::{Call, CallEvent};
-use evenkeel_media::codec::Codec;
 use evenkeel_media::event::{EventKind, NotShown};
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{EncodedFrame, Picture, ReceivedFrame};
+use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::reassemble::Payload;
-use evenkeel_media::source::{Format, FrameRate, Scene, Source};
 use evenkeel_rtp::rtp::media_time;
 use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;

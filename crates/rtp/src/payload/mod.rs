@@ -1,6 +1,5 @@
 //! RTP payload formats: their headers, not what is cut where.
 
-pub mod dv;
 pub mod h264;
 pub mod jpeg;
 pub mod raw;

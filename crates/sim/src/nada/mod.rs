@@ -7,7 +7,7 @@ mod loss_intervals;
 mod signal;
 
 use crate::rate_controller::{FeedbackReport, RateController};
-use evenkeel_media::source::FrameRate;
+use evenkeel_codec::source::FrameRate;
 use signal::{CongestionSignal, PathStatistics};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};

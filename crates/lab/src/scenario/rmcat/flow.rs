@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use evenkeel_codec::source::{Format, FrameRate, Scene};
 use evenkeel_link::Random;
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::source::{Format, FrameRate, Scene};
 use evenkeel_rtp::session::ReceiveConfig;
 use evenkeel_sim::{
     MediaEnd, Pattern, Pictures, Shooting, Sink, Source, TcpReceiver, TcpSender, TfrcConfig,

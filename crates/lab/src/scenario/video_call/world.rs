@@ -1,13 +1,13 @@
 //! One call over one link: the simulation, and what was seen of it.
 
+use evenkeel_codec::source::{
+    Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError,
+};
 use evenkeel_link::{LinkConfig, Loss, QueueLimit, Random};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::report::{CallReport, Summary};
 use evenkeel_media::sender::SendingSide;
-use evenkeel_media::source::{
-    Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError,
-};
 use evenkeel_sim::{
     Access, End, FlowId, LinkId, MediaEnd, Pictures, Shape, Shooting, Simulation, Traffic, Viewer,
 };

@@ -1,0 +1,163 @@
+//! The codecs, by name, and what each can do: the one file that knows all of them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::coder::{VideoDecoder, VideoEncoder};
+use crate::picture::CodedPicture;
+use crate::{dv, h264, mjpeg, rate_target, raw};
+
+/// A codec, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// Motion JPEG (RFC 2435): each frame by itself, of any size asked for.
+    #[default]
+    Mjpeg,
+    /// Uncompressed 4:2:2 (RFC 4175): where the path carries less, whole frames are left out.
+    Raw,
+    /// H.264 (RFC 6184): each frame from the one before it.
+    H264,
+    /// DV (RFC 6469) from a source that has it already: where the path carries less, whole frames are left out.
+    Dv,
+}
+
+impl Codec {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Mjpeg, Self::Raw, Self::H264, Self::Dv];
+
+    /// The name by which it is chosen.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mjpeg => "mjpeg",
+            Self::Raw => "raw",
+            Self::H264 => "h264",
+            Self::Dv => "dv",
+        }
+    }
+
+    /// True if it codes any picture; DV is only sent by a source that has it.
+    pub const fn codes_pictures(self) -> bool {
+        !matches!(self, Self::Dv)
+    }
+
+    /// True if its frames are of the size that they are, whatever is asked for.
+    pub const fn has_own_size(self) -> bool {
+        matches!(self, Self::Raw | Self::Dv)
+    }
+
+    /// What it can do, in a line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Mjpeg => {
+                "Motion JPEG, 4:2:0, RFC 2435; follows any frame size, with half or a quarter of the sides where bytes are few; a lost packet costs its rows"
+            }
+            Self::Raw => {
+                "uncompressed 4:2:2, 8 bit, RFC 4175; leaves out whole frames, evenly; a lost packet costs its pixels"
+            }
+            Self::H264 => {
+                "H.264 baseline, 4:2:0, RFC 6184; follows any frame size; a lost packet stops the picture until a keyframe comes"
+            }
+            Self::Dv => {
+                "DV, 25 Mb/s, RFC 6469; only raw DV, as it is, with its sound; leaves out whole frames, evenly; a lost packet costs its blocks; shown as a mosaic, recorded as .dv"
+            }
+        }
+    }
+
+    /// The size nearest to this one that it can send.
+    pub fn nearest_size(self, (width, height): (usize, usize)) -> (usize, usize) {
+        match self {
+            Self::Mjpeg => (mjpeg::nearest_side(width), mjpeg::nearest_side(height)),
+            Self::Raw => raw::nearest_size(width, height),
+            Self::H264 => h264::nearest_size(width, height),
+            Self::Dv => dv::nearest_size(height),
+        }
+    }
+
+    /// The sizes that it can send, in words.
+    pub const fn possible_sizes(self) -> &'static str {
+        match self {
+            Self::Mjpeg => mjpeg::POSSIBLE_SIZES,
+            Self::Raw => raw::POSSIBLE_SIZES,
+            Self::H264 => h264::POSSIBLE_SIZES,
+            Self::Dv => dv::POSSIBLE_SIZES,
+        }
+    }
+
+    /// A new encoder, for pictures that come every `interval`.
+    pub fn encoder(self, interval: Duration) -> Box<dyn VideoEncoder> {
+        match self {
+            Self::Mjpeg => Box::new(rate_target::Encoder::new()),
+            Self::Raw => Box::new(raw::Encoder::new(interval)),
+            Self::H264 => Box::new(h264::Encoder::default()),
+            Self::Dv => Box::new(dv::Encoder::new(interval)),
+        }
+    }
+
+    /// A new decoder.
+    pub fn decoder(self) -> Box<dyn VideoDecoder> {
+        match self {
+            Self::Mjpeg => Box::new(mjpeg::Decoder::new()),
+            Self::Raw => Box::new(raw::Decoder::default()),
+            Self::H264 => Box::new(h264::Decoder::default()),
+            Self::Dv => Box::new(dv::Decoder::default()),
+        }
+    }
+}
+
+impl CodedPicture {
+    /// The codec that made it.
+    pub const fn codec(&self) -> Codec {
+        match self {
+            Self::Jpeg(_) => Codec::Mjpeg,
+            Self::Raw(_) => Codec::Raw,
+            Self::H264(_) => Codec::H264,
+            Self::Dv(_) => Codec::Dv,
+        }
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Codec {
+    type Err = UnknownCodec;
+
+    fn from_str(name: &str) -> Result<Self, UnknownCodec> {
+        let found = Self::ALL.into_iter().find(|codec| codec.name() == name);
+        found.ok_or(UnknownCodec)
+    }
+}
+
+/// No codec has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownCodec;
+
+impl fmt::Display for UnknownCodec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Codec::ALL.map(Codec::name).join(", ");
+        write!(f, "no such codec; there are {names}")
+    }
+}
+
+impl std::error::Error for UnknownCodec {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_codec_is_found_by_its_name() {
+        for codec in Codec::ALL {
+            assert_eq!(codec.name().parse(), Ok(codec));
+        }
+        let error = "vp9".parse::<Codec>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no such codec; there are mjpeg, raw, h264, dv"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! DV as cameras and files have it (IEC 61834, RFC 6469), sent as it is: whole frames are left out where
+//! the path is narrow.
+//!
+//! Nothing is coded and nothing decoded. What can be shown is a mosaic (`mosaic.rs`), and beside it the
+//! picture carries the frame itself, which a recording takes over byte for byte.
+
+mod mosaic;
+use std::time::Duration;
+
+use tfrc::units::Bytes;
+
+use crate::coder::{
+    Coded, DecodeError, Decoded, EncodeError, FrameTarget, PictureSizeError, VideoDecoder,
+    VideoEncoder,
+};
+use crate::dif::System;
+use crate::picture::{CodedPicture, DvFrame, Picture};
+use crate::thinning::Thinning;
+
+/// What [`PictureSizeError`] says.
+pub(crate) const POSSIBLE_SIZES: &str =
+    "DV is sent as a source of raw DV has it, in 720x480 or 720x576";
+
+/// The system whose pictures have this size.
+pub fn system(size: (usize, usize)) -> Option<System> {
+    let mut systems = System::ALL.into_iter();
+    systems.find(|system| system.size() == size)
+}
+
+/// The size nearest to this one.
+pub(crate) fn nearest_size(height: usize) -> (usize, usize) {
+    let [fewer, more] = System::ALL.map(System::size);
+    if 2 * height < fewer.1 + more.1 {
+        fewer
+    } else {
+        more
+    }
+}
+
+/// The picture of a frame of which nothing is missing.
+pub(crate) fn picture(frame: DvFrame) -> Picture {
+    mosaic::of(&frame).with_dv(frame)
+}
+
+/// Sends frames whole or not at all.
+#[derive(Debug)]
+pub struct Encoder {
+    thinning: Thinning,
+}
+
+impl Encoder {
+    /// An encoder of frames that come every `interval`.
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            thinning: Thinning::new(interval),
+        }
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+    ) -> Result<Option<Coded>, EncodeError> {
+        let Some(frame) = picture.dv() else {
+            let error = PictureSizeError {
+                width: picture.width(),
+                height: picture.height(),
+                possible: POSSIBLE_SIZES,
+            };
+            return Err(error.into());
+        };
+        let size = Bytes::from(frame.data.len());
+        if !self.thinning.admits(size, target.rate) {
+            return Ok(None);
+        }
+        Ok(Some(Coded {
+            picture: CodedPicture::Dv(frame.clone()),
+            // It is what it is: nothing else could be reached.
+            size_error: 0.0,
+        }))
+    }
+}
+
+/// Gives frames whose lost blocks are those of the frame before (RFC 6469 §2.3).
+#[derive(Debug, Default)]
+pub struct Decoder {
+    previous: Option<DvFrame>,
+}
+
+impl VideoDecoder for Decoder {
+    fn decode(&mut self, picture: &CodedPicture) -> Result<Decoded, DecodeError> {
+        let CodedPicture::Dv(frame) = picture else {
+            return Err(DecodeError::OtherCodec);
+        };
+        let sized = frame.data.len() == frame.system.frame_len();
+        let inside = frame.missing.iter().all(|gap| gap.end <= frame.data.len());
+        if !sized || !inside {
+            return Err(DecodeError::Dv);
+        }
+        let mut whole = frame.clone();
+        let missing = std::mem::take(&mut whole.missing);
+        if !missing.is_empty() {
+            let previous = self.previous.as_ref();
+            let previous = previous.filter(|previous| previous.system == frame.system);
+            let previous = previous.ok_or(DecodeError::Dv)?;
+            for gap in missing {
+                whole.data[gap.clone()].copy_from_slice(&previous.data[gap]);
+            }
+        }
+        self.previous = Some(whole.clone());
+        Ok(Decoded {
+            picture: self::picture(whole),
+            concealed: picture.parts().missing,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dif::{BLOCK, BlockId};
+    use tfrc::units::Rate;
+
+    const INTERVAL: Duration = Duration::from_millis(40);
+
+    fn frame(fill: u8) -> DvFrame {
+        let system = System::Lines625;
+        let mut data = vec![fill; system.frame_len()];
+        for (place, block) in data.chunks_exact_mut(BLOCK).enumerate() {
+            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
+        }
+        DvFrame {
+            system,
+            data,
+            missing: Vec::new(),
+        }
+    }
+
+    fn target(rate: f64) -> FrameTarget {
+        FrameTarget {
+            size: Bytes::new(1),
+            rate: Rate::from_bits_per_sec(rate),
+            deadline: Duration::from_millis(150),
+            stretched: false,
+            keyframe: false,
+        }
+    }
+
+    #[test]
+    fn frames_are_sent_as_they_are() {
+        let shown = picture(frame(9));
+        assert_eq!((shown.width(), shown.height()), (720, 576));
+        let coded = Encoder::new(INTERVAL).encode(&shown, &target(40e6));
+        let coded = coded.unwrap().unwrap();
+        assert_eq!(coded.picture, CodedPicture::Dv(frame(9)));
+        let decoded = Decoder::default().decode(&coded.picture).unwrap();
+        assert_eq!((decoded.picture, decoded.concealed), (shown, 0));
+    }
+
+    #[test]
+    fn frames_are_left_out_where_the_path_is_narrow() {
+        let mut encoder = Encoder::new(INTERVAL);
+        let shown = picture(frame(0));
+        // All of them are 28.8 Mb/s.
+        let mut sent = |rate| encoder.encode(&shown, &target(rate)).unwrap().is_some();
+        assert_eq!((0..60).filter(|_| sent(15e6)).count(), 30);
+    }
+
+    #[test]
+    fn lost_blocks_are_those_of_the_frame_before() {
+        let mut damaged = frame(2);
+        damaged.missing = vec![80..240, 800..880];
+        let damaged = CodedPicture::Dv(damaged);
+        let mut decoder = Decoder::default();
+        assert_eq!(decoder.decode(&damaged).unwrap_err(), DecodeError::Dv);
+        decoder.decode(&CodedPicture::Dv(frame(1))).unwrap();
+        let decoded = decoder.decode(&damaged).unwrap();
+        assert_eq!(decoded.concealed, 3);
+        let shown = decoded.picture.dv().unwrap();
+        assert!(shown.missing.is_empty());
+        assert_eq!(shown.data[..80], frame(2).data[..80]);
+        assert_eq!(shown.data[80..240], frame(1).data[80..240]);
+        assert_eq!(shown.data[240..800], frame(2).data[240..800]);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        let mut decoder = Decoder::default();
+        let mut cut = frame(0);
+        cut.data.pop();
+        assert!(decoder.decode(&CodedPicture::Dv(cut)).is_err());
+        let plain = Picture::new(720, 576);
+        assert!(
+            Encoder::new(INTERVAL)
+                .encode(&plain, &target(40e6))
+                .is_err()
+        );
+    }
+}

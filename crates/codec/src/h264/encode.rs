@@ -1,0 +1,359 @@
+//! The encoder that hits a size with a picture that depends on the one before it.
+
+use evenkeel_h264::{Error, Planes, Qp};
+use tfrc::units::Bytes;
+
+use super::POSSIBLE_SIZES;
+use super::change::{Change, Watch};
+use super::coders::Coders;
+use super::size::{STILL, Sizes};
+use super::soften::Fineness;
+use crate::coder::FrameTarget;
+use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
+use crate::log2::log2;
+use crate::picture::{AccessUnit, CodedPicture, Picture};
+
+/// What is aimed at, as a share of the target: one picture in ten is a twelfth larger than its aim, and one that
+/// cannot be sent in time costs those that refer to it.
+const MARGIN: f64 = 0.95;
+
+/// A trial within these shares of its aim is what is coded.
+const NEAR: (f64, f64) = (0.94, 1.06);
+
+/// A picture is coded by no more steps finer than what was tried: where that has hardly any coefficients, it
+/// says little of those that come, and too small a picture harms less than too large a one.
+const FINER_STEPS: f64 = 5.0;
+
+/// A picture so many octaves above its aim is replaced by a keyframe that is not, and one that is so many above
+/// by any that is smaller.
+const TOO_LARGE: f64 = 0.5;
+const FAR_TOO_LARGE: f64 = 1.0;
+
+/// The picture after a keyframe weighs as much with a quantiser finer by so many steps: 4 to 10 in three clips
+/// and the scene.
+const AFTER_KEYFRAME: f64 = 7.0;
+
+/// Octaves between two quantisers above which what lies between them is used (`soften.rs`): it costs detail, and
+/// below that the nearer of the two is at most 15 % off.
+const WIDE: f64 = 0.4;
+
+/// Strips are tried where a picture differs from the one before by so many octaves more or less than that one did, and
+/// where they came nearer by so many to the sizes of the last pictures that had any, each of which counts for a fifth and
+/// for no more than an octave.
+const OTHER: f64 = 0.3;
+const WORTH: f64 = 0.12;
+const WORTH_GAIN: f64 = 0.2;
+const MUCH: f64 = 1.0;
+
+/// After so many passes a keyframe of any size below its aim will do.
+const PASSES: u32 = 5;
+
+/// A keyframe within these shares of its aim is sent.
+const ACCEPTED: (f64, f64) = (0.85, 1.08);
+
+/// Codes pictures of a stream to a size each; pictures may change their size.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    stream: Option<Stream>,
+    /// The finest quantiser that OpenH264 is held to have room for, since it had none: it has as much as the samples
+    /// take.
+    finest: Option<Qp>,
+}
+
+/// Pictures of one size.
+#[derive(Debug)]
+struct Stream {
+    coders: Coders,
+    size: (usize, usize),
+    keyframes: Sizes,
+    predicted: Sizes,
+    watch: Watch,
+    /// The quantiser of the last picture.
+    reference: f64,
+    /// By how many octaves the strips came nearer to the last pictures' sizes than what was known without.
+    worth: f64,
+    /// Of the last picture.
+    change: Change,
+}
+
+/// A picture that was coded, and why it has another size than it should.
+struct Attempt {
+    units: Vec<Vec<u8>>,
+    aim: Bytes,
+    /// No quantiser brings it nearer.
+    at_limit: bool,
+}
+
+impl Attempt {
+    fn new(units: Vec<Vec<u8>>, quantiser: Qp, aim: Bytes) -> Self {
+        let mut attempt = Self {
+            units,
+            aim,
+            at_limit: false,
+        };
+        attempt.at_limit = match quantiser {
+            Qp::COARSEST => attempt.size() > aim,
+            Qp::FINEST => attempt.size() < aim,
+            _ => false,
+        };
+        attempt
+    }
+
+    fn size(&self) -> Bytes {
+        Bytes::from(self.units.iter().map(Vec::len).sum::<usize>())
+    }
+}
+
+impl Stream {
+    fn new(picture: &Picture) -> Result<Self, Error> {
+        let size = (picture.width(), picture.height());
+        let pixels = size.0 * size.1;
+        Ok(Self {
+            coders: Coders::new(size)?,
+            size,
+            keyframes: Sizes::guess(pixels),
+            predicted: Sizes::guess(pixels / 4),
+            watch: Watch::default(),
+            reference: f64::from(Qp::COARSEST.get()),
+            worth: MUCH,
+            change: Change::ALL,
+        })
+    }
+
+    fn keyframe(&mut self, picture: &Planes<'_>, aim: Bytes, finest: Qp) -> Result<Attempt, Error> {
+        // Those below the first are too large, those above the second too small.
+        let (mut low, mut high) = (finest, Qp::COARSEST);
+        self.keyframes.turn_to(Change::ALL, self.reference);
+        let mut pass = 0;
+        loop {
+            pass += 1;
+            let quantiser = Qp::nearest(self.keyframes.quantiser(aim)).clamp(low, high);
+            let units = self.coders.encode_keyframe(picture, quantiser)?;
+            let attempt = Attempt::new(units, quantiser, aim);
+            let value = f64::from(quantiser.get());
+            self.keyframes.observe(value, attempt.size());
+            let share = attempt.size().as_f64() / aim.as_f64();
+            let fits = share <= ACCEPTED.1;
+            let near = attempt.at_limit || (fits && (share >= ACCEPTED.0 || pass >= PASSES));
+            if fits {
+                high = step(quantiser, -1.0);
+            } else {
+                low = step(quantiser, 1.0);
+            }
+            // None is near: the finest that fits.
+            if near || (low > high && fits) {
+                self.coders.keep(picture, quantiser)?;
+                self.reference = value;
+                self.predicted.turn_to(Change::ALL, value);
+                self.predicted
+                    .observe(value - AFTER_KEYFRAME, attempt.size());
+                return Ok(attempt);
+            }
+            if low > high {
+                high = low;
+            }
+        }
+    }
+
+    fn predicted(
+        &mut self,
+        picture: &Planes<'_>,
+        aim: Bytes,
+        change: Change,
+        finest: Qp,
+    ) -> Result<Attempt, Error> {
+        self.predicted.turn_to(change, self.reference);
+        let finest = f64::from(finest.get());
+        let mut fineness = self.fineness(aim, finest);
+        let at_most = |tried: Fineness| finest.max(tried.value() - FINER_STEPS);
+        let guess = self.predicted;
+        let other = change.octaves_above(self.change, STILL).abs() > OTHER;
+        self.change = change;
+        let mut strips = None;
+        if (other || self.worth > WORTH)
+            && let Some(size) = self.coders.estimate(picture, fineness)?
+        {
+            self.predicted.expect(fineness.value(), Bytes::from(size));
+            strips = Some(self.predicted);
+            fineness = self.fineness(aim, at_most(fineness));
+        }
+        while let Some(size) = self.coders.try_out(picture, fineness)? {
+            let size = Bytes::from(size);
+            if let Some(told) = strips.take() {
+                let octaves = log2(size.as_f64());
+                let [without, with] =
+                    [guess, told].map(|by| (by.octaves(fineness.value()) - octaves).abs());
+                let nearer = (without - with).clamp(-MUCH, MUCH);
+                self.worth += WORTH_GAIN * (nearer - self.worth);
+            }
+            self.predicted.observe(fineness.value(), size);
+            let share = size.as_f64() / aim.as_f64();
+            let better = self.fineness(aim, at_most(fineness));
+            if (NEAR.0..=NEAR.1).contains(&share) || better == fineness {
+                break;
+            }
+            fineness = better;
+        }
+        let attempt = Attempt::new(self.coders.encode(picture, fineness)?, fineness.qp, aim);
+        self.predicted.observe(fineness.value(), attempt.size());
+        self.reference = fineness.value();
+        Ok(attempt)
+    }
+
+    /// What comes nearest to the aim, and is no finer than this quantiser.
+    fn fineness(&self, aim: Bytes, finest: f64) -> Fineness {
+        let value = self.predicted.quantiser(aim).max(finest);
+        let [finer, coarser] = [0.0, 1.0].map(|on| self.predicted.octaves(value.floor() + on));
+        if finer - coarser > WIDE {
+            Fineness::nearest(value)
+        } else {
+            Fineness::sharp(Qp::nearest(value))
+        }
+    }
+
+    fn code(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+        finest: Qp,
+    ) -> Result<Attempt, Error> {
+        let planes = planes(picture);
+        let change = self.watch.next(picture);
+        let aim = Bytes::new((target.size.as_f64() * MARGIN) as u64 + 1);
+        if target.keyframe {
+            // No larger than another picture: the next one would have to wait for it, and be late.
+            return self.keyframe(&planes, aim, finest);
+        }
+        let attempt = self.predicted(&planes, aim, change, finest)?;
+        let least = self.keyframes.octaves(f64::from(Qp::COARSEST.get()));
+        let [aimed, coded] = [aim, attempt.size()].map(|size| log2(size.as_f64()));
+        let over = coded - aimed;
+        let helps = least <= aimed || (over > FAR_TOO_LARGE && least < coded);
+        if over > TOO_LARGE && !attempt.at_limit && helps {
+            return self.keyframe(&planes, aim, finest);
+        }
+        Ok(attempt)
+    }
+}
+
+/// What is said of it.
+fn failed(error: Error) -> EncodeError {
+    match error {
+        Error::Size { width, height } => EncodeError::Size(PictureSizeError {
+            width,
+            height,
+            possible: POSSIBLE_SIZES,
+        }),
+        Error::Encoder => EncodeError::H264(error),
+    }
+}
+
+/// The picture as the coder takes it.
+pub(super) fn planes(picture: &Picture) -> Planes<'_> {
+    Planes {
+        width: picture.width(),
+        height: picture.height(),
+        samples: picture.planes(),
+    }
+}
+
+/// The quantiser so many steps on.
+fn step(quantiser: Qp, steps: f64) -> Qp {
+    Qp::nearest(f64::from(quantiser.get()) + steps)
+}
+
+impl VideoEncoder for Encoder {
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+    ) -> Result<Option<Coded>, EncodeError> {
+        let size = (picture.width(), picture.height());
+        let same = self.stream.take().filter(|stream| stream.size == size);
+        // The first of a stream is a keyframe, whatever the network has seen.
+        let keyframe = target.keyframe || same.is_none();
+        let mut stream = match same {
+            Some(stream) => stream,
+            None => Stream::new(picture).map_err(failed)?,
+        };
+        let target = FrameTarget {
+            keyframe,
+            ..*target
+        };
+        let finest = self.finest.unwrap_or(Qp::FINEST);
+        let attempt = match stream.code(picture, &target, finest) {
+            Ok(attempt) => attempt,
+            Err(error) if finest == Qp::COARSEST => return Err(failed(error)),
+            Err(_) => {
+                // OpenH264 had no room for it: the next one begins anew, and coarser.
+                self.finest = Some(step(finest, COARSER));
+                return Ok(None);
+            }
+        };
+        self.stream = Some(stream);
+        let samples: usize = planes(picture)
+            .samples
+            .iter()
+            .map(|plane| plane.len())
+            .sum();
+        if attempt.size() < Bytes::from(samples / 2) {
+            // What is coded now leaves room for a step and more.
+            self.finest = self.finest.map(|finest| step(finest, -1.0));
+        }
+        let (size, aim) = (attempt.size().as_f64(), attempt.aim.as_f64());
+        let units = attempt.units.into_iter().map(Some).collect();
+        Ok(Some(Coded {
+            picture: CodedPicture::from(AccessUnit { units }),
+            size_error: if attempt.at_limit {
+                0.0
+            } else {
+                (size - aim).abs() / aim
+            },
+        }))
+    }
+}
+
+/// Steps by which the quantiser is kept coarser after OpenH264 had no room: half the bytes.
+const COARSER: f64 = 6.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tfrc::units::Rate;
+
+    /// An encoder whose coders fail, whatever the quantiser: they take pictures of another size.
+    fn failing(finest: Option<Qp>) -> Encoder {
+        let mut stream = Stream::new(&Picture::new(32, 32)).unwrap();
+        stream.coders = Coders::new((64, 64)).unwrap();
+        Encoder {
+            stream: Some(stream),
+            finest,
+        }
+    }
+
+    #[test]
+    fn an_encoder_that_fails_goes_on_coarser_and_gives_up_with_the_coarsest() {
+        let target = FrameTarget {
+            size: Bytes::new(1_000),
+            rate: Rate::from_bytes_per_sec(1e4),
+            deadline: Duration::from_millis(150),
+            stretched: false,
+            keyframe: false,
+        };
+        let encode = |encoder: &mut Encoder| {
+            let coded = encoder.encode(&Picture::new(32, 32), &target);
+            coded.map(|coded| coded.is_some())
+        };
+        let mut encoder = failing(None);
+        assert_eq!(encode(&mut encoder), Ok(false));
+        assert_eq!(encoder.finest, Some(step(Qp::FINEST, COARSER)));
+        // The next one begins anew.
+        assert_eq!(encode(&mut encoder), Ok(true));
+        let given_up = encode(&mut failing(Some(Qp::COARSEST)));
+        assert!(
+            matches!(given_up, Err(EncodeError::Size(_))),
+            "{given_up:?}"
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! The codec as its users see it: sizes, keyframes and cuts.
+
+use std::time::Duration;
+
+use tfrc::units::{Bytes, Rate};
+
+use super::{Decoder, Encoder, is_possible};
+use crate::coder::{Coded, FrameTarget, VideoDecoder, VideoEncoder};
+use crate::picture::{CodedPicture, Picture};
+use crate::source::{Format, FrameRate, Scene, Source};
+
+const TARGET: u64 = 1_500;
+
+fn scene(count: usize) -> Vec<Picture> {
+    let format = Format {
+        width: 160,
+        height: 120,
+        frame_rate: FrameRate::new(10, 1).unwrap(),
+    };
+    let mut scene = Scene::new(format, 1).unwrap();
+    let mut next = || scene.next().unwrap().unwrap();
+    (0..count).map(|_| next()).collect()
+}
+
+fn target(size: u64) -> FrameTarget {
+    FrameTarget {
+        size: Bytes::new(size),
+        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
+        deadline: Duration::from_millis(150),
+        stretched: false,
+        keyframe: false,
+    }
+}
+
+fn is_keyframe(picture: &CodedPicture) -> bool {
+    match picture {
+        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
+        _ => unreachable!("an encoder has one codec"),
+    }
+}
+
+#[test]
+fn a_keyframe_is_no_larger_than_its_target() {
+    let mut encoder = Encoder::default();
+    for picture in &scene(3) {
+        let asked = FrameTarget {
+            keyframe: true,
+            ..target(TARGET)
+        };
+        let coded = encoder.encode(picture, &asked).unwrap().unwrap();
+        let size = coded.picture.size().as_f64() / TARGET as f64;
+        assert!(size <= 1.09 && size > 0.6, "{size}");
+    }
+}
+
+#[test]
+fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
+    let mut encoder = Encoder::default();
+    for (width, height) in [(64, 48), (64, 48), (96, 48)] {
+        let picture = Picture::new(width, height);
+        let coded = encoder.encode(&picture, &target(TARGET)).unwrap().unwrap();
+        let mut decoder = Decoder::default();
+        let decoded = decoder.decode(&coded.picture).ok();
+        // The second one refers to the first.
+        let expected = is_keyframe(&coded.picture).then_some((width, height));
+        let size = decoded.map(|decoded| (decoded.picture.width(), decoded.picture.height()));
+        assert_eq!(size, expected);
+    }
+    let odd = Picture::new(63, 48);
+    assert!(encoder.encode(&odd, &target(TARGET)).is_err());
+    assert!(!is_possible(63, 48));
+}
+
+/// Pictures of noise of so many levels about the middle.
+fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
+    let mut state = 1_u32;
+    move || {
+        let samples = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let level = ((state >> 24) * levels) >> 8;
+            (128 + level - levels / 2) as u8
+        });
+        let samples = samples.take(Picture::samples(size.0, size.1)).collect();
+        Picture::from_data(size.0, size.1, samples).unwrap()
+    }
+}
+
+#[test]
+fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
+    // What flat pictures tell makes the first of noise 2.9 aims large.
+    let size = (320, 240);
+    let mut encoder = Encoder::default();
+    let mut code = |picture: &Picture| encoder.encode(picture, &target(3_000)).unwrap().unwrap();
+    for _ in 0..10 {
+        code(&Picture::new(size.0, size.1));
+    }
+    let mut noise = noise(size, 16);
+    let cut = code(&noise());
+    let aims = |picture: &CodedPicture| picture.size().as_f64() / (3_000.0 * 0.95);
+    assert!(is_keyframe(&cut.picture) && aims(&cut.picture) <= 1.42);
+    let next = aims(&code(&noise()).picture);
+    assert!((0.8..=1.2).contains(&next), "{next}");
+}
+
+#[test]
+fn what_is_too_much_for_the_encoder_is_left_out_and_forgotten_once_it_is_over() {
+    let mut noise = noise((160, 120), 256);
+    let mut encoder = Encoder::default();
+    let mut code = |picture: &Picture| encoder.encode(picture, &target(1 << 20)).unwrap();
+    let scene = scene(80);
+    for picture in &scene[..3] {
+        assert!(code(picture).is_some());
+    }
+    let left_out = (0..20).take_while(|_| code(&noise()).is_none()).count();
+    assert!((1..5).contains(&left_out), "{left_out}");
+    // That had a keyframe, and there is room for those that follow.
+    for _ in 0..5 {
+        assert!(!is_keyframe(&code(&noise()).unwrap().picture));
+    }
+    let sizes = |encoder: &mut dyn FnMut(&Picture) -> Option<Coded>| {
+        let coded = scene.iter().map(encoder);
+        coded
+            .map(|coded| coded.unwrap().picture.size().get())
+            .collect::<Vec<_>>()
+    };
+    let after = sizes(&mut code);
+    let mut fresh = Encoder::default();
+    let before = sizes(&mut |picture| fresh.encode(picture, &target(1 << 20)).unwrap());
+    assert!(after[1] < before[1] * 9 / 10, "the noise has left no mark");
+    assert!(
+        after[79] > before[79] * 9 / 10,
+        "{} {}",
+        after[79],
+        before[79]
+    );
+}

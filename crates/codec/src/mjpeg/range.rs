@@ -1,0 +1,73 @@
+//! The nominal range of samples: JFIF's and that of our pictures.
+//!
+//! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::picture::Picture)). The transforms are
+//! linear, so the change of scale is in their factors. Samples beyond video's range have no place in JFIF: a clamp of each is
+//! what the change costs.
+
+use crate::picture::{BLACK, CHROMA, GREY, WHITE};
+
+/// The nominal range of a kind of component in our pictures.
+#[derive(Debug)]
+pub(super) struct NominalRange {
+    lowest: u8,
+    highest: u8,
+    /// Our level where JFIF has 128: the transform takes distances from it.
+    middle: f32,
+    /// How many of JFIF's steps are one of ours.
+    pub(super) gain: f32,
+}
+
+impl NominalRange {
+    pub(super) const LUMA: Self = Self {
+        lowest: BLACK,
+        highest: WHITE,
+        middle: BLACK as f32 + 128.0 * (WHITE - BLACK) as f32 / 255.0,
+        gain: 255.0 / (WHITE - BLACK) as f32,
+    };
+    /// Greys are 128 in both.
+    pub(super) const CHROMA: Self = Self {
+        lowest: CHROMA.0,
+        highest: CHROMA.1,
+        middle: GREY as f32,
+        gain: 255.0 / (CHROMA.1 - CHROMA.0) as f32,
+    };
+
+    /// A sample's distance from the middle, in our steps.
+    pub(super) fn distance(&self, sample: u8) -> f32 {
+        f32::from(sample.clamp(self.lowest, self.highest)) - self.middle
+    }
+
+    /// The sample nearest to a distance from the middle.
+    pub(super) fn sample(&self, distance: f32) -> u8 {
+        let (lowest, highest) = (f32::from(self.lowest), f32::from(self.highest));
+        (distance + self.middle + 0.5).clamp(lowest, highest) as u8
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn black_white_and_the_strongest_colours_are_the_ends_of_bytes() {
+        for range in [NominalRange::LUMA, NominalRange::CHROMA] {
+            let jfif = |sample| 128.0 + range.distance(sample) * range.gain;
+            // Chroma of 16 to 240 around 128 is 0.5 to 255.5 around it.
+            assert!(jfif(range.lowest).abs() < 0.501);
+            assert!((jfif(range.highest) - 255.0).abs() < 0.501);
+        }
+        assert_eq!(NominalRange::CHROMA.distance(GREY), 0.0);
+    }
+
+    #[test]
+    fn a_sample_comes_back_and_one_beyond_video_becomes_the_nearest() {
+        for range in [NominalRange::LUMA, NominalRange::CHROMA] {
+            for sample in 0..=u8::MAX {
+                let back = range.sample(range.distance(sample));
+                assert_eq!(back, sample.clamp(range.lowest, range.highest));
+            }
+            assert_eq!(range.sample(1e9), range.highest);
+            assert_eq!(range.sample(-1e9), range.lowest);
+        }
+    }
+}

@@ -1,0 +1,498 @@
+//! The encoder that hits a size: the rate controller says how many bytes the next frame may have.
+//!
+//! Size falls with the quantiser's scale nearly as a power of it, and the power changes slowly. So
+//! the search runs on logarithms: scales are steps of 2^(1/64), and the slope of log size
+//! over steps is remembered from frame to frame. Each frame is first *probed*: a spread of its
+//! intervals is coded at a trial scale, which costs a small part of a pass and follows any cut or
+//! any jump of the target; what the whole weighs over that part is remembered too. Then the frame is
+//! coded, and again if that missed the tolerance. Nothing is interpolated from past frames alone,
+//! so nothing can become stuck as three points on a line do (thesis §7.5), and a [`Scale`] between two
+//! tables is as good as one on them, so no spikes come from the steps of an integer quality.
+//!
+//! Where bytes are few a picture is coded with half of its sides (`downscale.rs`).
+
+use tfrc::units::Bytes;
+
+use crate::coder::FrameTarget;
+use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
+use crate::downscale::{FINER, Halves};
+use crate::log2::log2;
+use crate::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
+use crate::picture::{JpegImage, Picture};
+
+/// A frame is accepted from this share of its target on. It is never accepted above the target,
+/// which is what the network gives, unless it cannot be coded smaller.
+const ACCEPTED: f64 = 0.95;
+
+/// What is aimed at: near the target, by twice the usual error of the first pass.
+const AIM: f64 = 0.985;
+
+/// Passes after which any size below the target will do. The third is for what the probes did not
+/// see, as after a cut.
+const PASSES: u32 = 3;
+
+/// Trial scales a frame at most; each halves the error several times.
+const PROBES: u32 = 4;
+
+/// A probe this near the aim ends the search, as log2: 0.7 %, less than a step.
+const PROBED: f64 = 0.01;
+
+/// Intervals in a probe at least, where the picture has them.
+const PROBE_INTERVALS: usize = 8;
+
+/// Steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
+const STEPS: usize = 632;
+
+/// Slope of log2 size over steps before anything is known: size as scale to the power of -0.7.
+const FIRST_SLOPE: f64 = -0.7 / 64.0;
+
+/// Slopes believed. The flattest is met where only the block ends are left to code.
+const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
+
+/// Steps between two sizes that tell a slope.
+const SLOPE_STEPS: f64 = 4.0;
+
+/// Steps by which the scale is finer with half of the sides.
+const HALVING_STEPS: usize = (FINER * 64.0) as usize;
+
+/// Codes pictures of a stream to a size each; pictures may change their size.
+#[derive(Debug)]
+pub struct Encoder {
+    restart_interval: Option<u16>,
+    coefficients: Coefficients,
+    /// The scan being tried, and the largest that fits the target.
+    trial: Scan,
+    fitting: Scan,
+    step: usize,
+    slope: f64,
+    /// log2 of the whole's size over what the probe made it.
+    whole_over_probe: f64,
+    /// How often the sides are halved.
+    halvings: usize,
+    /// The first picture, which is whole: who records takes the size from it.
+    is_first: bool,
+}
+
+/// A coded frame and how it came about.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// The picture; every interval is present.
+    pub image: JpegImage,
+    /// The scale it was quantised with.
+    pub scale: Scale,
+    /// How many times the whole was coded.
+    pub passes: u32,
+    /// The size that was asked for.
+    pub target: Bytes,
+    /// Why the size could not come near the target, if it could not.
+    pub limit: Option<Limit>,
+}
+
+/// The end of what a picture's size can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// At the coarsest scale it is still larger than the target.
+    Coarsest,
+    /// At the finest scale it is still smaller.
+    Finest,
+}
+
+impl Encoded {
+    /// |size − target| / target, where the target is taken as what the picture can reach: 0 at a
+    /// limit.
+    pub fn size_error(&self) -> f64 {
+        if self.limit.is_some() {
+            return 0.0;
+        }
+        let target = self.target.as_f64();
+        (self.image.scan_size().as_f64() - target).abs() / target
+    }
+}
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Encoder {
+    /// An encoder that chooses the restart interval by [`restart_interval_for`].
+    pub fn new() -> Self {
+        Self {
+            restart_interval: None,
+            coefficients: Coefficients::default(),
+            trial: Scan::default(),
+            fitting: Scan::default(),
+            step: STEPS / 2,
+            slope: FIRST_SLOPE,
+            whole_over_probe: 0.0,
+            halvings: 0,
+            is_first: true,
+        }
+    }
+
+    /// The same with `mcus` MCUs in an interval; 0 makes each picture one piece.
+    pub fn with_restart_interval(mcus: u16) -> Self {
+        Self {
+            restart_interval: Some(mcus),
+            ..Self::new()
+        }
+    }
+
+    /// Codes a picture in at most `target` bytes of scan, and as near to it as three passes come; with half or a quarter
+    /// of its sides where that shows more of it.
+    ///
+    /// Only where the coarsest scale is still too large for it does the scan exceed the target;
+    /// then [`Encoded::limit`] says so.
+    ///
+    /// # Errors
+    /// If the picture is larger than RFC 2435 can carry, or empty.
+    pub fn encode(
+        &mut self,
+        picture: &Picture,
+        target: Bytes,
+    ) -> Result<Encoded, PictureSizeError> {
+        check_size(picture)?;
+        let aim = log2(target.as_f64() * AIM);
+        let mut halves = Halves::of(picture);
+        let mut left = None;
+        loop {
+            self.halve(halves.at_most(self.halvings));
+            let coded = halves.get(self.halvings);
+            self.coefficients.transform(coded);
+            let interval = self
+                .restart_interval
+                .unwrap_or_else(|| restart_interval_for(coded.width()));
+            let probed = self.probe(aim, interval);
+            let better = if std::mem::take(&mut self.is_first) {
+                self.halvings
+            } else {
+                halves.better(self.halvings, octaves(self.step))
+            };
+            // Of two sizes that each call the other better, the second will do.
+            if better == self.halvings || left == Some(better) {
+                return Ok(self.search(target, aim, interval, probed));
+            }
+            left = Some(self.halvings);
+            self.halve(better);
+        }
+    }
+
+    /// From now on the sides are halved so often.
+    fn halve(&mut self, halvings: usize) {
+        if halvings == self.halvings {
+            return;
+        }
+        let finer = HALVING_STEPS * halvings.saturating_sub(self.halvings);
+        let coarser = HALVING_STEPS * self.halvings.saturating_sub(halvings);
+        self.step = (self.step.saturating_sub(finer) + coarser).min(STEPS);
+        self.whole_over_probe = 0.0;
+        self.halvings = halvings;
+    }
+
+    /// Moves `step` to where the probe says the aim is; returns log2 of the size that the whole would
+    /// have there if it were like the probe.
+    fn probe(&mut self, aim: f64, interval: u16) -> f64 {
+        let mcus = self.coefficients.mcu_count();
+        let intervals = match interval {
+            0 => 1,
+            n => mcus.div_ceil(usize::from(n)),
+        };
+        // Odd, so that it does not see the same columns in every row.
+        let stride = (intervals / PROBE_INTERVALS) | 1;
+        let share = log2(intervals as f64) - log2(intervals.div_ceil(stride) as f64);
+        let mut previous: Option<(usize, f64)> = None;
+        let mut probes = 0;
+        loop {
+            let scale = scale(self.step);
+            self.trial
+                .code_every(stride, &self.coefficients, scale, interval);
+            let size = log2(self.trial.size().as_f64()) + share;
+            if let Some(previous) = previous {
+                self.learn_slope(previous, (self.step, size));
+            }
+            probes += 1;
+            let error = size + self.whole_over_probe - aim;
+            let next = self.towards(-error);
+            if error.abs() < PROBED || next == self.step || probes == PROBES {
+                return size;
+            }
+            previous = Some((self.step, size));
+            self.step = next;
+        }
+    }
+
+    fn search(&mut self, target: Bytes, aim: f64, interval: u16, probed: f64) -> Encoded {
+        let mut fitting: Option<usize> = None;
+        let (mut too_large, mut previous) = (None, None);
+        let mut passes = 0;
+        let limit = loop {
+            passes += 1;
+            self.trial
+                .code(&self.coefficients, scale(self.step), interval);
+            let size = self.trial.size();
+            let logarithm = log2(size.as_f64());
+            match previous {
+                None => self.whole_over_probe = logarithm - probed,
+                Some(previous) => self.learn_slope(previous, (self.step, logarithm)),
+            }
+            previous = Some((self.step, logarithm));
+            if size <= target {
+                fitting = Some(self.step);
+                core::mem::swap(&mut self.trial, &mut self.fitting);
+                if size.as_f64() >= ACCEPTED * target.as_f64() {
+                    break None;
+                }
+                if self.step == 0 {
+                    break Some(Limit::Finest);
+                }
+            } else {
+                too_large = Some(self.step);
+                if self.step == STEPS {
+                    fitting = Some(self.step);
+                    core::mem::swap(&mut self.trial, &mut self.fitting);
+                    break Some(Limit::Coarsest);
+                }
+            }
+            let finer = too_large.map_or(0, |step| step + 1);
+            let coarser = fitting.map_or(STEPS, |step| step - 1);
+            if finer > coarser || (passes >= PASSES && fitting.is_some()) {
+                break None;
+            }
+            // While nothing fits, go further than the slope says, four times as far each pass: that
+            // reaches the coarsest within seven.
+            let margin = match fitting {
+                None if passes > 1 => 1 << (2 * passes - 2),
+                _ => 0,
+            };
+            self.step = (self.towards(aim - logarithm) + margin).clamp(finer, coarser);
+        };
+        self.step = fitting.unwrap_or(STEPS);
+        Encoded {
+            image: self.fitting.image(&self.coefficients, scale(self.step)),
+            scale: scale(self.step),
+            passes,
+            target,
+            limit,
+        }
+    }
+
+    /// The step that changes log2 size by `change`, as the slope has it.
+    fn towards(&self, change: f64) -> usize {
+        let step = self.step as f64 + change / self.slope;
+        // The cast clamps at zero, and takes NaN there too.
+        ((step + 0.5) as usize).min(STEPS)
+    }
+
+    fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
+        let steps = b.0 as f64 - a.0 as f64;
+        // Nearer ones differ by which few divisors round up, not by the slope.
+        if steps.abs() >= SLOPE_STEPS {
+            self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
+        }
+    }
+}
+
+impl VideoEncoder for Encoder {
+    fn encode(
+        &mut self,
+        picture: &Picture,
+        target: &FrameTarget,
+    ) -> Result<Option<Coded>, EncodeError> {
+        let encoded = self.encode(picture, target.size)?;
+        let size_error = encoded.size_error();
+        let picture = encoded.image.into();
+        Ok(Some(Coded {
+            picture,
+            size_error,
+        }))
+    }
+}
+
+/// log2 of a step's factor: the finest is 4.644 octaves below the tables of Annex K.
+fn octaves(step: usize) -> f64 {
+    step as f64 / 64.0 - 4.644
+}
+
+fn scale(step: usize) -> Scale {
+    Scale::new(SCALES[step])
+}
+
+/// The factor of each step; the last is beyond the coarsest and clamped to it.
+static SCALES: [f64; STEPS + 1] = {
+    /// 2^(1/64).
+    const RATIO: f64 = 1.010_889_286_051_700_5;
+    let mut factors = [Scale::FINEST.factor(); STEPS + 1];
+    let mut step = 1;
+    while step <= STEPS {
+        factors[step] = factors[step - 1] * RATIO;
+        step += 1;
+    }
+    factors
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Format, FrameRate, Scene, Source as _};
+
+    /// Noise that grows from left to right to an amplitude; 255 costs nearly what a picture can.
+    fn noise(amplitude: u32, seed: u32) -> Picture {
+        let mut picture = Picture::new(96, 80);
+        let mut state = seed;
+        for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *sample = ((state >> 16 & 0xFF) * amplitude * (i as u32 % 96) / (255 * 96)) as u8;
+        }
+        picture
+    }
+
+    fn size(encoded: &Encoded) -> u64 {
+        encoded.image.scan_size().get()
+    }
+
+    #[test]
+    fn the_steps_lead_from_the_finest_to_the_coarsest() {
+        assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
+        assert!(scale(STEPS - 1) < Scale::COARSEST);
+        for step in [0, 300, STEPS - 1] {
+            assert!((octaves(step) - scale(step).factor().log2()).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn pictures_that_share_nothing_still_fit_their_targets() {
+        let mut encoder = Encoder::new();
+        for turn in 0..40 {
+            let picture = noise([255, 3, 80, 20, 160][turn % 5], turn as u32);
+            let target = Bytes::new([4_000, 300, 1_500, 900][turn % 4]);
+            let encoded = encoder.encode(&picture, target).expect("small");
+            assert!(encoded.passes <= 7, "{} passes", encoded.passes);
+            if encoded.limit != Some(Limit::Coarsest) {
+                assert!(encoded.image.scan_size() <= target, "turn {turn}");
+            }
+            if encoded.limit.is_none() {
+                assert!(
+                    encoded.size_error() < 0.3,
+                    "turn {turn}: {}",
+                    size(&encoded)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_target_below_reach_gives_the_smallest_picture() {
+        let picture = noise(200, 1);
+        let mut encoder = Encoder::new();
+        for target in [100, 0, 1, 30] {
+            let encoded = encoder.encode(&picture, Bytes::new(target)).expect("small");
+            assert_eq!(encoded.limit, Some(Limit::Coarsest));
+            assert_eq!(
+                (encoded.scale, encoded.size_error()),
+                (Scale::COARSEST, 0.0)
+            );
+        }
+        let encoded = encoder.encode(&picture, Bytes::new(3_000)).expect("small");
+        assert!(encoded.limit.is_none() && encoded.size_error() < 0.06);
+    }
+
+    #[test]
+    fn a_target_beyond_reach_gives_the_best_picture() {
+        let mut encoder = Encoder::new();
+        let target = Bytes::new(u64::MAX);
+        let encoded = encoder.encode(&noise(20, 1), target).expect("small");
+        assert_eq!(
+            (encoded.limit, encoded.scale),
+            (Some(Limit::Finest), Scale::FINEST)
+        );
+    }
+
+    #[test]
+    fn a_picture_may_change_its_size() {
+        let mut encoder = Encoder::new();
+        encoder
+            .encode(&noise(100, 1), Bytes::new(2_000))
+            .expect("small");
+        let small = encoder
+            .encode(&Picture::new(17, 5), Bytes::new(2_000))
+            .expect("small");
+        assert_eq!((small.image.width, small.image.height), (17, 5));
+        assert!(
+            encoder
+                .encode(&Picture::new(0, 5), Bytes::new(2_000))
+                .is_err()
+        );
+    }
+
+    /// What a camera may see.
+    fn scene(width: usize, height: usize) -> Picture {
+        let format = Format {
+            width,
+            height,
+            frame_rate: FrameRate::new(25, 1).expect("a rate"),
+        };
+        let mut scene = Scene::new(format, 1).expect("a size");
+        scene.next().expect("endless").expect("endless")
+    }
+
+    fn side(encoder: &mut Encoder, picture: &Picture, target: u64) -> u16 {
+        let encoded = encoder.encode(picture, Bytes::new(target)).expect("small");
+        assert!(
+            encoded.limit.is_some() || size(&encoded) <= target,
+            "{target}"
+        );
+        encoded.image.width
+    }
+
+    #[test]
+    fn a_picture_with_few_bytes_has_half_or_a_quarter_of_its_sides_and_all_of_them_when_there_are_more()
+     {
+        let picture = scene(192, 128);
+        let mut encoder = Encoder::new();
+        let sides =
+            [4_000, 500, 100, 500, 4_000].map(|target| side(&mut encoder, &picture, target));
+        assert_eq!(sides, [192, 96, 48, 96, 192]);
+    }
+
+    #[test]
+    fn sides_stay_where_one_size_is_as_good_as_the_other() {
+        let picture = scene(192, 128);
+        let mut encoder = Encoder::new();
+        let between = |encoder: &mut Encoder, from| {
+            side(encoder, &picture, from);
+            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (650.0 * part) as u64))
+        };
+        assert_eq!(between(&mut encoder, 4_000), [192; 4]);
+        assert_eq!(between(&mut encoder, 500), [96; 4]);
+    }
+
+    #[test]
+    fn the_first_picture_is_whole() {
+        let mut encoder = Encoder::new();
+        let sides = [0, 0].map(|target| side(&mut encoder, &scene(192, 128), target));
+        assert_eq!(sides, [192, 48]);
+    }
+
+    #[test]
+    fn sides_whose_half_no_header_can_say_stay() {
+        let mut encoder = Encoder::new();
+        assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
+        assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
+        assert_eq!(side(&mut encoder, &scene(192, 128), 0), 48);
+        // 48x40 has a half of 24x20.
+        assert_eq!(side(&mut encoder, &scene(96, 80), 0), 48);
+    }
+
+    #[test]
+    fn the_restart_interval_is_the_callers_if_stated() {
+        for (mcus, intervals) in [(0, 1), (1, 30), (7, 5), (u16::MAX, 1)] {
+            let mut encoder = Encoder::with_restart_interval(mcus);
+            let encoded = encoder
+                .encode(&noise(100, 1), Bytes::new(3_000))
+                .expect("small");
+            assert_eq!(encoded.image.intervals.len(), intervals);
+            assert_eq!(encoded.image.restart_interval, mcus);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Where pictures come from: the built-in scene, files, cameras.
+
+mod contract;
+mod dv;
+mod ffmpeg;
+mod format;
+mod program;
+mod scene;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+mod v4l2;
+mod y4m;
+
+pub use contract::{Source, SourceError};
+pub use dv::DvFile;
+pub use ffmpeg::{Ffmpeg, FfmpegOptions};
+pub use format::{Format, FrameRate};
+pub use program::Program;
+pub use scene::Scene;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+pub use v4l2::Camera;
+pub use y4m::{MAX_SIDE, Y4m};

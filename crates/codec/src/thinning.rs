@@ -1,0 +1,231 @@
+//! Which pictures of a stream are left out, where the path does not carry all of them.
+
+use std::time::Duration;
+
+use tfrc::units::{Bytes, Rate};
+
+/// Kept pictures of so many: each step is a rhythm that repeats soon, so that motion stays even.
+const STEPS: [(u32, u32); 13] = [
+    (1, 1),
+    (5, 6),
+    (3, 4),
+    (2, 3),
+    (1, 2),
+    (1, 3),
+    (1, 4),
+    (1, 6),
+    (1, 8),
+    (1, 12),
+    (1, 16),
+    (1, 32),
+    (1, 64),
+];
+
+/// What is sent stays this far below what the path carries: the packets' timing is not exact.
+const FILL: f64 = 0.98;
+
+/// How much more than a step needs must be there before that step is taken upwards, and for how
+/// long: longer than the rate takes to swing, so that the viewer does not see its reports.
+const MARGIN: f64 = 1.05;
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A picture counts for this many intervals at most, so that a rate of zero stays finite. `STEPS` ends there.
+const SLOWEST: f64 = 64.0;
+
+/// The queue of pictures beyond which fewer are sent: a third of the deadline.
+const BRIDGED: Duration = Duration::from_millis(50);
+
+/// Chooses which pictures are sent: as many as the path carries whole, evenly.
+#[derive(Clone, Debug)]
+pub(crate) struct Thinning {
+    interval: Duration,
+    step: usize,
+    /// Up to 1: a picture is sent when this overflows.
+    phase: (u32, u32),
+    /// The queue of pictures in time: it grows while the path carries less than the step needs, and drains while it carries
+    /// more.
+    behind: Duration,
+    /// No step was taken down yet: the rate still rises to what the path carries.
+    starting: bool,
+    /// For how long a better one has been possible, and the best that was so throughout.
+    roomy: Duration,
+    possible: usize,
+}
+
+impl Thinning {
+    /// The first picture is sent, and as many of the others as the path turns out to carry; they come every `interval`.
+    pub(crate) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            step: STEPS.len() - 1,
+            phase: (0, 1),
+            behind: Duration::ZERO,
+            starting: true,
+            roomy: Duration::ZERO,
+            possible: 0,
+        }
+    }
+
+    /// Whether the next picture, of `size`, is sent while the path carries `rate`.
+    pub(crate) fn admits(&mut self, size: Bytes, rate: Rate) -> bool {
+        self.follow(size / self.interval, rate * FILL);
+        let (kept, of) = STEPS[self.step];
+        if self.phase.1 != of {
+            // The first picture of a rhythm is sent.
+            self.phase = (of - kept, of);
+        }
+        self.phase.0 += kept;
+        let sent = self.phase.0 >= of;
+        if sent {
+            self.phase.0 -= of;
+        }
+        sent
+    }
+
+    /// Steps down as soon as the buffer no longer helps, and up slowly; `whole` is the rate of all pictures.
+    fn follow(&mut self, whole: Rate, carried: Rate) {
+        let fits = |margin: f64| {
+            let fits = |(kept, of): &(u32, u32)| {
+                whole * (f64::from(*kept) / f64::from(*of)) * margin <= carried
+            };
+            STEPS.iter().position(fits).unwrap_or(STEPS.len() - 1)
+        };
+        let (fitting, roomy) = (fits(1.0), fits(MARGIN));
+        let (kept, of) = STEPS[self.step];
+        let needed = whole * (f64::from(kept) / f64::from(of));
+        let taken = self.interval.mul_f64((needed / carried).min(SLOWEST));
+        self.behind = (self.behind + taken)
+            .saturating_sub(self.interval)
+            .min(BRIDGED + self.interval);
+        if fitting > self.step {
+            self.roomy = Duration::ZERO;
+            if self.behind > BRIDGED {
+                self.step = fitting;
+                (self.behind, self.starting) = (Duration::ZERO, false);
+            }
+            return;
+        }
+        if self.starting {
+            self.step = fitting;
+            return;
+        }
+        if roomy >= self.step {
+            self.roomy = Duration::ZERO;
+            return;
+        }
+        if self.roomy.is_zero() {
+            self.possible = 0;
+        }
+        self.possible = self.possible.max(roomy);
+        self.roomy += self.interval;
+        if self.roomy >= PATIENCE {
+            self.step = self.possible;
+            self.roomy = Duration::ZERO;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: Bytes = Bytes::new(12_500);
+
+    /// 50 pictures a second of 100,000 bits: 5 Mb/s in all.
+    fn thinning() -> Thinning {
+        Thinning::new(Duration::from_millis(20))
+    }
+
+    fn sent(thinning: &mut Thinning, pictures: usize, megabits: f64) -> Vec<usize> {
+        let rate = Rate::from_bits_per_sec(megabits * 1e6);
+        (0..pictures)
+            .filter(|_| thinning.admits(FRAME, rate))
+            .collect()
+    }
+
+    #[test]
+    fn what_fits_is_sent_whole() {
+        assert_eq!(sent(&mut thinning(), 100, 5.2).len(), 100);
+    }
+
+    #[test]
+    fn the_gaps_are_even_once_the_path_is_known() {
+        for (megabits, kept, of) in [
+            (4.3, 5, 6),
+            (3.5, 2, 3),
+            (2.6, 1, 2),
+            (0.9, 1, 6),
+            (0.01, 1, 64),
+        ] {
+            let mut thinning = thinning();
+            sent(&mut thinning, 1, megabits);
+            let sent = sent(&mut thinning, 40 * of, megabits);
+            assert_eq!(sent.len(), 40 * kept, "{megabits} Mb/s");
+            let gaps: Vec<usize> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let spread = gaps.iter().max().unwrap() - gaps.iter().min().unwrap();
+            assert!(spread <= 1, "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn it_steps_down_when_it_is_behind_and_up_after_a_second() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
+        // Of half of what it needs each picture takes an interval too long: 20 ms, of which 50 are bridged.
+        assert_eq!(sent(&mut thinning, 2 + 6, 2.6).len(), 2 + 3);
+        // 49 pictures are not yet a second.
+        assert!(sent(&mut thinning, 49, 9.0).len() <= 25);
+        assert_eq!(sent(&mut thinning, 20, 9.0).len(), 20);
+    }
+
+    #[test]
+    fn it_steps_up_at_once_until_it_has_been_too_much() {
+        let mut thinning = thinning();
+        assert_eq!(sent(&mut thinning, 12, 0.9).len(), 2);
+        assert_eq!(sent(&mut thinning, 12, 2.7).len(), 6);
+        assert_eq!(sent(&mut thinning, 12, 5.4).len(), 12);
+    }
+
+    #[test]
+    fn it_goes_up_by_what_there_was_room_for_all_the_time() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
+        sent(&mut thinning, 10, 0.01);
+        for megabits in [9.0, 2.7, 9.0] {
+            sent(&mut thinning, 20, megabits);
+        }
+        assert_eq!(sent(&mut thinning, 20, 9.0).len(), 10);
+    }
+
+    #[test]
+    fn a_fall_that_is_made_up_for_does_not_show() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 1, 5.2);
+        for _ in 0..50 {
+            assert_eq!(sent(&mut thinning, 6, 7.6).len(), 6);
+            assert_eq!(sent(&mut thinning, 4, 3.6).len(), 4);
+        }
+    }
+
+    #[test]
+    fn a_step_that_only_just_fits_is_not_taken() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
+        sent(&mut thinning, 100, 3.5);
+        // Three of four pictures are 3.75 Mb/s, and 98 % of this is 3.77.
+        assert_eq!(sent(&mut thinning, 300, 3.85).len(), 200);
+    }
+
+    #[test]
+    fn a_rate_that_swings_about_a_step_does_not_show() {
+        let mut thinning = thinning();
+        sent(&mut thinning, 10, 5.2);
+        sent(&mut thinning, 100, 3.5);
+        let mut steps = Vec::new();
+        for turn in 0..200 {
+            sent(&mut thinning, 5, if turn % 2 == 0 { 3.6 } else { 4.0 });
+            steps.push(thinning.step);
+        }
+        assert!(steps.windows(2).all(|pair| pair[0] == pair[1]), "{steps:?}");
+    }
+}

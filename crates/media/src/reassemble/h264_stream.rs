@@ -1,0 +1,148 @@
+//! H.264 as a call uses it: coded, cut into packets, put together, decoded.
+
+use std::time::Duration;
+
+use evenkeel_codec::h264::{Decoder, Encoder};
+use evenkeel_codec::picture::{CodedPicture, Picture};
+use evenkeel_codec::quality::luma_psnr;
+use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::{DecodeError, FrameTarget, VideoDecoder, VideoEncoder};
+use evenkeel_rtp::session::MediaPacket;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use super::{Payload, Reassembler};
+use crate::event::NotShown;
+use crate::frame::EncodedFrame;
+use crate::packetize::Packetizer;
+
+const TARGET: u64 = 1_500;
+
+fn scene(count: usize) -> Vec<Picture> {
+    let format = Format {
+        width: 160,
+        height: 120,
+        frame_rate: FrameRate::new(10, 1).unwrap(),
+    };
+    let mut scene = Scene::new(format, 1).unwrap();
+    let mut next = || scene.next().unwrap().unwrap();
+    (0..count).map(|_| next()).collect()
+}
+
+fn target(size: u64) -> FrameTarget {
+    FrameTarget {
+        size: Bytes::new(size),
+        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
+        deadline: Duration::from_millis(150),
+        stretched: false,
+        keyframe: false,
+    }
+}
+
+fn is_keyframe(picture: &CodedPicture) -> bool {
+    match picture {
+        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
+        _ => unreachable!("an encoder has one codec"),
+    }
+}
+
+/// A stream of packets, and what the receiver makes of it.
+struct Stream {
+    packetizer: Packetizer,
+    reassembler: Reassembler,
+    sequence: u64,
+}
+
+impl Stream {
+    fn new() -> Self {
+        Self {
+            packetizer: Packetizer::new(400),
+            reassembler: Reassembler::new(Payload::H264),
+            sequence: 65_530,
+        }
+    }
+
+    /// Frame `n` as it arrives without those of its packets.
+    fn deliver(
+        &mut self,
+        n: u32,
+        picture: CodedPicture,
+        lost: &[usize],
+    ) -> Result<CodedPicture, NotShown> {
+        let frame = EncodedFrame {
+            captured: Instant::ZERO,
+            timestamp: 9_000 * n,
+            picture,
+        };
+        let frame = self.packetizer.packetize(frame).unwrap();
+        let now = Instant::from_millis(u64::from(n));
+        for index in 0..frame.packets() {
+            let mut payload = Vec::new();
+            frame.write(index, 0, &mut payload);
+            assert!(payload.len() <= 400 && payload.len() == frame.payload_len(index));
+            let packet = MediaPacket {
+                sequence: self.sequence,
+                payload_type: 0,
+                timestamp: 9_000 * n,
+                marker: index + 1 == frame.packets(),
+                payload: &payload,
+                arrival: now,
+                send_time: 0,
+                rtt: None,
+            };
+            if !lost.contains(&index) {
+                self.reassembler.push(&packet);
+            }
+            self.sequence += 1;
+        }
+        let complete = self.reassembler.frames().next().unwrap().complete;
+        assert_eq!(complete, lost.is_empty(), "frame {n}");
+        let timestamp = self.reassembler.extend(9_000 * n);
+        let frame = self.reassembler.take(timestamp, now).unwrap();
+        frame.map(|frame| frame.picture)
+    }
+}
+
+#[test]
+fn a_stream_survives_its_packets() {
+    let mut encoder = Encoder::default();
+    let (mut stream, mut decoder) = (Stream::new(), Decoder::default());
+    for (n, picture) in scene(20).iter().enumerate() {
+        let coded = encoder.encode(picture, &target(TARGET)).unwrap().unwrap();
+        let received = stream
+            .deliver(n as u32, coded.picture.clone(), &[])
+            .unwrap();
+        assert_eq!(received, coded.picture);
+        let decoded = decoder.decode(&received).unwrap();
+        let psnr = luma_psnr(picture, &decoded.picture).unwrap();
+        assert!(psnr > 28.0, "frame {n}: {psnr}");
+    }
+}
+
+#[test]
+fn a_hole_stops_the_picture_until_a_keyframe() {
+    let mut encoder = Encoder::default();
+    let (mut stream, mut decoder) = (Stream::new(), Decoder::default());
+    for (n, picture) in scene(12).iter().enumerate() {
+        let asked = FrameTarget {
+            keyframe: n == 8,
+            ..target(TARGET)
+        };
+        let coded = encoder.encode(picture, &asked).unwrap().unwrap();
+        assert_eq!(is_keyframe(&coded.picture), n == 0 || n == 8, "frame {n}");
+        let lost: &[usize] = if n == 4 { &[1] } else { &[] };
+        let received = stream.deliver(n as u32, coded.picture, lost);
+        if n == 4 {
+            // Its one slice has a hole.
+            assert_eq!(received, Err(NotShown::Empty));
+            continue;
+        }
+        let decoded = decoder.decode(&received.unwrap());
+        if (5..8).contains(&n) {
+            assert!(matches!(decoded, Err(DecodeError::H264(_))), "frame {n}");
+        } else {
+            let psnr = luma_psnr(picture, &decoded.unwrap().picture).unwrap();
+            assert!(psnr > 28.0, "frame {n}: {psnr}");
+        }
+    }
+}
