@@ -11,7 +11,7 @@ use evenkeel_media::frame::{EncodedFrame, Picture};
 use evenkeel_media::source::{Source, SourceError};
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::Instant;
 
 use crate::choices::{Choice, Choices};

@@ -24,7 +24,7 @@ use evenkeel_media::source::{
     DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::{BindError, Clock, Socket};
-use evenkeel_rtp::sdp::{self, Description};
+use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
 use crate::capture::Feed;

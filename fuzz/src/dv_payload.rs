@@ -5,7 +5,7 @@ use evenkeel_media::codec::Codec;
 use evenkeel_media::frame::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_media::source::{DvFile, Source};
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId, DvPayload, System};
+use evenkeel_rtp::packet::payload::dv::{BLOCK, BlockId, DvPayload, System};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

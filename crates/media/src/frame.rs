@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use evenkeel_rtp::payload::dv::{BLOCK, System};
+use evenkeel_rtp::packet::payload::dv::{BLOCK, System};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 

@@ -13,7 +13,7 @@ use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

@@ -8,7 +8,7 @@ use evenkeel_media::call::Call;
 use evenkeel_media::codec::Codec;
 use evenkeel_media::frame::{EncodedFrame, Picture};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

@@ -6,7 +6,7 @@ use evenkeel_media::codec::mjpeg::restart_interval_for;
 use evenkeel_media::frame::{EncodedFrame, JpegImage, Picture, QuantTables, Sampling};
 use evenkeel_media::rate_target::Encoder;
 use evenkeel_media::source::{Format, FrameRate, Source};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

@@ -1,6 +1,6 @@
 //! A frame of DV as RTP payloads (RFC 6469 §2.3): whole DIF blocks in order, as many as a packet takes.
 
-use evenkeel_rtp::payload::dv::BLOCK;
+use evenkeel_rtp::packet::payload::dv::BLOCK;
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
@@ -55,7 +55,7 @@ impl DvPayloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::payload::dv::System;
+    use evenkeel_rtp::packet::payload::dv::System;
 
     fn frame() -> DvFrame {
         let system = System::Lines525;

@@ -9,7 +9,7 @@ pub mod tables;
 use std::fmt;
 use std::time::Duration;
 
-use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
+use evenkeel_rtp::packet::payload::jpeg::WHOLE_FRAME;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 

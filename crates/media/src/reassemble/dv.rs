@@ -1,6 +1,6 @@
 //! A frame of DV from RTP payloads (RFC 6469), each DIF block written where it says it belongs.
 
-use evenkeel_rtp::payload::dv::{AUDIO_BLOCKS, BLOCK, BlockId, DvPayload, Section, System};
+use evenkeel_rtp::packet::payload::dv::{AUDIO_BLOCKS, BLOCK, BlockId, DvPayload, Section, System};
 
 use super::coverage::Coverage;
 use crate::event::NotShown;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_rtp::payload::h264::{Fragment, H264Payload};
+use evenkeel_rtp::packet::payload::h264::{Fragment, H264Payload};
 
 use crate::event::NotShown;
 use crate::frame::AccessUnit;

@@ -13,10 +13,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenkeel_rtp::payload::dv::{DvPayload, System};
-use evenkeel_rtp::payload::h264::H264Payload;
-use evenkeel_rtp::payload::jpeg::JpegHeader;
-use evenkeel_rtp::payload::raw::RawPayload;
+use evenkeel_rtp::packet::payload::dv::{DvPayload, System};
+use evenkeel_rtp::packet::payload::h264::H264Payload;
+use evenkeel_rtp::packet::payload::jpeg::JpegHeader;
+use evenkeel_rtp::packet::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenkeel_rtp::payload::dv::System;
-use evenkeel_rtp::payload::raw::MAX_DIMENSION;
+use evenkeel_rtp::packet::payload::dv::System;
+use evenkeel_rtp::packet::payload::raw::MAX_DIMENSION;
 
 use crate::codec::Codec;
 

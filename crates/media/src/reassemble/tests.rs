@@ -3,8 +3,8 @@ use crate::frame::{
     AccessUnit, DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling,
 };
 use crate::packetize::Packetizer;
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
-use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
+use evenkeel_rtp::packet::payload::dv::{BLOCK, BlockId};
+use evenkeel_rtp::packet::payload::jpeg::{Restart, WHOLE_FRAME};
 use proptest::prelude::*;
 
 /// A packet as the network carries it.

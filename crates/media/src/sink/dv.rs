@@ -41,7 +41,7 @@ impl<W: Write> Sink for DvFile<W> {
 mod tests {
     use super::*;
     use crate::frame::DvFrame;
-    use evenkeel_rtp::payload::dv::System;
+    use evenkeel_rtp::packet::payload::dv::System;
 
     #[test]
     fn the_file_is_its_frames_and_nothing_else() {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId, System};
+use evenkeel_rtp::packet::payload::dv::{BLOCK, BlockId, System};
 
 use super::{Format, FrameRate, Source, SourceError};
 use crate::codec::dv;

@@ -11,7 +11,7 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::quality::luma_psnr;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_media::source::{Format, FrameRate, Scene, Source};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

@@ -8,7 +8,7 @@ mod mosaic;
 
 use std::time::Duration;
 
-use evenkeel_rtp::payload::dv::System;
+use evenkeel_rtp::packet::payload::dv::System;
 use tfrc::units::Bytes;
 
 use super::thinning::Thinning;
@@ -126,7 +126,7 @@ impl VideoDecoder for Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::payload::dv::{BLOCK, BlockId};
+    use evenkeel_rtp::packet::payload::dv::{BLOCK, BlockId};
     use tfrc::units::Rate;
 
     const INTERVAL: Duration = Duration::from_millis(40);

@@ -5,7 +5,7 @@
 //! The five macroblocks of a segment come from five columns of the picture, each of which is cut into
 //! superblocks of 27 macroblocks, one below the other, one for each DIF sequence.
 
-use evenkeel_rtp::payload::dv::{BLOCK, BlockId, SEQUENCE_BLOCKS, System, VIDEO_BLOCKS};
+use evenkeel_rtp::packet::payload::dv::{BLOCK, BlockId, SEQUENCE_BLOCKS, System, VIDEO_BLOCKS};
 
 use crate::frame::{DvFrame, Picture};
 

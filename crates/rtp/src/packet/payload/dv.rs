@@ -1,7 +1,7 @@
 //! RTP's payload for DV video (RFC 6469): DIF blocks of 80 bytes and nothing else, each of which says
 //! where in its frame it belongs (IEC 61834-2, SMPTE 314M §7).
 
-use crate::wire::{ParseError, Reader};
+use crate::packet::wire::{ParseError, Reader};
 
 /// The bytes of a DIF block, its ID among them.
 pub const BLOCK: usize = 80;
