@@ -12,7 +12,7 @@ use evenkeel_codec::{EncodeError, VideoEncoder};
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Handle;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::Instant;
 
 use crate::choices::{Choice, Choices};

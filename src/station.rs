@@ -109,7 +109,7 @@ mod tests {
     use evenkeel_media::frame::EncodedFrame;
     use evenkeel_media::policy::PolicyConfig;
     use evenkeel_media::reassemble::Payload;
-    use evenkeel_rtp::rtp::media_time;
+    use evenkeel_rtp::packet::rtp::media_time;
     use evenkeel_rtp::session::{Config, ReceiveConfig, SendConfig};
 
     const INTERVAL: Duration = Duration::from_millis(100);

@@ -16,15 +16,15 @@ use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
-use evenkeel_rtp::ext::{Element, RttSendTs};
-use evenkeel_rtp::flexfec::Encoder;
+use evenkeel_rtp::packet::ext::{Element, RttSendTs};
+use evenkeel_rtp::packet::flexfec::Encoder;
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_codec::dif::{BLOCK, BlockId};
-use evenkeel_rtp::rtcp::tfrc_app::Reception;
-use evenkeel_rtp::rtcp::{
+use evenkeel_rtp::packet::rtcp::tfrc_app::Reception;
+use evenkeel_rtp::packet::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, TfrcFeedback, ccfb, sack, sdes, twcc,
 };
-use evenkeel_rtp::rtp::RtpHeader;
+use evenkeel_rtp::packet::rtp::RtpHeader;
 use evenkeel_rtp::session::FeedbackMode;
 use evenkeel_vod::TS_LEN;
 use tfrc::Ecn;

@@ -3,9 +3,9 @@
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Reassembler};
-use evenkeel_rtp::flexfec;
-use evenkeel_rtp::payload::h264::H264Payload;
-use evenkeel_rtp::rtp::{HEADER_LEN, RtpHeader, RtpPacket};
+use evenkeel_rtp::packet::flexfec;
+use evenkeel_rtp::packet::payload::h264::H264Payload;
+use evenkeel_rtp::packet::rtp::{HEADER_LEN, RtpHeader, RtpPacket};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

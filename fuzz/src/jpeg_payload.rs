@@ -6,7 +6,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_codec::mjpeg::Decoder;
 use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Pushed, Reassembler};
-use evenkeel_rtp::payload::jpeg::{JpegHeader, JpegType, Restart, Tables};
+use evenkeel_rtp::packet::payload::jpeg::{JpegHeader, JpegType, Restart, Tables};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

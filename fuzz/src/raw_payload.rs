@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_codec::VideoDecoder as _;
 use evenkeel_codec::raw::Decoder;
 use evenkeel_media::reassemble::{Payload, Reassembler};
-use evenkeel_rtp::payload::raw::{RawPayload, Segment, emit, headers_len};
+use evenkeel_rtp::packet::payload::raw::{RawPayload, Segment, emit, headers_len};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

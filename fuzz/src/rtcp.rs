@@ -1,8 +1,8 @@
 //! RTCP: compounds, reduced-size packets, and what they hold.
 
-use evenkeel_rtp::rtcp::sack::{self, Sack};
-use evenkeel_rtp::rtcp::twcc::Twcc;
-use evenkeel_rtp::rtcp::{
+use evenkeel_rtp::packet::rtcp::sack::{self, Sack};
+use evenkeel_rtp::packet::rtcp::twcc::Twcc;
+use evenkeel_rtp::packet::rtcp::{
     App, Bye, Feedback, KeyframeRequest, Packet, Packets, ReportBlock, TfrcApp, TfrcFeedback, ccfb,
     sdes,
 };

@@ -1,7 +1,7 @@
 //! RTP packets, their header extensions and `rtt-sendts`.
 
-use evenkeel_rtp::ext::{Element, RttSendTs, one_byte_len};
-use evenkeel_rtp::rtp::{HEADER_LEN, RtpPacket};
+use evenkeel_rtp::packet::ext::{Element, RttSendTs, one_byte_len};
+use evenkeel_rtp::packet::rtp::{HEADER_LEN, RtpPacket};
 
 /// Reads a packet; what reads well and fits the one-byte form must survive being written and read.
 pub fn check(data: &[u8]) {

@@ -1,6 +1,6 @@
 //! Descriptions of streams.
 
-use evenkeel_rtp::sdp::Description;
+use evenkeel_rtp::packet::sdp::Description;
 
 /// Reads a description; what reads well must survive being written and read.
 pub fn check(data: &[u8]) {

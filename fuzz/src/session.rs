@@ -8,9 +8,9 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_rate::{Params, PathModel, TransitReport};
 use evenkeel_rtp::endpoint::Datagram;
-use evenkeel_rtp::flexfec::{Encoder, dummy};
-use evenkeel_rtp::rtcp::Packets;
-use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
+use evenkeel_rtp::packet::flexfec::{Encoder, dummy};
+use evenkeel_rtp::packet::rtcp::Packets;
+use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
     CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, MediaInfo, PathSignal,
     ReceiveConfig, RepairConfig, SendConfig, Session,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, MediaInfo, ReceiveConfig, SendConfig, Session};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};

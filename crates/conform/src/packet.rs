@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::sack::{self, Sack};
-use evenkeel_rtp::rtcp::twcc::{self, Twcc};
-use evenkeel_rtp::rtcp::{Bye, Packet as Rtcp, Packets, ReceiverReport, TfrcFeedback, ccfb, sdes};
-use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::sack::{self, Sack};
+use evenkeel_rtp::packet::rtcp::twcc::{self, Twcc};
+use evenkeel_rtp::packet::rtcp::{
+    Bye, Packet as Rtcp, Packets, ReceiverReport, TfrcFeedback, ccfb, sdes,
+};
+use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 use tfrc::Ecn;
 use tfrc::report::Fate;
@@ -235,8 +237,8 @@ fn put(datagram: &mut [u8], at: usize, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::ext::Element;
-    use evenkeel_rtp::rtp::RtpHeader;
+    use evenkeel_rtp::packet::ext::Element;
+    use evenkeel_rtp::packet::rtp::RtpHeader;
     use proptest::prelude::*;
 
     fn media() -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use evenkeel_rtp::endpoint::MAX_DATAGRAM;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
-use evenkeel_rtp::session::MAX_DATAGRAM;
 use tfrc::time::Instant;
 
 use crate::check::{Rfc, Run};

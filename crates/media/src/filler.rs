@@ -14,7 +14,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use evenkeel_rtp::flexfec::{self, Encoder};
+use evenkeel_rtp::packet::flexfec::{self, Encoder};
 use tfrc::units::Bytes;
 
 /// What fills X.

@@ -14,7 +14,7 @@ use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

@@ -10,7 +10,7 @@ use evenkeel_media::call::Call;
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

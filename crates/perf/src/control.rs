@@ -6,8 +6,8 @@
 
 mod fields;
 
-use evenkeel_rtp::ParseError;
-use evenkeel_rtp::wire::{Reader, Writer};
+use evenkeel_rtp::packet::wire::ParseError;
+use evenkeel_rtp::packet::wire::{Reader, Writer};
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use evenkeel_rtp::endpoint::{Datagram, Reason, Transmit};
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{
     Config, Event, Incoming, MediaInfo, MediaPacket, Path, ReceiveConfig, SendConfig, Session,
 };

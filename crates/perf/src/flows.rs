@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use evenkeel_rtp::endpoint::{Datagram, Reason, Transmit};
-use evenkeel_rtp::rtp::is_rtcp;
+use evenkeel_rtp::packet::rtp::is_rtcp;
 use evenkeel_rtp::session::{Event, EventKind};
 use tfrc::time::{Duration, Instant};
 

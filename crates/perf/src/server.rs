@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
-use evenkeel_rtp::ParseError;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::ntp::NtpTime;
+use evenkeel_rtp::packet::wire::ParseError;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 

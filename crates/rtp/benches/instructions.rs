@@ -14,8 +14,8 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use budgets::{Case, counted};
-use evenkeel_rtp::rtcp::Packets;
-use evenkeel_rtp::session::MAX_DATAGRAM;
+use evenkeel_rtp::endpoint::MAX_DATAGRAM;
+use evenkeel_rtp::packet::rtcp::Packets;
 use formats::{Ccfb, Format, Ring, Sack, Told, Twcc};
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;

@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 
+/// The largest datagram that an endpoint reads, in bytes: a jumbo frame.
+pub const MAX_DATAGRAM: usize = 9_216;
+
 /// A datagram as it came from the network.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {

@@ -4,25 +4,19 @@
 //! |---|---|
 //! | [`endpoint`] | the contract of every protocol object |
 //! | [`session`] | one end of a call: start here |
-//! | [`rtp`], [`ext`], [`rtcp`] | packets: checked views to read, plain values to write |
-//! | [`payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) |
-//! | [`flexfec`] | repair packets (RFC 8627): made, and used
-//! | [`sdp`] | the description of a stream |
+//! | [`packet`] | wire formats: checked views to read, plain values to write |
+//! | [`packet::rtp`], [`packet::ext`], [`packet::rtcp`] | packets and header extensions |
+//! | [`packet::payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) and DV's blocks |
+//! | [`packet::flexfec`] | repair packets (RFC 8627) |
+//! | [`packet::sdp`] | the description of a stream |
+//! | [`ntp`] | wall-clock time on the wire |
 //!
-//! TFRC's quantities travel in two places and nowhere else: [`ext::RttSendTs`] in each media packet
-//! (R and the send time), [`rtcp::TfrcFeedback`] on the way back (X_recv, p, and the echo that gives
+//! TFRC's quantities travel in two places and nowhere else: [`packet::ext::RttSendTs`] in each media packet
+//! (R and the send time), [`packet::rtcp::TfrcFeedback`] on the way back (X_recv, p, and the echo that gives
 //! the round-trip time).
 #![forbid(unsafe_code)]
 
 pub mod endpoint;
-pub mod ext;
-pub mod flexfec;
 pub mod ntp;
-pub mod payload;
-pub mod rtcp;
-pub mod rtp;
-pub mod sdp;
+pub mod packet;
 pub mod session;
-pub mod wire;
-
-pub use wire::ParseError;

@@ -7,7 +7,7 @@ use evenkeel_codec::rate_target::Encoder;
 use evenkeel_codec::source::{Format, FrameRate, Source};
 use evenkeel_link::Random;
 use evenkeel_media::frame::EncodedFrame;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

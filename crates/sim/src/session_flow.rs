@@ -4,7 +4,7 @@ use crate::agent::{Agent, Packet};
 use crate::tfrc_flow::{LOWER_LAYERS, TfrcConfig};
 use crate::traffic::Body;
 use evenkeel_rtp::endpoint::{Datagram, Transmit};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{
     CONTROL_BUFFER, Config, FeedbackMode, MediaInfo, ReceiveConfig, SendConfig, Session,
 };

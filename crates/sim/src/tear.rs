@@ -14,8 +14,8 @@
 use crate::agent::{Agent, Packet};
 use crate::tcp::{DUP_THRESH, Rto};
 use crate::traffic::Body;
-use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::TfrcFeedback;
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::TfrcFeedback;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate, Rate};

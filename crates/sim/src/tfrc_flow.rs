@@ -7,8 +7,8 @@
 use crate::agent::{Agent, Packet};
 use crate::traffic::Body;
 use evenkeel_prefetch::{prefetch, prefetch_part};
-use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::TfrcFeedback;
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};

@@ -16,8 +16,8 @@ use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
 use crate::video::VideoSender;
 use crate::web::{WebReceiver, WebSender};
 use core::fmt;
-use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::TfrcFeedback;
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
 
 /// What a packet says.

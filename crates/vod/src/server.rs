@@ -1,7 +1,7 @@
 //! The server's end: datagrams leave when they are due and TFRC allows it.
 
 use evenkeel_rtp::endpoint::{Datagram as Arrived, Endpoint, Reason, Transmit};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, EventKind, MediaInfo, Path, SendConfig, Session};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use evenkeel_net::{Clock, Driver};
-use evenkeel_rtp::sdp::{Description, Profile};
+use evenkeel_rtp::packet::sdp::{Description, Profile};
 use evenkeel_rtp::session::Config;
 use evenkeel_sim::FrameTrace;
 use evenkeel_vod::{

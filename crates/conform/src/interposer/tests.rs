@@ -1,6 +1,6 @@
-use evenkeel_rtp::ext::{Element, RttSendTs};
-use evenkeel_rtp::rtcp::{Packet as Rtcp, Packets, TfrcFeedback};
-use evenkeel_rtp::rtp::RtpHeader;
+use evenkeel_rtp::packet::ext::{Element, RttSendTs};
+use evenkeel_rtp::packet::rtcp::{Packet as Rtcp, Packets, TfrcFeedback};
+use evenkeel_rtp::packet::rtp::RtpHeader;
 use evenkeel_rtp::session::Config;
 use tfrc::units::{LossEventRate, Rate};
 

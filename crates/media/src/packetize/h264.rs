@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use evenkeel_codec::picture::H264Picture;
-use evenkeel_rtp::payload::h264::{FRAGMENT_HEADERS, Fragment, aggregate};
+use evenkeel_rtp::packet::payload::h264::{FRAGMENT_HEADERS, Fragment, aggregate};
 use tfrc::units::Bytes;
 
 use super::PacketizeError;

@@ -1,7 +1,7 @@
 //! A JPEG image as RTP payloads (RFC 2435), each of whole restart intervals wherever one fits.
 
 use evenkeel_codec::picture::{JpegImage, Sampling};
-use evenkeel_rtp::payload::jpeg::{
+use evenkeel_rtp::packet::payload::jpeg::{
     JpegHeader, JpegType, MAX_DIMENSION, Restart, Tables, WHOLE_FRAME,
 };
 use tfrc::units::Bytes;

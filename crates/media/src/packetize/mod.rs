@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::CodedPicture;
-use evenkeel_rtp::payload::jpeg::WHOLE_FRAME;
+use evenkeel_rtp::packet::payload::jpeg::WHOLE_FRAME;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 

@@ -1,7 +1,7 @@
 //! An uncompressed picture as RTP payloads (RFC 4175): its bytes in order, cut where packets are full.
 
 use evenkeel_codec::picture::RawPicture;
-use evenkeel_rtp::payload::raw::{GROUP_422, Segment, emit, headers_len};
+use evenkeel_rtp::packet::payload::raw::{GROUP_422, Segment, emit, headers_len};
 use tfrc::units::Bytes;
 
 use super::PacketizeError;
@@ -122,7 +122,7 @@ impl RawPayloads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::payload::raw::RawPayload;
+    use evenkeel_rtp::packet::payload::raw::RawPayload;
 
     fn picture(width: u16, height: u16) -> RawPicture {
         let size = 2 * usize::from(width) * usize::from(height);

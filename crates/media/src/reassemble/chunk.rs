@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_rtp::payload::jpeg::Restart;
+use evenkeel_rtp::packet::payload::jpeg::Restart;
 
 /// Packets of chunks that have not all arrived (RFC 2435 §3.1.7: from F to L, in sequence).
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_codec::picture::AccessUnit;
-use evenkeel_rtp::payload::h264::{Fragment, H264Payload};
+use evenkeel_rtp::packet::payload::h264::{Fragment, H264Payload};
 
 use crate::event::NotShown;
 

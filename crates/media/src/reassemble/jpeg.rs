@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenkeel_codec::picture::{JpegImage, QuantTables, Sampling};
-use evenkeel_rtp::payload::jpeg::{JpegHeader, JpegType, Restart, Tables, WHOLE_FRAME};
+use evenkeel_rtp::packet::payload::jpeg::{JpegHeader, JpegType, Restart, Tables, WHOLE_FRAME};
 use evenkeel_rtp::session::MediaPacket;
 
 use super::Refused;

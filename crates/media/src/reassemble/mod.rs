@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use evenkeel_codec::dif::System;
-use evenkeel_rtp::payload::h264::H264Payload;
-use evenkeel_rtp::payload::jpeg::JpegHeader;
-use evenkeel_rtp::payload::raw::RawPayload;
+use evenkeel_rtp::packet::payload::h264::H264Payload;
+use evenkeel_rtp::packet::payload::jpeg::JpegHeader;
+use evenkeel_rtp::packet::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

@@ -1,7 +1,7 @@
 //! An uncompressed picture from RTP payloads (RFC 4175), each written where it says it belongs.
 
 use evenkeel_codec::picture::RawPicture;
-use evenkeel_rtp::payload::raw::{GROUP_422, RawPayload};
+use evenkeel_rtp::packet::payload::raw::{GROUP_422, RawPayload};
 
 use super::coverage::Coverage;
 use super::{MAX_FRAME_PACKETS, Refused};

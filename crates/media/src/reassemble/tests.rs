@@ -1,6 +1,6 @@
 use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_codec::picture::{AccessUnit, DvFrame, JpegImage, QuantTables, RawPicture, Sampling};
-use evenkeel_rtp::payload::jpeg::{Restart, WHOLE_FRAME};
+use evenkeel_rtp::packet::payload::jpeg::{Restart, WHOLE_FRAME};
 use proptest::prelude::*;
 
 use super::*;

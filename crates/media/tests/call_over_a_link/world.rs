@@ -13,7 +13,7 @@ use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::Ecn;
 use tfrc::time::Instant;

@@ -12,7 +12,7 @@ use evenkeel_media::filler::Filler;
 use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
-use evenkeel_rtp::rtp::media_time;
+use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

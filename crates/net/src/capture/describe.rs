@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use evenkeel_rtp::ext::RttSendTs;
-use evenkeel_rtp::rtcp::{Feedback, Packet, Packets, TfrcFeedback, ccfb};
-use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::{Feedback, Packet, Packets, TfrcFeedback, ccfb};
+use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 
 /// Names what is in a datagram of RTP or RTCP whose formats have their default numbers; `None` for what
@@ -78,8 +78,8 @@ fn media(datagram: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_rtp::ext::Element;
-    use evenkeel_rtp::rtp::RtpHeader;
+    use evenkeel_rtp::packet::ext::Element;
+    use evenkeel_rtp::packet::rtp::RtpHeader;
     use tfrc::time::Duration;
     use tfrc::units::{LossEventRate, Rate};
 

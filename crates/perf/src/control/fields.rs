@@ -1,8 +1,8 @@
 //! What messages are made of: the terms of a test, and what was counted.
 
-use evenkeel_rtp::ParseError;
+use evenkeel_rtp::packet::wire::ParseError;
+use evenkeel_rtp::packet::wire::{Reader, Writer};
 use evenkeel_rtp::session::FeedbackMode;
-use evenkeel_rtp::wire::{Reader, Writer};
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 

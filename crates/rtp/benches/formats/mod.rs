@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtcp::{Packet, ccfb, sack, twcc};
+use evenkeel_rtp::packet::rtcp::{Packet, ccfb, sack, twcc};
 use tfrc::report::{Arrivals, Departures, MeteredArrivals, Vector};
 use tfrc::time::Instant;
 use tfrc::units::Rate;

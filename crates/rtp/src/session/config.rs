@@ -6,8 +6,9 @@ use std::time::Duration;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{ReceiverConfig, SenderConfig};
 
-use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
+use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::rtcp::FeedbackMode;
 
 /// One end of an RTP session: what it is called, whom it talks to, what it sends and receives.
 ///
@@ -54,10 +55,10 @@ pub struct Config {
 impl Config {
     /// FMT of the TFRC feedback in the last profile draft; reserved by RFC 5104, hence configurable.
     pub const FEEDBACK_FORMAT: u8 = 2;
-    /// The identifier that our SDP gives to `rtt-sendts`.
-    pub const EXTENSION_ID: u8 = 1;
-    /// The identifier that our SDP gives to the transport-wide sequence number.
-    pub const TRANSPORT_SEQUENCE_ID: u8 = 2;
+    /// The default of [`Config::extension_id`].
+    pub const EXTENSION_ID: u8 = RttSendTs::DEFAULT_ID;
+    /// The default of [`Config::transport_sequence_id`].
+    pub const TRANSPORT_SEQUENCE_ID: u8 = TransportSequence::DEFAULT_ID;
     /// The bandwidth of a session that states none.
     pub const BANDWIDTH: Rate = Rate::from_bits_per_sec(1e6);
 
@@ -159,7 +160,7 @@ pub struct SendConfig {
     /// Ticks of the media clock in a second; 90 000 for every video payload.
     pub clock_rate: u32,
     /// The largest RTP packet, headers included: the UDP payload. What
-    /// exceeds [`MAX_DATAGRAM`](super::MAX_DATAGRAM) no session of ours takes.
+    /// exceeds [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM) no session of ours takes.
     pub packet_size: Bytes,
     /// How TFRC behaves. Its segment size is taken from `segment_size` or `packet_size`, whatever stands here, but
     /// for [`SenderConfig::small_packets`], where it is that of others' packets.
@@ -249,7 +250,7 @@ pub struct ReceiveConfig {
     /// TFRC's own reports tell the least and the largest transit time, 8 bytes more ([`TransitBounds`]). Only a sender that
     /// asked for them understands such a report.
     ///
-    /// [`TransitBounds`]: crate::rtcp::TransitBounds
+    /// [`TransitBounds`]: crate::packet::rtcp::TransitBounds
     pub transit_bounds: bool,
 }
 

@@ -13,8 +13,8 @@ use super::rtcp_timer::{LOWER_LAYERS, Members};
 use super::statistics::Ignored;
 use super::{CONTROL_BUFFER, Closing, MEMBER_TIMEOUT, Session};
 use crate::endpoint::{Datagram, Transmit};
-use crate::rtcp::sack::{self, Sack};
-use crate::rtcp::{
+use crate::packet::rtcp::sack::{self, Sack};
+use crate::packet::rtcp::{
     App, Bye, KeyframeRequest, Packet, Packets, ReceiverReport, ReportBlock, SenderReport, TfrcApp,
     sdes, tfrc_app,
 };

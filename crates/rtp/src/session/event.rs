@@ -9,8 +9,8 @@ use tfrc::trace::Trace;
 use tfrc::units::{LossEventRate, Rate};
 
 use super::fallback::{Breach, RateSource};
-use super::feedback_mode::FeedbackMode;
 use crate::ntp::NtpTime;
+use crate::packet::rtcp::FeedbackMode;
 
 /// Something that happened in a session, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]

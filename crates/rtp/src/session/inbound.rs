@@ -9,13 +9,13 @@ use tfrc::{Arrival, Ecn};
 
 use super::MEMBER_TIMEOUT;
 use super::config::ReceiveConfig;
-use super::feedback_mode::FeedbackMode;
 use super::reporter::Reporter;
 use super::statistics::Ignored;
-use crate::ext::RttSendTs;
 use crate::ntp::NtpTime;
-use crate::rtcp::{ReportBlock, SenderReport};
-use crate::rtp::{RtpHeader, media_time};
+use crate::packet::ext::RttSendTs;
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::{ReportBlock, SenderReport};
+use crate::packet::rtp::{RtpHeader, media_time};
 
 /// How far behind the newest packet another may have been sent: reordering is far shorter, so what
 /// is older is a recording played again.

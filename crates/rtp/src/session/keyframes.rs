@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::Session;
 use super::event::EventKind;
 use super::rtcp_timer::LOWER_LAYERS;
-use crate::rtcp::{Feedback, KeyframeRequest};
+use crate::packet::rtcp::{Feedback, KeyframeRequest};
 
 /// A request is repeated after this long while no round-trip time is known.
 const UNKNOWN_RTT: Duration = Duration::from_millis(200);

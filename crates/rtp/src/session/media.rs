@@ -11,8 +11,8 @@ use super::peer::Origin;
 use super::statistics::Ignored;
 use super::{Closing, Incoming, MediaInfo, MediaPacket, Session};
 use crate::endpoint::{Datagram, Transmit};
-use crate::ext::{Element, RttSendTs};
-use crate::rtp::{RtpError, RtpHeader, RtpPacket};
+use crate::packet::ext::{Element, RttSendTs};
+use crate::packet::rtp::{RtpError, RtpHeader, RtpPacket};
 
 impl Session {
     /// When the next media packet may leave: not after `now` if at once. `None` while none may (no

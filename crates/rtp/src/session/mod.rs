@@ -5,7 +5,6 @@ mod config;
 mod control;
 mod event;
 mod fallback;
-mod feedback_mode;
 mod gaps;
 mod hosts;
 mod inbound;
@@ -31,10 +30,10 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
+pub use crate::packet::rtcp::{FeedbackMode, UnknownFeedback};
 pub use config::{Config, ReceiveConfig, RepairConfig, SendConfig};
 pub use event::{Event, EventKind, Lie};
 pub use fallback::{Breach, RateSource};
-pub use feedback_mode::{FeedbackMode, UnknownFeedback};
 pub use path_sample::{PathSample, PathSignal};
 pub use statistics::{Ignored, Statistics};
 
@@ -49,13 +48,11 @@ use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
 use untaken::{Strangers, Untaken};
 
-use crate::endpoint::{Datagram, Reason};
-use crate::flexfec::Decoder;
-use crate::rtcp::{TfrcFeedback, sdes};
-use crate::rtp::is_rtcp;
+use crate::endpoint::{Datagram, MAX_DATAGRAM, Reason};
+use crate::packet::flexfec::Decoder;
+use crate::packet::rtcp::{TfrcFeedback, sdes};
+use crate::packet::rtp::is_rtcp;
 
-/// The largest datagram that is looked at: a jumbo frame.
-pub const MAX_DATAGRAM: usize = 9_216;
 /// The buffer that [`Session::poll_transmit`] needs: a sender report with one block (52 bytes), the
 /// longest name (268) and the longest report of arrivals (820), or a BYE (8), and room to spare. It fits
 /// into any path's MTU.
@@ -106,7 +103,7 @@ pub struct MediaPacket<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaInfo {
     /// The capture instant on the media clock, counted from [`Instant::ZERO`] modulo 2^32
-    /// ([`media_time`](crate::rtp::media_time)). The session adds its random offset.
+    /// ([`media_time`](crate::packet::rtp::media_time)). The session adds its random offset.
     pub timestamp: u32,
     /// Set on the last packet of a frame.
     pub marker: bool,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-use crate::rtcp::ReportBlock;
+use crate::packet::rtcp::ReportBlock;
 
 /// Intervals between reports that are remembered: as many as TFRC averages over (RFC 5348 §5.4).
 pub(super) const REMEMBERED: usize = 8;

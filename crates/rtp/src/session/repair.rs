@@ -10,12 +10,12 @@ use super::peer::Origin;
 use super::statistics::Ignored;
 use super::{Incoming, MediaPacket, Session};
 use crate::endpoint::Transmit;
-use crate::flexfec::{Decoder, Unusable};
-use crate::rtp::RtpPacket;
+use crate::packet::flexfec::{Decoder, Unusable};
+use crate::packet::rtp::RtpPacket;
 
 impl Session {
     /// Bytes of a repair packet's payload; 0 for a session that sends none. Whatever media packets carry, what
-    /// [`Encoder`](crate::flexfec::Encoder) makes of them fits.
+    /// [`Encoder`](crate::packet::flexfec::Encoder) makes of them fits.
     pub fn repair_capacity(&self) -> usize {
         let Some(outbound) = &self.outbound else {
             return 0;

@@ -9,11 +9,11 @@ use tfrc::{Arrival, Receiver};
 
 use super::config::ReceiveConfig;
 use super::event::EventKind;
-use super::feedback_mode::FeedbackMode;
 use super::transit_meter::TransitMeter;
 use crate::ntp::NtpTime;
-use crate::rtcp::tfrc_app::{Reception, TfrcApp};
-use crate::rtcp::{TfrcFeedback, ccfb, sack, twcc};
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::tfrc_app::{Reception, TfrcApp};
+use crate::packet::rtcp::{TfrcFeedback, ccfb, sack, twcc};
 
 /// The most packets that a report speaks of. With a receiver report and the longest name it fits into
 /// [`CONTROL_BUFFER`](super::CONTROL_BUFFER), at two bytes a packet, or two and two sevenths.

@@ -8,9 +8,11 @@ use super::event::EventKind;
 use super::outbound::{IN_FLIGHT, Outbound};
 use super::statistics::Ignored;
 use super::{FeedbackMode, Session};
-use crate::rtcp::sack::{self, Sack};
-use crate::rtcp::twcc::{self, Twcc};
-use crate::rtcp::{Feedback, Packet, Packets, ReportBlock, TfrcApp, TfrcFeedback, ccfb, tfrc_app};
+use crate::packet::rtcp::sack::{self, Sack};
+use crate::packet::rtcp::twcc::{self, Twcc};
+use crate::packet::rtcp::{
+    Feedback, Packet, Packets, ReportBlock, TfrcApp, TfrcFeedback, ccfb, tfrc_app,
+};
 
 impl Session {
     /// Takes in p and X_recv as the receiver computed them.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tfrc::time::Instant;
 
 use crate::ntp::NtpTime;
-use crate::rtcp::ReportBlock;
+use crate::packet::rtcp::ReportBlock;
 
 /// Reports that are remembered: those of over a second at ten a second, and of a path across the world where
 /// they leave every 400 µs for TFRC's sake.

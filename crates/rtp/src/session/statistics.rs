@@ -26,7 +26,7 @@ macro_rules! ignored {
 ignored! {
     /// Shorter than the header that it claims to have.
     TooShort => "too_short",
-    /// Larger than any datagram we expect, [`MAX_DATAGRAM`](super::MAX_DATAGRAM).
+    /// Larger than any datagram we expect, [`MAX_DATAGRAM`](crate::endpoint::MAX_DATAGRAM).
     Oversized => "oversized",
     /// Neither RTP nor RTCP: the version is not 2.
     BadVersion => "bad_version",

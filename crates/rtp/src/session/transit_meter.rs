@@ -2,7 +2,7 @@
 
 use tfrc::Arrival;
 
-use crate::rtcp::TransitBounds;
+use crate::packet::rtcp::TransitBounds;
 
 /// Keeps the least and the largest transit time.
 #[derive(Clone, Copy, Debug, Default)]

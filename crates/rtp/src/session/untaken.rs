@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use tfrc::time::Instant;
 
-use crate::rtp::RtpHeader;
+use crate::packet::rtp::RtpHeader;
 
 /// Media that came beside the peer's.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pair::{End, Pair, Sent};
-use evenkeel_rtp::rtcp::{Packet, Packets, TfrcApp};
+use evenkeel_rtp::packet::rtcp::{Packet, Packets, TfrcApp};
 use evenkeel_rtp::session::{Config, FeedbackMode, Ignored};
 use tfrc::units::{Bytes, Rate};
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::pair::{End, PACKET, PAYLOAD_TYPE};
 use evenkeel_rtp::endpoint::Datagram;
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, ccfb};
+use evenkeel_rtp::packet::rtcp::{Bye, Packet, Packets, ReceiverReport, ReportBlock, ccfb};
 use evenkeel_rtp::session::{
     CONTROL_BUFFER, Config, EventKind, FeedbackMode, Incoming, Lie, MediaInfo, SendConfig, Session,
 };

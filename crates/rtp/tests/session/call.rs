@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pair::{End, PAYLOAD_TYPE, Pair};
-use evenkeel_rtp::rtcp::{Packet, Packets};
+use evenkeel_rtp::packet::rtcp::{Packet, Packets};
 use evenkeel_rtp::session::{EventKind, Ignored};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
@@ -154,7 +154,7 @@ fn the_capture_instant_crosses_by_the_sender_report() {
         .iter()
         .rfind(|sent| sent.is_media)
         .expect("media was sent");
-    let timestamp = evenkeel_rtp::rtp::RtpPacket::parse(&media.bytes)
+    let timestamp = evenkeel_rtp::packet::rtp::RtpPacket::parse(&media.bytes)
         .unwrap()
         .header()
         .timestamp;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::pair::{End, PACKET, PAYLOAD_TYPE};
 use evenkeel_rtp::endpoint::Datagram;
-use evenkeel_rtp::rtcp::{
+use evenkeel_rtp::packet::rtcp::{
     Packet, Packets, ReceiverReport, ReportBlock, sdes, sender_report::SenderReport, twcc,
 };
-use evenkeel_rtp::rtp::{RtpPacket, is_rtcp};
+use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
     Breach, CONTROL_BUFFER, Config, EventKind, FeedbackMode, MediaInfo, RateSource, SendConfig,
     Session,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::pair::{End, Pair};
 use evenkeel_rtp::endpoint::Datagram;
-use evenkeel_rtp::rtcp::{Packet, Packets, TfrcFeedback};
+use evenkeel_rtp::packet::rtcp::{Packet, Packets, TfrcFeedback};
 use evenkeel_rtp::session::{CONTROL_BUFFER, Config, EventKind, Ignored, Lie, MediaInfo, Session};
 use proptest::prelude::*;
 use tfrc::Ecn;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::pair::{End, Pair};
-use evenkeel_rtp::rtcp::KeyframeRequest;
+use evenkeel_rtp::packet::rtcp::KeyframeRequest;
 use evenkeel_rtp::session::EventKind;
 
 fn requests(pair: &Pair) -> usize {

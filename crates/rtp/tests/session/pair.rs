@@ -278,7 +278,7 @@ impl Pair {
                 .is_some_and(|at| at <= self.now)
             {
                 let info = MediaInfo {
-                    timestamp: evenkeel_rtp::rtp::media_time(self.now, 90_000),
+                    timestamp: evenkeel_rtp::packet::rtp::media_time(self.now, 90_000),
                     marker: true,
                 };
                 let transmit = session

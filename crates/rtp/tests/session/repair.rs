@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::pair::End;
 use evenkeel_rtp::endpoint::Datagram;
-use evenkeel_rtp::flexfec::{Encoder, dummy};
-use evenkeel_rtp::rtp::RtpPacket;
+use evenkeel_rtp::packet::flexfec::{Encoder, dummy};
+use evenkeel_rtp::packet::rtp::RtpPacket;
 use evenkeel_rtp::session::{
     Config, EventKind, FeedbackMode, Ignored, Incoming, MediaInfo, RepairConfig, Session,
 };

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::pair::{End, Pair};
-use evenkeel_rtp::rtcp::sack::{self, Sack};
-use evenkeel_rtp::rtcp::{Packet, Packets};
+use evenkeel_rtp::packet::rtcp::sack::{self, Sack};
+use evenkeel_rtp::packet::rtcp::{Packet, Packets};
 use evenkeel_rtp::session::{Config, FeedbackMode, Ignored, Path, PathSignal, Statistics};
 use tfrc::units::{Bytes, Rate};
 

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use evenkeel_link::Random;
-use evenkeel_rtp::ext::RttSendTs;
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::rtcp::{Bye, TfrcFeedback, ccfb, sack, twcc};
-use evenkeel_rtp::rtp::RtpPacket;
+use evenkeel_rtp::packet::ext::RttSendTs;
+use evenkeel_rtp::packet::rtcp::{Bye, TfrcFeedback, ccfb, sack, twcc};
+use evenkeel_rtp::packet::rtp::RtpPacket;
 use evenkeel_rtp::session::{Config, ReceiveConfig};
 use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
 use tfrc::report::{Arrivals, MeteredArrivals};

@@ -6,10 +6,10 @@ use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
 use super::super::event::Lie;
-use super::super::feedback_mode::FeedbackMode;
 use super::super::statistics::Ignored;
 use super::{Control, IN_FLIGHT, Outbound, PathSignal};
-use crate::rtcp::{ReportBlock, TfrcFeedback, TransitBounds, tfrc_app};
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::{ReportBlock, TfrcFeedback, TransitBounds, tfrc_app};
 
 /// Feedback about a packet that left longer ago is not believed; 16 s is also what the 24 bits of
 /// the round-trip time can hold.

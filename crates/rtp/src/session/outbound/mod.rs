@@ -16,17 +16,17 @@ use super::Path;
 use super::config::SendConfig;
 use super::event::Lie;
 use super::fallback::{Breach, RateSource};
-use super::feedback_mode::FeedbackMode;
 use super::gaps::{Gaps, LEFT_OUT, MARKED};
 use super::hosts::Hosts;
 use super::path_sample::{PathSample, PathSignal};
 use super::random::Random;
 use super::reception::{REMEMBERED, Reception};
 use super::sent_media::SentMedia;
-use crate::ext::{RttSendTs, TransportSequence};
-use crate::flexfec;
-use crate::rtcp::TfrcFeedback;
-use crate::rtp::{HEADER_LEN, RtpHeader};
+use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::flexfec;
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::TfrcFeedback;
+use crate::packet::rtp::{HEADER_LEN, RtpHeader};
 use feedback::Noted;
 use inheritance::Known;
 
@@ -200,7 +200,7 @@ impl Outbound {
 
     /// `now` on our media clock.
     pub(super) fn media_clock(&self, now: Instant) -> u32 {
-        self.offset(crate::rtp::media_time(now, self.config.clock_rate))
+        self.offset(crate::packet::rtp::media_time(now, self.config.clock_rate))
     }
 
     /// A timestamp of the caller's, with our random offset.

@@ -6,7 +6,7 @@ use super::super::event::Lie;
 use super::super::fallback::{self, Breach, RateSource};
 use super::super::reception::Reception;
 use super::{Control, FIXED_RATE_CREDIT, Outbound, plain_pacer};
-use crate::rtcp::ReportBlock;
+use crate::packet::rtcp::ReportBlock;
 
 impl Outbound {
     /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of

@@ -5,11 +5,11 @@ use tfrc::report::{Fate, Header};
 use tfrc::units::Bytes;
 
 use super::super::super::config::SendConfig;
-use super::super::super::feedback_mode::FeedbackMode;
 use super::super::super::random::Random;
 use super::super::super::reception::tests::block;
 use super::*;
-use crate::rtcp::TfrcFeedback;
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::TfrcFeedback;
 
 const A: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 const B: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));

@@ -8,8 +8,8 @@ use tfrc::Ecn;
 use tfrc::report::{Fate, Header, Told};
 use tfrc::time::Instant;
 
-use super::{TRANSPORT_FEEDBACK, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{TRANSPORT_FEEDBACK, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// FMT of the message.
 pub const FORMAT: u8 = 15;

@@ -1,9 +1,9 @@
 //! The sender report (RFC 3550 §6.4.1).
 
+use super::header::{SENDER_REPORT, emit_header};
 use super::receiver_report::{ReportBlock, ReportBlocks};
-use super::{SENDER_REPORT, emit_header};
 use crate::ntp::NtpTime;
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// A report from a source that sends: what it sent, and which instant its media clock stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The payload structures of RTP's H.264 format in packetisation modes 0 and 1 (RFC 6184 §5.6, §5.7.1,
 //! §5.8): a NAL unit by itself, several in one packet, or a fragment of one.
 
-use crate::wire::{ParseError, Reader};
+use crate::packet::wire::{ParseError, Reader};
 
 /// The bits of a NAL unit's first byte that name its type (RFC 6184 §1.3).
 const TYPE: u8 = 0x1f;

@@ -1,7 +1,7 @@
 //! Repair packets from media packets.
 
-use super::{Header, MAX_SPAN, Recovery, add_growing};
-use crate::wire::Writer;
+use super::header::{Header, MAX_SPAN, Recovery, add_growing};
+use crate::packet::wire::Writer;
 
 /// Makes repair packets for a block of media packets, a frame's as a rule.
 ///
@@ -71,7 +71,7 @@ impl Encoder {
         let longest = self.column()?.map(|(_, packet)| packet.len()).max()?;
         let mask = self.mask();
         let parts = usize::from(mask >> 15 != 0) * 4 + usize::from(mask >> 46 != 0) * 8;
-        Some(12 + parts + longest - crate::rtp::HEADER_LEN)
+        Some(12 + parts + longest - crate::packet::rtp::HEADER_LEN)
     }
 
     /// Writes the payload of the next repair packet to `payload`, which is emptied before; false if none is

@@ -1,19 +1,7 @@
-//! Flexible forward error correction (RFC 8627): repair packets from media packets, and lost media packets
-//! from both.
-//!
-//! A repair packet is the exclusive or of the media packets that its header names; where one of those is
-//! missing it gives that one back, RTP header and all. Of the RFC's forms this is the one with a flexible
-//! mask (R = 0, F = 0, §4.2.2.1) over one source: it can name any packets of a frame of any size. Repair
-//! packets travel as a source of their own, whose CSRC list names the source that they repair.
+//! The header of a repair packet: the packets it names, and the exclusive or of their RTP headers (RFC 8627 §4.2.2).
 
-mod decoder;
-mod encoder;
-
-pub use decoder::{Decoder, Unusable};
-pub use encoder::{Encoder, dummy};
-
-use crate::rtp::HEADER_LEN;
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::rtp::HEADER_LEN;
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The most packets that one repair packet can name: from its base on, as many as the longest mask has bits.
 pub const MAX_SPAN: usize = 110;
@@ -25,28 +13,28 @@ const CSRC_LEN: usize = 4;
 
 /// Which packets a repair packet names, and the exclusive or of what their RTP headers say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Header {
+pub(super) struct Header {
     /// Of the fixed RTP headers.
-    recovery: Recovery,
+    pub(super) recovery: Recovery,
     /// The lowest sequence number.
-    base: u16,
+    pub(super) base: u16,
     /// Bit *i* names the packet `base + i`; 110 bits are in use.
-    mask: u128,
+    pub(super) mask: u128,
 }
 
 /// The parts of a packet's fixed header that differ from packet to packet (§6.2), or their exclusive or.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Recovery {
+pub(super) struct Recovery {
     /// Padding, extension and CSRC count: six bits; the marker and the payload type.
-    flags: [u8; 2],
+    pub(super) flags: [u8; 2],
     /// Bytes after the fixed header.
-    len: u16,
-    timestamp: [u8; 4],
+    pub(super) len: u16,
+    pub(super) timestamp: [u8; 4],
 }
 
 impl Recovery {
     /// Of a packet; with what follows its fixed header. `None` for what is no packet or too long for one.
-    fn of(packet: &[u8]) -> Option<(Self, &[u8])> {
+    pub(super) fn of(packet: &[u8]) -> Option<(Self, &[u8])> {
         let (header, rest) = packet.split_first_chunk::<HEADER_LEN>()?;
         let recovery = Self {
             flags: [header[0] & 0x3f, header[1]],
@@ -56,7 +44,7 @@ impl Recovery {
         Some((recovery, rest))
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         add(&mut self.flags, &other.flags);
         self.len ^= other.len;
         add(&mut self.timestamp, &other.timestamp);
@@ -65,10 +53,10 @@ impl Recovery {
 
 impl Header {
     /// With a mask of 110 bits.
-    const MAX_LEN: usize = 10 + 14;
+    pub(super) const MAX_LEN: usize = 10 + 14;
 
     /// Reads the header; what remains is the repair payload.
-    fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+    pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let first = reader.u8("FEC flags")?;
         if first & 0xc0 != 0 {
             return Err(ParseError::Invalid {
@@ -99,7 +87,7 @@ impl Header {
         })
     }
 
-    fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
+    pub(super) fn emit(&self, writer: &mut Writer<'_>) -> Option<()> {
         writer.bytes(&self.recovery.flags)?;
         writer.u16(self.recovery.len)?;
         writer.bytes(&self.recovery.timestamp)?;
@@ -127,14 +115,14 @@ const fn gather(mask: u128, bits: u32) -> u128 {
 }
 
 /// Exclusive or, as far as both reach.
-fn add(sum: &mut [u8], other: &[u8]) {
+pub(super) fn add(sum: &mut [u8], other: &[u8]) {
     for (sum, byte) in sum.iter_mut().zip(other) {
         *sum ^= byte;
     }
 }
 
 /// The same, where the sum grows to the length of what is added.
-fn add_growing(sum: &mut Vec<u8>, other: &[u8]) {
+pub(super) fn add_growing(sum: &mut Vec<u8>, other: &[u8]) {
     if sum.len() < other.len() {
         sum.resize(other.len(), 0);
     }

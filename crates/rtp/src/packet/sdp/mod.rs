@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use tfrc::units::Rate;
 
-use crate::ext::{RttSendTs, TransportSequence};
-use crate::session::FeedbackMode;
+use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::rtcp::FeedbackMode;
 
 /// A description longer than this is refused: one stream needs a few hundred bytes.
 const MAX_LEN: usize = 16 * 1024;
@@ -112,7 +112,7 @@ impl Description {
             encoding: "JPEG".into(),
             clock_rate: 90_000,
             parameters: None,
-            extension_id: Some(crate::session::Config::EXTENSION_ID),
+            extension_id: Some(RttSendTs::DEFAULT_ID),
             transport_sequence_id: None,
             repair: None,
             feedback: vec![FeedbackMode::Tfrc],

@@ -20,9 +20,10 @@ use std::time::Duration;
 use tfrc::report::Vector;
 use tfrc::units::Rate;
 
+use super::app::App;
 use super::feedback::to_wire_rate;
-use super::{APPLICATION, App, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{APPLICATION, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The name of the packet.
 pub const NAME: [u8; 4] = *b"SACK";

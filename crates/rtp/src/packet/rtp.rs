@@ -4,8 +4,8 @@ use std::fmt;
 
 use tfrc::time::Instant;
 
-use crate::ext::{self, Element, Elements};
-use crate::wire::Writer;
+use crate::packet::ext::{self, Element, Elements};
+use crate::packet::wire::Writer;
 
 /// The fixed header, without CSRCs and extension.
 pub const HEADER_LEN: usize = 12;

@@ -25,8 +25,10 @@ use std::time::Duration;
 
 use tfrc::units::{LossEventRate, Rate};
 
-use super::{APPLICATION, App, TfrcFeedback, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::app::App;
+use super::feedback::TfrcFeedback;
+use super::header::{APPLICATION, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The name of the packets.
 pub const NAME: [u8; 4] = *b"TFRC";

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Header, Recovery, add};
-use crate::rtp::HEADER_LEN;
-use crate::session::MAX_DATAGRAM;
-use crate::wire::{ParseError, Reader};
+use super::header::{Header, Recovery, add};
+use crate::endpoint::MAX_DATAGRAM;
+use crate::packet::rtp::HEADER_LEN;
+use crate::packet::wire::{ParseError, Reader};
 
 /// Media packets that are kept: twice what a repair packet can name, so that those of the frame before are
 /// still there when its repair packets come late.
@@ -213,9 +213,9 @@ const fn place(sequence: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flexfec::Encoder;
-    use crate::flexfec::encoder::dummy;
-    use crate::rtp::RtpHeader;
+    use crate::packet::flexfec::Encoder;
+    use crate::packet::flexfec::encoder::dummy;
+    use crate::packet::rtp::RtpHeader;
     use proptest::prelude::*;
 
     const SSRC: u32 = 0xdead_beef;
@@ -335,7 +335,7 @@ mod tests {
         assert!(!encoder.push(9, &block(9, 1)[0].1));
         encoder.plan(5);
         assert_eq!(encoder.planned(), 1);
-        const MAX: usize = crate::flexfec::MAX_SPAN;
+        const MAX: usize = crate::packet::flexfec::MAX_SPAN;
     }
 
     #[test]

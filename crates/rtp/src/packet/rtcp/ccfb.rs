@@ -6,9 +6,10 @@ use tfrc::Ecn;
 use tfrc::report::{Fate, Header};
 use tfrc::time::Instant;
 
-use super::{Feedback, TRANSPORT_FEEDBACK, emit_header};
+use super::feedback::Feedback;
+use super::header::{TRANSPORT_FEEDBACK, emit_header};
 use crate::ntp::NtpTime;
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// FMT of the message.
 pub const FORMAT: u8 = 11;

@@ -1,7 +1,7 @@
 //! The receiver report (RFC 3550 §6.4.2) and the reception report blocks that both reports carry.
 
-use super::{RECEIVER_REPORT, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{RECEIVER_REPORT, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// What a source heard from another since its last report (RFC 3550 §6.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     /// A block with every field different, as RFC 3550 §6.4.1 lays it out.
-    pub(in crate::rtcp) const BLOCK: ReportBlock = ReportBlock {
+    pub(in crate::packet::rtcp) const BLOCK: ReportBlock = ReportBlock {
         ssrc: 0x0102_0304,
         fraction_lost: 5,
         cumulative_lost: -2,
@@ -120,12 +120,12 @@ pub(super) mod tests {
         last_sender_report: 0x1111_2222,
         delay_since: 0x0001_8000,
     };
-    pub(in crate::rtcp) const BLOCK_BYTES: [u8; 24] = [
+    pub(in crate::packet::rtcp) const BLOCK_BYTES: [u8; 24] = [
         1, 2, 3, 4, 5, 0xff, 0xff, 0xfe, 0, 1, 0, 2, 0, 0, 0, 9, 0x11, 0x11, 0x22, 0x22, 0, 1,
         0x80, 0,
     ];
 
-    pub(in crate::rtcp) fn block() -> impl Strategy<Value = ReportBlock> {
+    pub(in crate::packet::rtcp) fn block() -> impl Strategy<Value = ReportBlock> {
         let lost = -(1 << 23)..1 << 23;
         (any::<[u32; 5]>(), any::<u8>(), lost).prop_map(|(words, fraction_lost, lost)| {
             ReportBlock {

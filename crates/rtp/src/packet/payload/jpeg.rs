@@ -1,6 +1,6 @@
 //! The headers of RTP's JPEG payload (RFC 2435 §3.1).
 
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The largest width and height in pixels that the main header can name (§3.1.5).
 pub const MAX_DIMENSION: u16 = 255 * 8;

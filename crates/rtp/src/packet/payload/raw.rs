@@ -1,6 +1,6 @@
 //! The headers of RTP's payload for uncompressed video (RFC 4175 §4.2).
 
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The largest width and height in pixels that a segment's header can name.
 pub const MAX_DIMENSION: u16 = 0x7fff;

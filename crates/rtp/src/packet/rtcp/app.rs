@@ -1,6 +1,6 @@
 //! Application-defined packets (RFC 3550 §6.7).
 
-use crate::wire::{ParseError, Reader};
+use crate::packet::wire::{ParseError, Reader};
 
 /// A packet whose meaning its name tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

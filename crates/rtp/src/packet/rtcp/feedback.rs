@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tfrc::units::{LossEventRate, Rate};
 
-use super::{TRANSPORT_FEEDBACK, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{TRANSPORT_FEEDBACK, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// A feedback message of any format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

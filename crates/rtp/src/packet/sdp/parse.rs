@@ -10,8 +10,8 @@ use super::{
     Description, Direction, KEYFRAME_REQUESTS, MAX_LEN, Profile, REPAIR_ENCODING, REPAIR_GROUP,
     REPAIR_WINDOW, Repair, SdpError, TRANSIT_BOUNDS, feedback_value,
 };
-use crate::ext::{RttSendTs, TransportSequence};
-use crate::session::FeedbackMode;
+use crate::packet::ext::{RttSendTs, TransportSequence};
+use crate::packet::rtcp::FeedbackMode;
 
 /// Reads the first video stream of a description, with the payload type that it prefers. Lines and attributes that are
 /// not named above are skipped, as are other media.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::wire::{ParseError, Reader, Writer};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The "defined by profile" field that announces one-byte element headers (RFC 8285 §4.2).
 pub const ONE_BYTE_PROFILE: u16 = 0xbede;
@@ -132,6 +132,8 @@ pub struct RttSendTs {
 impl RttSendTs {
     /// The URI that SDP maps to an identifier.
     pub const URI: &'static str = "urn:ietf:params:rtp-hdrext:rtt-sendts";
+    /// The identifier that our SDP gives to the element.
+    pub const DEFAULT_ID: u8 = 1;
     /// Its bytes.
     pub const LEN: usize = 7;
     const MAX_RTT_MICROS: u32 = (1 << 24) - 1;
@@ -173,7 +175,7 @@ impl RttSendTs {
 }
 
 /// The transport-wide sequence number (draft-holmer-rmcat-transport-wide-cc-extensions-01 §2): two bytes by
-/// which [`crate::rtcp::twcc`] names a packet.
+/// which [`crate::packet::rtcp::twcc`] names a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportSequence(pub u16);
 
@@ -181,6 +183,8 @@ impl TransportSequence {
     /// The URI that SDP maps to an identifier.
     pub const URI: &'static str =
         "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
+    /// The identifier that our SDP gives to the element.
+    pub const DEFAULT_ID: u8 = 2;
     /// Its bytes.
     pub const LEN: usize = 2;
 

@@ -1,7 +1,7 @@
 //! BYE: sources that leave (RFC 3550 §6.6).
 
-use super::{GOODBYE, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{GOODBYE, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// A BYE whose lengths have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

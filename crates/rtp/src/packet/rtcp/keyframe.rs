@@ -1,8 +1,9 @@
 //! Requests for a keyframe: picture loss indication (RFC 4585 §6.3.1) and full intra request (RFC 5104
 //! §4.3.1).
 
-use super::{Feedback, PAYLOAD_FEEDBACK, emit_header};
-use crate::wire::{Reader, Writer};
+use super::feedback::Feedback;
+use super::header::{PAYLOAD_FEEDBACK, emit_header};
+use crate::packet::wire::{Reader, Writer};
 
 /// FMT of the two messages.
 const PLI: u8 = 1;
@@ -68,7 +69,7 @@ impl KeyframeRequest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtcp::{Packet, Packets};
+    use crate::packet::rtcp::{Packet, Packets};
     use proptest::prelude::*;
 
     fn read(datagram: &[u8], media_ssrc: u32) -> Option<KeyframeRequest> {

@@ -1,7 +1,7 @@
 //! Source descriptions (RFC 3550 §6.5): who is behind a synchronisation source.
 
-use super::{SOURCE_DESCRIPTION, emit_header};
-use crate::wire::{ParseError, Reader, Writer};
+use super::header::{SOURCE_DESCRIPTION, emit_header};
+use crate::packet::wire::{ParseError, Reader, Writer};
 
 /// The item that every compound carries: the canonical name (§6.5.1).
 pub const CNAME: u8 = 1;

@@ -18,7 +18,7 @@ pub enum FeedbackMode {
     Sack,
     /// At the receiver as with [`Tfrc`](Self::Tfrc), told in APP packets that leave with reception reports,
     /// R with sender reports: the `hdtv` paper's. Without reduced-size RTCP
-    /// ([`Config::reduced_size`](super::Config::reduced_size)) at RTCP's times alone, as there.
+    /// ([`Config::reduced_size`](crate::session::Config::reduced_size)) at RTCP's times alone, as there.
     App,
 }
 
