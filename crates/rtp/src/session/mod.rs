@@ -24,7 +24,7 @@ mod sent_media;
 mod sent_reports;
 mod statistics;
 mod transit_meter;
-mod untaken;
+mod unexpected_media;
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ use peer::Peer;
 use random::Random;
 use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
-use untaken::{Strangers, Untaken};
+use unexpected_media::{Strangers, UnexpectedMedia};
 
 use crate::endpoint::{Datagram, Reason};
 use crate::flexfec::Decoder;
@@ -170,7 +170,7 @@ pub struct Session {
     has_told_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
-    untaken: Untaken,
+    unexpected_media: UnexpectedMedia,
     strangers: Strangers,
     events: EventQueue,
 }
@@ -226,7 +226,7 @@ impl Session {
             has_told_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
-            untaken: Untaken::default(),
+            unexpected_media: UnexpectedMedia::default(),
             strangers: Strangers::default(),
             events: EventQueue::new(),
             config,

@@ -902,7 +902,7 @@ fn a_packet_whose_turn_comes_as_its_place_is_taken_is_not_the_one_that_takes_it(
 
 /// A datagram may end with a report that is refused. The packets that take their places are marked by ourselves.
 #[test]
-fn what_nobody_concluded_is_counted_before_others_take_the_places_of_its_packets() {
+fn what_nobody_settled_is_counted_before_others_take_the_places_of_its_packets() {
     for others in 0..20u32 {
         let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
         let now = Instant::from_secs(1);
