@@ -15,11 +15,11 @@ use evenkeel_net::Handle;
 use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::Instant;
 
+use crate::call_endpoint::CallEndpoint;
 use crate::choices::{Choice, Choices};
 use crate::page::Page;
 use crate::reference::{Original, References};
 use crate::stall::Given;
-use crate::station::Station;
 use crate::stop::Stop;
 
 /// Ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
@@ -76,8 +76,8 @@ pub(crate) struct Capture {
     pub(crate) stop: Stop,
     pub(crate) feed: Feed,
     pub(crate) given: Given,
-    /// Held only while it is used, so that a source that blocks keeps no station alive.
-    pub(crate) station: Weak<Handle<Station>>,
+    /// Held only while it is used, so that a source that blocks keeps no endpoint alive.
+    pub(crate) endpoint: Weak<Handle<CallEndpoint>>,
     pub(crate) captured: References,
     pub(crate) coded: SyncSender<Coded>,
     pub(crate) page: Option<Arc<Page>>,
@@ -95,7 +95,8 @@ impl Capture {
         let interval = self.feed.source.format().frame_rate.interval();
         let mut codec = self.feed.choices.get().codec;
         let mut encoder = codec.encoder(interval);
-        let Some(offset) = self.call(|station, _| station.call.session().wire_timestamp(0)) else {
+        let Some(offset) = self.call(|endpoint, _| endpoint.call.session().wire_timestamp(0))
+        else {
             return Ok(());
         };
         let mut next = self.clock.now();
@@ -130,7 +131,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Encodes one picture and hands it over; false if the station is gone.
+    /// Encodes one picture and hands it over; false if the endpoint is gone.
     fn take(
         &mut self,
         choice: Choice,
@@ -139,13 +140,13 @@ impl Capture {
         picture: Picture,
         offset: u32,
     ) -> Result<bool, EncodeError> {
-        let target = self.call(move |station, now| {
-            if let Some(sender) = station.call.sender_mut() {
+        let target = self.call(move |endpoint, now| {
+            if let Some(sender) = endpoint.call.sender_mut() {
                 sender.set_codec(choice.codec);
                 sender.set_rules(now, choice.rules);
                 sender.set_filler(choice.filler);
             }
-            station.call.frame_target(now)
+            endpoint.call.frame_target(now)
         });
         let Some(target) = target else {
             return Ok(false);
@@ -158,7 +159,7 @@ impl Capture {
             return Ok(true);
         };
         let Some(coded) = encoder.encode(&picture, &target)? else {
-            let told = self.call(|station, now| station.call.leave_out(now));
+            let told = self.call(|endpoint, now| endpoint.call.leave_out(now));
             return Ok(told.is_some());
         };
         let timestamp = media_time(captured, MEDIA_CLOCK);
@@ -177,19 +178,19 @@ impl Capture {
             at: self.clock.now(),
             size_error: coded.size_error,
         });
-        let push = move |station: &mut Station, now| {
+        let push = move |endpoint: &mut CallEndpoint, now| {
             // The packetiser refuses only sizes that the encoder refuses before it.
-            let _ = station.call.push_frame(now, frame);
+            let _ = endpoint.call.push_frame(now, frame);
         };
-        let station = self.station.upgrade();
-        Ok(station.is_some_and(|station| station.post(push).is_ok()))
+        let endpoint = self.endpoint.upgrade();
+        Ok(endpoint.is_some_and(|endpoint| endpoint.post(push).is_ok()))
     }
 
-    /// What the station answers, while it is there.
+    /// What the endpoint answers, while it is there.
     fn call<R: Send + 'static>(
         &self,
-        question: impl FnOnce(&mut Station, Instant) -> R + Send + 'static,
+        question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,
     ) -> Option<R> {
-        self.station.upgrade()?.call(question).ok()
+        self.endpoint.upgrade()?.call(question).ok()
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Display {
 }
 
 impl Display {
-    /// Starts the thread. It ends when the station does.
+    /// Starts the thread. It ends when the endpoint does.
     pub(crate) fn start(self) -> io::Result<JoinHandle<io::Result<()>>> {
         thread::Builder::new()
             .name("display".into())
@@ -44,7 +44,7 @@ impl Display {
     fn run(mut self) -> io::Result<()> {
         while let Ok(frame) = self.frames.recv() {
             let Ok(decoded) = self.decoder.decode(&frame.picture) else {
-                // The picture before stays on display. The station has room for as many as it has given.
+                // The picture before stays on display. The endpoint has room for as many as it has given.
                 let _ = self.undecodable.try_send(frame.timestamp);
                 continue;
             };

@@ -13,10 +13,10 @@ use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace as Decision;
 use tfrc::units::{Bytes, Rate};
 
+use crate::call_process::CallProcess;
 use crate::choices::Choice;
 use crate::failure::Failure;
 use crate::page::{Knobs, Sample, SenderState};
-use crate::party::Party;
 use crate::tcp::{TcpFlows, Totals};
 use crate::units::millis;
 
@@ -48,7 +48,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Asks the first end, which sends, the last, which receives, and the link.
     pub(crate) fn take(
-        ends: &[(&'static str, Party)],
+        ends: &[(&'static str, CallProcess)],
         relay: Option<&RelayHandle<TcpFlows>>,
     ) -> Result<Self, Failure> {
         let mut snapshot = Self {
@@ -69,9 +69,9 @@ impl Snapshot {
         };
         for (index, (_, end)) in ends.iter().enumerate() {
             let (path, rate_source, statistics, sending, receives) = end
-                .station
-                .call(|station, _| {
-                    let call = &station.call;
+                .endpoint
+                .call(|endpoint, _| {
+                    let call = &endpoint.call;
                     let sending = call.sender().map(|sender| Sending {
                         deadline: sender.policy().deadline(),
                         stretched: sender.policy().stretched().is_some(),

@@ -5,6 +5,8 @@
 // `println` panics where nobody reads any more: `setup::say`.
 #![deny(clippy::print_stdout)]
 
+mod call_endpoint;
+mod call_process;
 mod capture;
 mod choices;
 mod cli;
@@ -18,14 +20,12 @@ mod live;
 mod monitor;
 mod output_file;
 mod page;
-mod party;
 mod possible_size;
 mod queue;
 mod recording;
 mod reference;
 mod setup;
 mod stall;
-mod station;
 mod stop;
 mod tcp;
 mod trace;

@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
+use crate::call_process::CallProcess;
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::live::{AtHand, Live, Snapshot};
 use crate::page::Page;
-use crate::party::Party;
 use crate::setup::{self, Outputs};
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
@@ -45,7 +45,7 @@ pub(crate) struct Monitor {
     clock: Clock,
     stop: Stop,
     /// The ends at hand, the one that sends first.
-    ends: Vec<(&'static str, Party)>,
+    ends: Vec<(&'static str, CallProcess)>,
     link: Option<LinkView>,
     page: Option<Arc<Page>>,
     outputs: Outputs,
@@ -80,7 +80,7 @@ impl Monitor {
     /// A monitor of these ends, and of the link between them if it is ours.
     pub(crate) fn new(
         watch: Watch<'_>,
-        ends: Vec<(&'static str, Party)>,
+        ends: Vec<(&'static str, CallProcess)>,
         link: Option<LinkView>,
     ) -> Self {
         let now = watch.clock.now();

@@ -28,13 +28,13 @@ use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
+use crate::call_process::Stream;
 use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
 use crate::page::{Knobs, Mode, Page, PageInfo};
-use crate::party::Stream;
 use crate::possible_size::possible_size;
 use crate::recording::Recording;
 use crate::stop::Stop;

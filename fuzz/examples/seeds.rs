@@ -28,7 +28,7 @@ use evenkeel_rtp::packet::rtp::RtpHeader;
 use evenkeel_rtp::session::FeedbackMode;
 use evenkeel_vod::TS_LEN;
 use tfrc::Ecn;
-use tfrc::report::Vector;
+use tfrc::sent_packets::AckVector;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate, Rate};
 
@@ -344,7 +344,7 @@ fn control() -> [(&'static str, Vec<u8>); 8] {
     let block: Write<'_> = &|buf: &mut [u8]| ccfb::emit(ssrcs, 65_530, times.clone(), made_at, buf);
     let transport: Write<'_> =
         &|buf: &mut [u8]| twcc::emit(ssrcs, 65_530, arrivals.clone(), 3, buf);
-    let vector = Vector {
+    let vector = AckVector {
         first: 65_530,
         receive_rate: rate,
         delay: Duration::from_millis(2),

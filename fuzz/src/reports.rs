@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use tfrc::report::{self, Arrivals, Departures, Fate, Header, MeteredArrivals, Told, Vector};
+use tfrc::sent_packets::{self, Arrivals, SentPacketTracker, PacketStatus, ReportHeader, MeteredArrivals, StatusRun, AckVector};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, Feedback, ReceiverConfig};
 
-use crate::Span;
+use crate::ReportSpan;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Wait(Span),
+    Wait(ReportSpan),
     Send {
         size: u16,
         rtt: Option<u16>,
@@ -25,10 +25,10 @@ enum Step {
         told: Vec<(u8, u64)>,
         repeated: u8,
     },
-    Vector {
+    AckVector {
         first: u16,
         rate: u32,
-        delay: Span,
+        delay: ReportSpan,
         received: Vec<bool>,
     },
     /// At the receivers; most near the highest that came.
@@ -104,9 +104,9 @@ impl Receivers {
 }
 
 /// Which of these packets came.
-fn came(arrivals: &Arrivals<64>, span: report::Span) -> Vec<bool> {
+fn came(arrivals: &Arrivals<64>, span: report::ReportSpan) -> Vec<bool> {
     let seqs = (span.first..).take(span.count);
-    seqs.map(|seq| arrivals.fate(seq) != Fate::Missing)
+    seqs.map(|seq| arrivals.status(seq) != PacketStatus::Missing)
         .collect()
 }
 
@@ -115,7 +115,7 @@ pub fn check(data: &[u8]) {
     let mut steps = Unstructured::new(data);
     let mut now = Instant::from_secs(1);
     let mut sent = 0;
-    let mut departures = Box::new(Departures::<256>::new(65_500, ReceiverConfig::default()));
+    let mut departures = Box::new(SentPacketTracker::<256>::new(65_500, ReceiverConfig::default()));
     let mut receivers = Receivers::new();
     while let Ok(step) = Step::arbitrary(&mut steps) {
         if steps.is_empty() {
@@ -147,18 +147,18 @@ pub fn check(data: &[u8]) {
                 told,
                 repeated,
             } => {
-                let header = Header {
+                let header = ReportHeader {
                     first,
                     made_at: Instant::from_nanos(made_at),
                     resolution: Duration::from_micros(resolution.into()),
                 };
                 let count = told.len() * usize::from(repeated);
                 let told = told.iter().map(|(kind, value)| match kind % 6 {
-                    0 => Told::Missing { count: 1 },
-                    1 => Told::Missing {
+                    0 => StatusRun::Missing { count: 1 },
+                    1 => StatusRun::Missing {
                         count: *value as u16,
                     },
-                    kind => Told::Arrived {
+                    kind => StatusRun::Arrived {
                         at: (kind > 2).then(|| Instant::from_nanos(*value)),
                         ecn: ecn(kind),
                     },
@@ -166,19 +166,19 @@ pub fn check(data: &[u8]) {
                 let told = told.cycle().take(count);
                 // A datagram may have more than one, or the last is never concluded.
                 if repeated % 4 == 3 {
-                    departures.note_report(now, &header, told);
+                    departures.ingest_report(now, &header, told);
                     None
                 } else {
                     departures.handle_report(now, &header, told)
                 }
             }
-            Step::Vector {
+            Step::AckVector {
                 first,
                 rate,
                 delay,
                 received,
             } => {
-                let vector = Vector {
+                let vector = AckVector {
                     first,
                     receive_rate: Rate::from_bytes_per_sec(rate.into()),
                     delay: delay.duration(),

@@ -2,11 +2,11 @@
 
 use evenkeel_net::Clock;
 
+use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::cli::CallArgs;
 use crate::failure::Failure;
 use crate::monitor::{Monitor, Watch};
 use crate::page::Mode;
-use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
     let policy = setup::policy(&args.picture, &format);
     let info = setup::page_info(Mode::Call, Some(&args.picture), Some(&format));
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
-    let party = Party::start(PartyConfig {
+    let process = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
         session,
@@ -63,5 +63,5 @@ pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
         deadline: policy.deadline,
         receiver: None,
     };
-    Monitor::new(watch, vec![("call", party)], None).run()
+    Monitor::new(watch, vec![("call", process)], None).run()
 }

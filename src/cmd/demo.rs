@@ -15,13 +15,13 @@ use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
+use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::choices::Choices;
 use crate::cli::DemoArgs;
 use crate::failure::Failure;
 use crate::link_rate;
 use crate::monitor::{LinkView, Monitor, Watch};
 use crate::page::{Knobs, Mode, Page};
-use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     };
     let policy = setup::policy(&args.picture, &format);
     let feed = |source| setup::feed(&args.picture, source, Arc::clone(&choices));
-    let a = Party::start(PartyConfig {
+    let a = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
         session: session("a", role_a, relay.address_a())?,
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         sent_page: page.clone(),
         received_page: None,
     })?;
-    let b = Party::start(PartyConfig {
+    let b = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
         session: session("b", role_b, relay.address_b())?,

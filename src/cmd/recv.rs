@@ -6,11 +6,11 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 use evenkeel_net::Clock;
 
+use crate::call_process::{CallProcess, CallProcessConfig, Stream};
 use crate::cli::RecvArgs;
 use crate::failure::Failure;
 use crate::monitor::{Monitor, Watch};
 use crate::page::Mode;
-use crate::party::{Party, PartyConfig, Stream};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let policy = PolicyConfig::new(FrameRate::interval(frame_rate));
     let info = setup::page_info(Mode::Recv, None, None);
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
-    let party = Party::start(PartyConfig {
+    let process = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
         session,
@@ -69,5 +69,5 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         deadline: policy.deadline,
         receiver: None,
     };
-    Monitor::new(watch, vec![("recv", party)], None).run()
+    Monitor::new(watch, vec![("recv", process)], None).run()
 }

@@ -4,11 +4,11 @@ use std::fs;
 
 use evenkeel_net::Clock;
 
+use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::cli::SendArgs;
 use crate::failure::Failure;
 use crate::monitor::{Monitor, Watch};
 use crate::page::Mode;
-use crate::party::{Party, PartyConfig};
 use crate::reference::References;
 use crate::setup::{self, Role};
 use crate::stop::Stop;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     }
     let info = setup::page_info(Mode::Send, Some(&args.picture), Some(&format));
     let page = setup::page(&args.run, &info, setup::no_knobs)?;
-    let party = Party::start(PartyConfig {
+    let process = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
         session,
@@ -78,5 +78,5 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             give_up: args.give_up,
         }),
     };
-    Monitor::new(watch, vec![("send", party)], None).run()
+    Monitor::new(watch, vec![("send", process)], None).run()
 }

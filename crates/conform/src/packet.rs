@@ -11,7 +11,7 @@ use evenkeel_rtp::packet::rtcp::{
 use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::Config;
 use tfrc::Ecn;
-use tfrc::report::Fate;
+use tfrc::sent_packets::PacketStatus;
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 
@@ -72,7 +72,7 @@ pub struct Reported {
     /// When it was made, on the receiver's clock; `None` if it does not say.
     pub made_at: Option<Instant>,
     /// What it says of each packet.
-    pub fates: Vec<Fate>,
+    pub fates: Vec<PacketStatus>,
 }
 
 /// Reads a datagram. The wire format is the one that `evenkeel-rtp` describes by default.
@@ -154,11 +154,11 @@ pub fn reported(datagram: &[u8]) -> Option<Reported> {
         Rtcp::Application(app) if app.name == sack::NAME => {
             let sack = Sack::parse(&app).ok()?;
             let fate = |came| match came {
-                true => Fate::Arrived {
+                true => PacketStatus::Arrived {
                     at: None,
                     ecn: Ecn::NotEct,
                 },
-                false => Fate::Missing,
+                false => PacketStatus::Missing,
             };
             Some(Reported {
                 first: sack.vector.first,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tfrc::loss::Arrived;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
-use tfrc::{Arrival, Receiver, Report};
+use tfrc::{Arrival, FeedbackPacket, Receiver};
 
 /// Which times a receiver reckons with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -77,7 +77,7 @@ impl Reader {
         &mut self,
         now: Instant,
         see: impl FnMut(u64, Arrived),
-    ) -> Option<(Report, Instant)> {
+    ) -> Option<(FeedbackPacket, Instant)> {
         if now < self.away_until {
             return None;
         }

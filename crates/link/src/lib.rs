@@ -22,10 +22,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod counters;
 mod event;
 mod impairment;
-mod ledger;
-mod line;
+mod in_flight;
 mod link;
 mod loss;
 mod packet;
@@ -36,9 +36,9 @@ mod rate;
 mod schedule;
 mod trace_file;
 
+pub use counters::{Count, Counters};
 pub use event::{DropReason, Event};
 pub use impairment::{Jitter, Reordering};
-pub use ledger::{Count, Counters};
 pub use link::{Link, LinkConfig};
 pub use loss::{GilbertElliott, Loss, Policer};
 pub use packet::Packet;

@@ -1,11 +1,11 @@
 //! The hop: loss, then the queue, then the wire, then the propagation delay.
 
-mod ahead;
+mod early_departure;
 
+use crate::counters::{Counters, LinkCounters};
 use crate::event::{DropReason, Event};
 use crate::impairment::{Impairments, Jitter, Reordering};
-use crate::ledger::{Counters, Ledger};
-use crate::line::{Line, Travelling};
+use crate::in_flight::{InFlight, Travelling};
 use crate::loss::Loss;
 use crate::packet::Packet;
 use crate::queue::{Discipline, Queue, QueueLimit, Waiting};
@@ -75,8 +75,8 @@ pub struct Link<P> {
     last_output: Instant,
     /// Off the wire, in the order in which they come out; the last is still on it if it is busy. A
     /// packet that finds the wire idle is written here and nowhere else.
-    line: Line<P>,
-    ledger: Ledger,
+    in_flight: InFlight<P>,
+    counters: LinkCounters,
     /// Apart, as most links of a simulation have none.
     impairments: Option<Box<Impairments>>,
     delay_nanos: u64,
@@ -104,11 +104,11 @@ impl<P: Packet> Link<P> {
         Self {
             queue: Queue::new(config.queue, config.discipline, wire.rate(), seed),
             wire,
-            line: Line::new(),
+            in_flight: InFlight::new(),
             delay_nanos: nanos(config.delay),
             latest: Instant::ZERO,
             last_output: Instant::ZERO,
-            ledger: Ledger::default(),
+            counters: LinkCounters::default(),
             impairments: (!is_plain).then(impairments),
         }
     }
@@ -118,7 +118,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn handle_packet(&mut self, now: Instant, packet: P, size: Bytes) {
         if self.wire.is_ahead() {
-            self.handle_ahead(now, packet, size);
+            self.handle_early_departure(now, packet, size);
         } else {
             self.handle_in_turn(now, packet, size);
         }
@@ -127,15 +127,15 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn handle_in_turn(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.settle(now);
-        self.ledger.received(size);
+        self.counters.received(size);
         let impairments = self.impairments.as_mut();
         if impairments.is_some_and(|impairments| impairments.loses_next(at, size)) {
-            return self.ledger.lost(at, size, packet.number());
+            return self.counters.lost(at, size, packet.number());
         }
         if self.is_at_capacity(size) {
             let number = packet.number();
             let reason = DropReason::Capacity;
-            return self.ledger.refused(at, size, reason, number);
+            return self.counters.refused(at, size, reason, number);
         }
         let waiting = Waiting {
             packet,
@@ -144,10 +144,10 @@ impl<P: Packet> Link<P> {
         };
         let is_idle = self.wire.is_idle();
         if is_idle && self.queue.is_transparent() {
-            self.ledger.admitted(at, size, size);
+            self.counters.admitted(at, size, size);
             self.begin(at, waiting);
         } else {
-            self.queue.push(waiting, is_idle, &mut self.ledger);
+            self.queue.push(waiting, is_idle, &mut self.counters);
             self.start_next(at);
         }
         // A packet may take no time at all.
@@ -164,12 +164,12 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn poll_sized(&mut self, now: Instant) -> Option<(P, Bytes)> {
         self.advance(now);
-        let due = self.line.first_due()?;
+        let due = self.in_flight.first_due()?;
         if due > now || due == Instant::MAX {
             return None;
         }
-        let Travelling { packet, size, .. } = self.line.pop_first()?;
-        self.ledger.delivered(size);
+        let Travelling { packet, size, .. } = self.in_flight.pop_first()?;
+        self.counters.delivered(size);
         Some((packet, size))
     }
 
@@ -177,7 +177,7 @@ impl<P: Packet> Link<P> {
     /// behind, perhaps earlier: when the wire is free, as what it takes next may come out before others.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let mut next = self.line.first_due()?;
+        let mut next = self.in_flight.first_due()?;
         if let Some(impairments) = &self.impairments {
             next = next.min(self.next_through(impairments));
         }
@@ -195,9 +195,9 @@ impl<P: Packet> Link<P> {
     }
 
     /// The packets that come out by `until` if nothing changes, of those of which that is known: all of a link that
-    /// works ahead, else those that are off the queue.
+    /// is of early departures, else those that are off the queue.
     pub fn leaving(&self, until: Instant) -> impl Iterator<Item = &P> {
-        let due = self.line.iter().take_while(move |it| it.due <= until);
+        let due = self.in_flight.iter().take_while(move |it| it.due <= until);
         due.map(|travelling| &travelling.packet)
     }
 
@@ -205,7 +205,7 @@ impl<P: Packet> Link<P> {
     /// queue. For a simulation that does so some time ahead, when the link itself is near.
     #[inline]
     pub fn prefetch_packets(&self) {
-        self.line.prefetch();
+        self.in_flight.prefetch();
         if self.has_waiting() {
             self.queue.prefetch();
         }
@@ -221,7 +221,7 @@ impl<P: Packet> Link<P> {
     }
 
     fn has_waiting(&self) -> bool {
-        self.ledger.held().packets > self.line.len() as u64
+        self.counters.held().packets > self.in_flight.len() as u64
     }
 
     /// Changes the rate, also for the rest of the packet on the wire.
@@ -282,15 +282,15 @@ impl<P: Packet> Link<P> {
 
     /// Keeps events from now on, for [`Link::poll_event`]: a link does not unless it is told to.
     ///
-    /// A packet that already waits in a link that works ahead counts as having arrived now.
+    /// A packet that already waits in a link of early departures counts as having arrived now.
     pub fn keep_events(&mut self, now: Instant) {
         self.lay_open(now);
-        self.ledger.keep_events();
+        self.counters.keep_events();
     }
 
     /// The next event, oldest first. At most a few thousand are kept.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.ledger.poll_event()
+        self.counters.poll_event()
     }
 
     /// The rate, or the mean rate of the trace that the link follows.
@@ -342,7 +342,7 @@ impl<P: Packet> Link<P> {
 
     /// What became of the packets so far.
     pub fn counters(&self) -> Counters {
-        self.ledger.counters()
+        self.counters.counters()
     }
 
     /// Brings the link to `now`, which is not let back before the last arrival or change.
@@ -372,13 +372,13 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn come_off(&mut self, end: Instant) {
         let due = self.output_time(end);
-        self.ledger.transmitted(end);
+        self.counters.transmitted(end);
         let Some(impairments) = &self.impairments else {
             self.last_output = due;
             return;
         };
         let is_full = self.is_at_capacity(Bytes::ZERO);
-        let Some(through) = self.line.last_mut() else {
+        let Some(through) = self.in_flight.last_mut() else {
             return;
         };
         through.due = due;
@@ -388,11 +388,11 @@ impl<P: Packet> Link<P> {
             self.last_output = due;
         }
         let copy = (fate.is_duplicated && !is_full).then(|| through.clone());
-        self.line.sort_last();
+        self.in_flight.sort_last();
         if let Some(copy) = copy {
-            self.ledger.duplicated(size);
-            self.line.push(copy);
-            self.line.sort_last();
+            self.counters.duplicated(size);
+            self.in_flight.push(copy);
+            self.in_flight.sort_last();
         }
     }
 
@@ -400,14 +400,14 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn start_next(&mut self, at: Instant) {
         // That none waits is known without a look at the queue; only the other disciplines want to know.
-        let none_waits = self.ledger.held().packets == self.line.len() as u64;
+        let none_waits = self.counters.held().packets == self.in_flight.len() as u64;
         if self.wire.is_idle() && !(none_waits && self.queue.is_transparent()) {
             self.take_next(at);
         }
     }
 
     fn take_next(&mut self, at: Instant) {
-        if let Some(waiting) = self.queue.pop(at, &mut self.ledger) {
+        if let Some(waiting) = self.queue.pop(at, &mut self.counters) {
             self.begin(at, waiting);
         }
     }
@@ -417,7 +417,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     fn begin(&mut self, at: Instant, waiting: Waiting<P>) {
         let begun = self.wire.begin(at, waiting.size);
-        self.ledger.begun(begun, waiting.size, waiting.arrival);
+        self.counters.begun(begun, waiting.size, waiting.arrival);
         let due = match &mut self.impairments {
             None => self.due_on_wire(),
             // Where it belongs in the line is known only when it is through.
@@ -426,7 +426,7 @@ impl<P: Packet> Link<P> {
                 Instant::MAX
             }
         };
-        self.line.push(Travelling {
+        self.in_flight.push(Travelling {
             packet: waiting.packet,
             size: waiting.size,
             due,
@@ -444,7 +444,7 @@ impl<P: Packet> Link<P> {
     fn on_wire_changed(&mut self) {
         if self.impairments.is_none() && !self.wire.is_idle() {
             let due = self.due_on_wire();
-            if let Some(on_wire) = self.line.last_mut() {
+            if let Some(on_wire) = self.in_flight.last_mut() {
                 on_wire.due = due;
             }
         }
@@ -463,14 +463,14 @@ impl<P: Packet> Link<P> {
     }
 
     fn is_at_capacity(&self, size: Bytes) -> bool {
-        let held = self.ledger.held();
+        let held = self.counters.held();
         held.packets >= MAX_HELD_PACKETS || held.bytes + size > MAX_HELD_BYTES
     }
 
     fn rate_changed(&mut self, at: Instant) {
         let rate = self.wire.rate();
         self.queue.set_rate(rate);
-        self.ledger.note(|| Event::RateChanged { at, rate });
+        self.counters.note(|| Event::RateChanged { at, rate });
         self.on_wire_changed();
         // The rest of the packet on the wire may take no time now.
         self.advance(at);

@@ -133,7 +133,7 @@ impl Wire {
     }
 
     /// Lets packets be scheduled from now on, if the wire is idle and has a constant rate.
-    pub(crate) fn work_ahead(&mut self) {
+    pub(crate) fn depart_early(&mut self) {
         if self.is_idle() && matches!(self.service, Service::Constant(_)) {
             self.job.remaining = AHEAD;
         }

@@ -552,9 +552,9 @@ fn another_discipline_takes_over_what_waits_in_the_order_in_which_it_came() {
 }
 
 #[test]
-fn a_link_that_works_ahead_may_change_its_discipline() {
+fn a_link_of_early_departures_may_change_its_discipline() {
     let mut link = Link::new(config(), 1);
-    link.work_ahead();
+    link.depart_early();
     for number in 0..10 {
         link.handle_packet(ms(0), number, SIZE);
     }

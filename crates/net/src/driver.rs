@@ -2,11 +2,11 @@
 
 use crate::clock::Clock;
 use crate::lateness::Lateness;
-use crate::lead::Lead;
-use crate::look::{Look, gather_until};
+use crate::recv_batch::{RecvBatch, gather_until};
 use crate::socket::{ReceiveBatch, Socket};
 use crate::transmit::{BUDGET, Drained, SendCounters, Sender};
 use crate::wait::{self, DEAF_WAIT, Waker, Wakeups};
+use crate::wakeup_margin::WakeupMargin;
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason};
 use std::fmt;
 use std::io;
@@ -93,14 +93,14 @@ impl Driver {
     where
         E: Endpoint + Send + 'static,
     {
-        Self::start(clock, socket, endpoint, Some(Lead::unknown()))
+        Self::start(clock, socket, endpoint, Some(WakeupMargin::unknown()))
     }
 
     fn start<E>(
         clock: Clock,
         socket: Socket,
         endpoint: E,
-        spin: Option<Lead>,
+        spin: Option<WakeupMargin>,
     ) -> io::Result<Handle<E>>
     where
         E: Endpoint + Send + 'static,
@@ -217,7 +217,7 @@ struct Worker<E> {
     sender: Sender,
     stats: DriverStats,
     /// How long before a departure not to sleep; `None` to sleep all the time.
-    spin: Option<Lead>,
+    spin: Option<WakeupMargin>,
     roused: Roused,
     /// Looks at the socket, one after the other, that found nothing.
     silence: u32,
@@ -255,7 +255,7 @@ impl<E: Endpoint> Worker<E> {
             let received = if heard {
                 self.receive()
             } else {
-                Ok(Look::default())
+                Ok(RecvBatch::default())
             };
             let now = self.clock.now();
             let due = self.endpoint.poll_timeout();
@@ -267,15 +267,16 @@ impl<E: Endpoint> Worker<E> {
             };
             if heard {
                 self.silence = match received {
-                    Ok(Look { buffers: 1.., .. }) => 0,
+                    Ok(RecvBatch { buffers: 1.., .. }) => 0,
                     _ => self.silence.saturating_add(1),
                 };
             }
-            let idle = ran == 0 && sent == 0 && matches!(received, Ok(Look { buffers: 0, .. }));
+            let idle =
+                ran == 0 && sent == 0 && matches!(received, Ok(RecvBatch { buffers: 0, .. }));
             self.roused = match received {
                 Ok(_) if sent >= BUDGET => Roused::BUSY,
-                Ok(look) if look.buffers == RECEIVE_BUDGET => Roused::BUSY,
-                Ok(look) if look.is_flood(self.socket.receive_buffer()) => self.let_gather(now),
+                Ok(batch) if batch.buffers == RECEIVE_BUDGET => Roused::BUSY,
+                Ok(batch) if batch.is_flood(self.socket.receive_buffer()) => self.let_gather(now),
                 Ok(_) => self.wait(now, due.filter(|_| idle)),
                 Err(()) => self.wait_deaf(now),
             };
@@ -303,32 +304,36 @@ impl<E: Endpoint> Worker<E> {
 
     /// Hands in what has come, up to a budget, so that sending is not starved. `Err` if the system gave an
     /// error and nothing else.
-    fn receive(&mut self) -> Result<Look, ()> {
-        let mut look = Look::default();
-        while look.buffers < RECEIVE_BUDGET {
+    fn receive(&mut self) -> Result<RecvBatch, ()> {
+        let mut batch = RecvBatch::default();
+        while batch.buffers < RECEIVE_BUDGET {
             self.stats.receive_calls += 1;
             match self.socket.receive(&self.clock, &mut self.batch) {
                 Ok(filled) => {
-                    look.buffers += filled;
-                    self.hand_in(&mut look);
+                    batch.buffers += filled;
+                    self.hand_in(&mut batch);
                     if filled < ReceiveBatch::BUFFERS {
                         break;
                     }
                 }
                 Err(_) => {
                     self.stats.receive_errors += 1;
-                    return if look.buffers == 0 { Err(()) } else { Ok(look) };
+                    return if batch.buffers == 0 {
+                        Err(())
+                    } else {
+                        Ok(batch)
+                    };
                 }
             }
         }
-        self.stats.received += look.datagrams;
-        Ok(look)
+        self.stats.received += batch.datagrams;
+        Ok(batch)
     }
 
-    fn hand_in(&mut self, look: &mut Look) {
+    fn hand_in(&mut self, batch: &mut RecvBatch) {
         for received in self.batch.datagrams() {
-            look.datagrams += 1;
-            look.bytes += received.payload.len();
+            batch.datagrams += 1;
+            batch.bytes += received.payload.len();
             let datagram = Datagram {
                 source: received.source,
                 arrival: received.arrival,
@@ -376,8 +381,8 @@ impl<E: Endpoint> Worker<E> {
         };
         let sources = [self.socket.as_fd(), self.wakeups.as_fd()];
         let [heard, woken] = match (deadline, self.departure, &mut self.spin) {
-            (Some(deadline), Some(_), Some(lead)) => {
-                wait::readable_then_spin(&self.clock, sources, deadline, lead)
+            (Some(deadline), Some(_), Some(margin)) => {
+                wait::readable_then_spin(&self.clock, sources, deadline, margin)
             }
             (_, Some(departure), None)
                 if self.silence < SILENT && departure > now && departure <= now + SOON =>
@@ -395,8 +400,8 @@ impl<E: Endpoint> Worker<E> {
     fn let_gather(&mut self, now: Instant) -> Roused {
         let next = self.endpoint.poll_timeout();
         self.departure = departure_of(next);
-        let lead = self.spin.map_or(Duration::ZERO, Lead::get);
-        let deadline = gather_until(now, next.map(|(at, _)| at), lead);
+        let margin = self.spin.map_or(Duration::ZERO, WakeupMargin::get);
+        let deadline = gather_until(now, next.map(|(at, _)| at), margin);
         let [woken] = wait::readable(&self.clock, [self.wakeups.as_fd()], Some(deadline));
         Roused { heard: true, woken }
     }

@@ -10,13 +10,12 @@ mod clock;
 mod driver;
 mod emulation;
 mod lateness;
-mod lead;
-mod look;
 mod packet_info;
 mod packet_record;
 mod pcapng;
 mod probe;
 mod records;
+mod recv_batch;
 mod relay;
 #[cfg(target_os = "linux")]
 mod router;
@@ -25,6 +24,7 @@ mod socket;
 mod socket_option;
 mod transmit;
 mod wait;
+mod wakeup_margin;
 
 pub use capture::{Capture, Describe, Tapped, describe};
 pub use clock::{Clock, processor_time};

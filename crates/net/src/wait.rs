@@ -1,7 +1,7 @@
 //! Waiting for a deadline, a socket or another thread, whichever comes first.
 
 use crate::clock::Clock;
-use crate::lead::Lead;
+use crate::wakeup_margin::WakeupMargin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -34,16 +34,16 @@ pub(crate) fn readable<const N: usize>(
     }
 }
 
-/// Like [`readable`], but for its `lead` before the deadline the thread keeps the processor: the end is then
+/// Like [`readable`], but for its `margin` before the deadline the thread keeps the processor: the end is then
 /// as exact as the clock. What comes meanwhile is not looked for, so that nothing delays what is due; the
 /// next wait finds it at once.
 pub(crate) fn readable_then_spin<const N: usize>(
     clock: &Clock,
     sources: [BorrowedFd<'_>; N],
     deadline: Instant,
-    lead: &mut Lead,
+    margin: &mut WakeupMargin,
 ) -> [bool; N] {
-    let asleep_until = deadline - lead.get();
+    let asleep_until = deadline - margin.get();
     let sleeps = clock.now() < asleep_until;
     let ready = readable(clock, sources, Some(asleep_until));
     let woken = clock.now();
@@ -51,7 +51,7 @@ pub(crate) fn readable_then_spin<const N: usize>(
         return ready;
     }
     if sleeps {
-        lead.learn(woken.saturating_since(asleep_until));
+        margin.learn(woken.saturating_since(asleep_until));
     }
     while clock.now() < deadline {
         std::hint::spin_loop();
@@ -154,17 +154,17 @@ mod tests {
     fn spinning_ends_no_earlier_than_the_deadline_but_for_a_wake_up() {
         let clock = Clock::start();
         let (waker, wakeups) = Waker::new().unwrap();
-        let mut lead = Lead::unknown();
+        let mut margin = WakeupMargin::unknown();
         let deadline = clock.now() + Duration::from_millis(1);
-        readable_then_spin(&clock, [wakeups.as_fd()], deadline, &mut lead);
+        readable_then_spin(&clock, [wakeups.as_fd()], deadline, &mut margin);
         assert!(clock.now() >= deadline);
         waker.wake();
         // A deadline that has passed hides no wake-up, or whoever is always late would hear nothing.
-        let ready = readable_then_spin(&clock, [wakeups.as_fd()], deadline, &mut lead);
+        let ready = readable_then_spin(&clock, [wakeups.as_fd()], deadline, &mut margin);
         assert_eq!(ready, [true]);
         let far = clock.now() + Duration::from_secs(3_600);
         // Without the wake-up this would take an hour.
-        readable_then_spin(&clock, [wakeups.as_fd()], far, &mut lead);
+        readable_then_spin(&clock, [wakeups.as_fd()], far, &mut margin);
     }
 
     #[test]

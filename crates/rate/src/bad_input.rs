@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use proptest::prelude::*;
-use tfrc::report::Delivery;
+use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

@@ -1,6 +1,6 @@
 //! The state of the path, and the size and pace of the next frame.
 
-use tfrc::report::Delivery;
+use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

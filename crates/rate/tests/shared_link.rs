@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use evenkeel_rate::{Mode, Params, PathModel};
-use tfrc::report::Delivery;
+use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use budgets::{Case, counted};
 use evenkeel_rtp::endpoint::MAX_DATAGRAM;
 use evenkeel_rtp::packet::rtcp::Packets;
-use formats::{Ccfb, Format, Ring, Sack, Told, Twcc};
+use formats::{Ccfb, Format, Ring, Sack, Tracker, Twcc};
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
 use traffic::{IN_ORDER, LIGHT_PATH, SIZE, Traffic};
@@ -149,7 +149,7 @@ fn receive_all<F: Format>(traffic: Traffic, steps: u64) {
 /// What a sender does for a packet that it sends, and with a report as it comes.
 fn be_told_all<F: Format>(traffic: Traffic, steps: u64) {
     let (mut ring, mut buf) = (ring::<F>(), [0; formats::BUFFER]);
-    let mut told = Box::new(Told::new(0, ReceiverConfig::default()));
+    let mut told = Box::new(Tracker::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
     for arrival in &traffic.arrivals(steps) {
         ring.record(arrival);
@@ -170,7 +170,7 @@ fn be_told_all<F: Format>(traffic: Traffic, steps: u64) {
 /// What a sender does with a byte of datagrams that are as long as they may be, and tell of all packets that are under
 /// way, but for the first, what others told before.
 fn be_flooded<F: Format>(steps: u64) {
-    let mut told = Box::new(Told::new(0, ReceiverConfig::default()));
+    let mut told = Box::new(Tracker::new(0, ReceiverConfig::default()));
     for seq in 0..8_192u64 {
         told.handle_sent(Instant::from_micros(13 * seq), SIZE, None);
     }
@@ -186,14 +186,14 @@ fn be_flooded<F: Format>(steps: u64) {
     }
 }
 
-fn be_told<F: Format>(told: &mut Told, (now, datagram): (Instant, &[u8])) -> bool {
+fn be_told<F: Format>(told: &mut Tracker, (now, datagram): (Instant, &[u8])) -> bool {
     let Ok(packets) = Packets::parse(datagram) else {
         return false;
     };
     for packet in packets.flatten() {
         F::note(told, now, &packet);
     }
-    told.conclude(now).is_some()
+    told.settle(now).is_some()
 }
 
 fn main() -> ExitCode {

@@ -1,6 +1,6 @@
 //! The engine: it hands packets from agents to links, from link to link and to agents, in time.
 
-mod ahead;
+mod prefetch_window;
 mod stop;
 
 use crate::agent::{Agent, Packet};
@@ -161,7 +161,7 @@ impl<A: Agent> Simulation<A> {
         let links = topology.configs().enumerate().map(|(index, config)| {
             let seed = Random::new(seed, index as u64).next_u64();
             let mut link = Link::new(*config, seed);
-            link.work_ahead();
+            link.depart_early();
             link
         });
         Self {
@@ -175,7 +175,7 @@ impl<A: Agent> Simulation<A> {
             empty: Vec::new(),
             transmissions: 0,
             standing_still: 0,
-            prefetched: ahead::begin(topology),
+            prefetched: prefetch_window::begin(topology),
         }
     }
 
@@ -217,7 +217,7 @@ impl<A: Agent> Simulation<A> {
                 prefetch(&self.links[index as usize]);
             }
             if at > self.prefetched {
-                self.prefetched = self.prefetch_ahead(wake);
+                self.prefetched = self.prefetch_window(wake);
             }
             match wake.stop() {
                 Stop::Link(index) => self.serve_link(index, observer),

@@ -17,8 +17,8 @@ use evenkeel_net::{Direction, LinkChange, LinkSnapshot};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
+use crate::link_json;
 use crate::link_table::{DisciplineTable, LossTable, QueueTable};
-use crate::told;
 
 /// What a message asks for.
 #[derive(Debug, PartialEq)]
@@ -124,9 +124,9 @@ pub fn link(link: &LinkSnapshot) -> Value {
     json!({
         "rate_bps": rate.is_finite().then_some(rate),
         "delay_s": link.delay.as_secs_f64(),
-        "queue": told::queue(link.queue),
-        "discipline": told::discipline(link.discipline),
-        "loss": told::loss(link.loss),
+        "queue": link_json::queue(link.queue),
+        "discipline": link_json::discipline(link.discipline),
+        "loss": link_json::loss(link.loss),
         "queue_bytes": link.queue_bytes.get(),
         "queue_delay_s": link.queue_delay.as_secs_f64(),
         "received": counters.received.packets,

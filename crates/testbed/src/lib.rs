@@ -14,6 +14,7 @@ mod datagrams;
 pub mod dumbbell;
 #[cfg(target_os = "linux")]
 pub mod host;
+mod link_json;
 pub mod link_table;
 #[cfg(target_os = "linux")]
 mod logs;
@@ -32,6 +33,5 @@ mod program;
 #[cfg(target_os = "linux")]
 mod results;
 pub mod schedule_file;
-mod told;
 #[cfg(target_os = "linux")]
 mod trace;

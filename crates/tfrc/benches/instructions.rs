@@ -23,7 +23,7 @@ use cases::{
 };
 use light::before_first_loss;
 use reported::{
-    Light, Metered, REPORT, Told, ask, ask_metered, be_told, meter, note, record, told,
+    Light, Metered, REPORT, Tracker, ask, ask_metered, be_told, meter, note, record, told,
 };
 use tfrc::ReceiverConfig;
 use tfrc::time::Instant;
@@ -172,7 +172,7 @@ fn feed_back_all(steps: u64) {
 
 /// All packets leave half a round trip before they arrive, as if none overtook another.
 fn be_told_all(traffic: Traffic, steps: u64) {
-    let mut departures = Box::new(Told::new(0, ReceiverConfig::default()));
+    let mut departures = Box::new(Tracker::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
     for (now, header, fates) in told(traffic, steps) {
         while start + traffic.spacing * seq <= now {

@@ -2,7 +2,7 @@
 //! next packet leave?
 //!
 //! ```text
-//! data ──► Receiver ──► Report (p, X_recv) ──► Sender ──► X ──► departures
+//! data ──► Receiver ──► FeedbackPacket (p, X_recv) ──► Sender ──► X ──► departures
 //! ```
 //!
 //! [`Sender`] and [`Receiver`] take in events with their times and give back decisions. They read no
@@ -84,8 +84,8 @@ pub mod float;
 pub mod loss;
 pub mod pacer;
 pub mod receiver;
-pub mod report;
 pub mod sender;
+pub mod sent_packets;
 pub mod seq;
 mod standard;
 mod suspicions;
@@ -94,7 +94,7 @@ pub mod trace;
 pub mod units;
 
 pub use ecn::Ecn;
-pub use receiver::{Arrival, Receiver, ReceiverConfig, Report};
+pub use receiver::{Arrival, FeedbackPacket, Receiver, ReceiverConfig};
 pub use sender::{Feedback, RetransmissionTimeout, Sender, SenderConfig};
 pub use standard::Standard;
 pub use suspicions::Suspicions;

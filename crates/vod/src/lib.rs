@@ -18,9 +18,9 @@
 #![forbid(unsafe_code)]
 
 mod ladder;
-mod part;
 mod player;
 mod rendition;
+mod rendition_cursor;
 mod server;
 mod title;
 mod ts;

@@ -7,8 +7,8 @@ use std::io::Read;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use crate::part::Part;
 use crate::rendition::{Rendition, RenditionError, Timed};
+use crate::rendition_cursor::RenditionCursor;
 use crate::ts::{TS_LEN, counter, set_counter};
 use crate::{PAYLOAD_LEN, TS_PER_DATAGRAM};
 
@@ -130,7 +130,7 @@ fn unreadable(name: &str, error: RenditionError) -> TitleError {
 /// other has at that time: renditions made with equal intervals of such pictures match.
 #[derive(Debug)]
 pub struct Title<R> {
-    parts: Vec<Part<R>>,
+    cursors: Vec<RenditionCursor<R>>,
     rates: Vec<Rate>,
     current: usize,
     counters: Counters,
@@ -168,10 +168,10 @@ impl<R: Read> Title<R> {
             });
         }
         let earliest = later.iter().min().copied().unwrap_or_default();
-        let mut parts: Vec<Part<R>> = renditions
+        let mut cursors: Vec<RenditionCursor<R>> = renditions
             .into_iter()
             .zip(later)
-            .map(|((name, rendition), later)| Part {
+            .map(|((name, rendition), later)| RenditionCursor {
                 name,
                 rendition,
                 later: later - earliest,
@@ -179,11 +179,11 @@ impl<R: Read> Title<R> {
                 broken: None,
             })
             .collect();
-        let rate = |part: &Part<R>| part.rendition.mean_rate();
-        parts.sort_by(|a, b| rate(a).bytes_per_sec().total_cmp(&rate(b).bytes_per_sec()));
+        let rate = |cursor: &RenditionCursor<R>| cursor.rendition.mean_rate();
+        cursors.sort_by(|a, b| rate(a).bytes_per_sec().total_cmp(&rate(b).bytes_per_sec()));
         Ok(Self {
-            rates: parts.iter().map(rate).collect(),
-            parts,
+            rates: cursors.iter().map(rate).collect(),
+            cursors,
             current: 0,
             counters: Counters::default(),
             ahead: Vec::new(),
@@ -194,12 +194,12 @@ impl<R: Read> Title<R> {
     /// Goes to the entry that another rendition has at this time. It stays with the present one if the other
     /// has none there.
     fn change(&mut self, wanted: usize, at: Duration) -> Result<(), TitleError> {
-        let part = &mut self.parts[wanted];
-        let reached = part.broken.take().map_or_else(|| part.reach(at), Err);
-        if !reached.map_err(|error| unreadable(&part.name, error))? {
+        let cursor = &mut self.cursors[wanted];
+        let reached = cursor.broken.take().map_or_else(|| cursor.reach(at), Err);
+        if !reached.map_err(|error| unreadable(&cursor.name, error))? {
             return Ok(());
         }
-        self.ahead = part.take_tables();
+        self.ahead = cursor.take_tables();
         // They are handed out from the end.
         self.ahead.reverse();
         self.current = wanted;
@@ -209,8 +209,10 @@ impl<R: Read> Title<R> {
 
     /// When the next packet is due, if a decoder can begin with it.
     fn next_entry(&mut self) -> Result<Option<Duration>, TitleError> {
-        let part = &mut self.parts[self.current];
-        let next = part.peek().map_err(|error| unreadable(&part.name, error))?;
+        let cursor = &mut self.cursors[self.current];
+        let next = cursor
+            .peek()
+            .map_err(|error| unreadable(&cursor.name, error))?;
         Ok(next.filter(|(_, is_entry)| *is_entry).map(|(at, _)| at))
     }
 
@@ -218,33 +220,35 @@ impl<R: Read> Title<R> {
         if let Some(timed) = self.ahead.pop() {
             return Ok(Some(timed));
         }
-        let part = &mut self.parts[self.current];
-        part.take().map_err(|error| unreadable(&part.name, error))
+        let cursor = &mut self.cursors[self.current];
+        cursor
+            .take()
+            .map_err(|error| unreadable(&cursor.name, error))
     }
 
     /// Takes the renditions that are not sent along, so that a change has little to read.
     fn follow(&mut self, at: Duration) {
-        for (number, part) in self.parts.iter_mut().enumerate() {
-            if number != self.current && part.broken.is_none() {
-                part.broken = part.reach(at).err();
+        for (number, cursor) in self.cursors.iter_mut().enumerate() {
+            if number != self.current && cursor.broken.is_none() {
+                cursor.broken = cursor.reach(at).err();
             }
         }
     }
 
     /// Holds the others to the entry that the present one has at this time.
     fn compare(&mut self, at: Duration) {
-        let has = self.parts[self.current].name.clone();
-        for (number, part) in self.parts.iter_mut().enumerate() {
-            if number == self.current || part.broken.is_some() {
+        let has = self.cursors[self.current].name.clone();
+        for (number, cursor) in self.cursors.iter_mut().enumerate() {
+            if number == self.current || cursor.broken.is_some() {
                 continue;
             }
-            match part.lacks(at) {
+            match cursor.lacks(at) {
                 Ok(true) => {
-                    let names = [has.clone(), part.name.clone()];
+                    let names = [has.clone(), cursor.name.clone()];
                     self.mismatch.get_or_insert(Mismatch { names, at });
                 }
                 Ok(false) => {}
-                Err(error) => part.broken = Some(error),
+                Err(error) => cursor.broken = Some(error),
             }
         }
     }
@@ -256,7 +260,7 @@ impl<R: Read + Send> Content for Title<R> {
     }
 
     fn next(&mut self, wanted: usize) -> Result<Option<Datagram>, TitleError> {
-        let wanted = wanted.min(self.parts.len() - 1);
+        let wanted = wanted.min(self.cursors.len() - 1);
         let mut payload = Vec::new();
         let mut due = None;
         while payload.len() < PAYLOAD_LEN {

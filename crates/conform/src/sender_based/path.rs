@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::Ecn;
-use tfrc::report::Fate as Told;
+use tfrc::sent_packets::PacketStatus;
 use tfrc::time::Instant;
 
 use crate::check::{Run, Setup, at_ms, ms, packets_of};
@@ -140,7 +140,7 @@ pub(super) fn marked() -> Script {
 pub(super) struct Claim {
     pub(super) at: Instant,
     pub(super) packet: usize,
-    pub(super) fate: Told,
+    pub(super) fate: PacketStatus,
 }
 
 /// All that reports say of packets that were sent, and how many claims were about others.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tfrc::report::Fate;
+use tfrc::sent_packets::PacketStatus;
 use tfrc::time::Instant;
 
 use super::path::{Claim, PERIOD, ROUND_TRIP, claims};
@@ -20,7 +20,7 @@ fn has_come(log: &Log, packet: usize, by: Instant) -> bool {
 }
 
 fn is_arrival(claim: &Claim) -> bool {
-    matches!(claim.fate, Fate::Arrived { .. })
+    matches!(claim.fate, PacketStatus::Arrived { .. })
 }
 
 pub(super) fn unreported(e: &Evidence<'_>) -> Outcome {
@@ -59,7 +59,7 @@ pub(super) fn concealed(e: &Evidence<'_>) -> Outcome {
     let log = e.log();
     let missing: BTreeSet<usize> = claims(log)
         .iter()
-        .filter(|claim| claim.fate == Fate::Missing)
+        .filter(|claim| claim.fate == PacketStatus::Missing)
         .map(|claim| claim.packet)
         .collect();
     let known = missing.last().copied().unwrap_or(0).min(log.data.len());
@@ -109,7 +109,7 @@ pub(super) fn at_once(e: &Evidence<'_>) -> Outcome {
     let third = log.data.get(lost + 3).and_then(|record| record.delivered);
     let claims = claims(log);
     let told = claims.iter().find(|claim| {
-        claim.packet == lost && claim.fate == Fate::Missing && Some(claim.at) >= third
+        claim.packet == lost && claim.fate == PacketStatus::Missing && Some(claim.at) >= third
     });
     let waited = told
         .zip(third)
@@ -120,7 +120,7 @@ pub(super) fn at_once(e: &Evidence<'_>) -> Outcome {
 pub(super) fn time_error(e: &Evidence<'_>, resolution: f64) -> Outcome {
     let log = e.log();
     let times = claims(log).into_iter().filter_map(|claim| {
-        let Fate::Arrived { at: Some(at), .. } = claim.fate else {
+        let PacketStatus::Arrived { at: Some(at), .. } = claim.fate else {
             return None;
         };
         let came = log.data.get(claim.packet)?.delivered?;
@@ -140,8 +140,8 @@ pub(super) fn wrong_marks(e: &Evidence<'_>) -> Outcome {
     let told: Vec<(usize, bool)> = claims(e.log())
         .iter()
         .filter_map(|claim| match claim.fate {
-            Fate::Arrived { ecn, .. } => Some((claim.packet, ecn.is_marked())),
-            Fate::Missing => None,
+            PacketStatus::Arrived { ecn, .. } => Some((claim.packet, ecn.is_marked())),
+            PacketStatus::Missing => None,
         })
         .collect();
     let is_marked = |packet: usize| packet % PERIOD == PERIOD - 1;

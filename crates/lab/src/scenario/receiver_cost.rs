@@ -4,7 +4,7 @@
 use std::mem::size_of;
 
 use serde::Deserialize;
-use tfrc::report::{MeteredArrivals, Span};
+use tfrc::sent_packets::{MeteredArrivals, ReportSpan};
 use tfrc::time::{Duration, Instant};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
@@ -153,7 +153,7 @@ impl Receivers {
         self.receiver.handle_data(&arrival);
         self.computed += u64::from(self.receiver.poll_report(now).is_some());
         self.light.handle_data(&arrival);
-        if let Some((Span { count, .. }, _)) = self.light.poll_report(now) {
+        if let Some((ReportSpan { count, .. }, _)) = self.light.poll_report(now) {
             self.reported += 1;
             if self.reported > SHORT {
                 let least = self.shortest.unwrap_or(count);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use evenkeel_link::Random;
 use serde::Deserialize;
-use tfrc::report::{Departures, Fate, MeteredArrivals, Span};
+use tfrc::sent_packets::{MeteredArrivals, PacketStatus, ReportSpan, SentPacketTracker};
 use tfrc::time::{Duration, Instant};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
@@ -104,9 +104,9 @@ struct Parties {
     rtt: Duration,
     receiver: Receiver,
     arrivals: Box<MeteredArrivals<VECTOR>>,
-    departures: Box<Departures<REMEMBERED>>,
+    departures: Box<SentPacketTracker<REMEMBERED>>,
     /// Vectors on their way, and when they come.
-    reports: VecDeque<(Instant, tfrc::report::Vector, Vec<bool>)>,
+    reports: VecDeque<(Instant, tfrc::sent_packets::AckVector, Vec<bool>)>,
     /// One past the highest packet that a vector told of.
     told: u64,
     naive: u64,
@@ -118,7 +118,7 @@ impl Parties {
             rtt,
             receiver: Receiver::new(ReceiverConfig::default()),
             arrivals: Box::new(MeteredArrivals::new(VECTOR)),
-            departures: Box::new(Departures::new(0, ReceiverConfig::default())),
+            departures: Box::new(SentPacketTracker::new(0, ReceiverConfig::default())),
             reports: VecDeque::new(),
             told: 0,
             naive: 0,
@@ -163,11 +163,11 @@ impl Parties {
     }
 
     /// The vector; counts it where a reader of vectors alone would.
-    fn received(&mut self, span: Span) -> Vec<bool> {
+    fn received(&mut self, span: ReportSpan) -> Vec<bool> {
         let seqs = span.first..span.first + span.count as u64;
         let received: Vec<bool> = seqs
             .clone()
-            .map(|seq| self.arrivals.arrivals().fate(seq) != Fate::Missing)
+            .map(|seq| self.arrivals.arrivals().status(seq) != PacketStatus::Missing)
             .collect();
         let told = self.told;
         let is_new = |(seq, received): (u64, &bool)| seq >= told && !received;

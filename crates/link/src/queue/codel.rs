@@ -1,8 +1,8 @@
 //! Controlled delay: RFC 8289.
 
 use super::{Fifo, Waiting, mark};
+use crate::counters::LinkCounters;
 use crate::event::DropReason;
-use crate::ledger::Ledger;
 use crate::packet::Packet;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, duration_from_secs};
@@ -64,18 +64,18 @@ impl CoDel {
         &mut self,
         now: Instant,
         fifo: &mut Fifo<P>,
-        ledger: &mut Ledger,
+        counters: &mut LinkCounters,
     ) -> Option<Waiting<P>> {
         let (mut next, mut may_drop) = self.take(now, fifo);
         if self.is_dropping {
             self.is_dropping = may_drop;
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if self.marks(now, &mut next, ledger) {
+                if self.marks(now, &mut next, counters) {
                     self.drop_next = self.control_law(self.drop_next);
                     return next;
                 }
-                drop_packet(now, next.as_ref(), ledger);
+                drop_packet(now, next.as_ref(), counters);
                 (next, may_drop) = self.take(now, fifo);
                 self.is_dropping = may_drop;
                 if may_drop {
@@ -83,8 +83,8 @@ impl CoDel {
                 }
             }
         } else if may_drop {
-            if !self.marks(now, &mut next, ledger) {
-                drop_packet(now, next.as_ref(), ledger);
+            if !self.marks(now, &mut next, counters) {
+                drop_packet(now, next.as_ref(), counters);
                 (next, _) = self.take(now, fifo);
             }
             self.is_dropping = true;
@@ -124,18 +124,18 @@ impl CoDel {
         &self,
         now: Instant,
         next: &mut Option<Waiting<P>>,
-        ledger: &mut Ledger,
+        counters: &mut LinkCounters,
     ) -> bool {
         let Some(waiting) = next.as_mut().filter(|_| self.config.ecn) else {
             return false;
         };
-        mark(now, waiting, ledger)
+        mark(now, waiting, counters)
     }
 }
 
-fn drop_packet<P: Packet>(now: Instant, packet: Option<&Waiting<P>>, ledger: &mut Ledger) {
+fn drop_packet<P: Packet>(now: Instant, packet: Option<&Waiting<P>>, counters: &mut LinkCounters) {
     if let Some(Waiting { size, packet, .. }) = packet {
-        ledger.dropped(now, *size, DropReason::Early, packet.number());
+        counters.dropped(now, *size, DropReason::Early, packet.number());
     }
 }
 
@@ -159,9 +159,14 @@ mod tests {
 
     /// Takes a packet each millisecond that has waited for `delay`, for half a second, and gives the
     /// milliseconds in which the counter moved.
-    fn moments(config: CoDelConfig, ecn: Ecn, delay: u64, count: fn(&Ledger) -> u64) -> Vec<u64> {
+    fn moments(
+        config: CoDelConfig,
+        ecn: Ecn,
+        delay: u64,
+        count: fn(&LinkCounters) -> u64,
+    ) -> Vec<u64> {
         let (mut codel, mut fifo) = (CoDel::new(config), Fifo::default());
-        let (mut ledger, mut moments) = (Ledger::default(), Vec::new());
+        let (mut counters, mut moments) = (LinkCounters::default(), Vec::new());
         let waiting = |arrival| Waiting {
             packet: Marked(ecn),
             size: Bytes::new(1_000),
@@ -171,15 +176,15 @@ mod tests {
             let now = Instant::from_millis(ms);
             while fifo.waiting.len() < 10 {
                 fifo.push(waiting(now));
-                ledger.received(Bytes::new(1_000));
-                ledger.admitted(now, Bytes::new(1_000), fifo.bytes);
+                counters.received(Bytes::new(1_000));
+                counters.admitted(now, Bytes::new(1_000), fifo.bytes);
             }
             for packet in &mut fifo.waiting {
                 packet.arrival = now - Duration::from_millis(delay);
             }
-            let before = count(&ledger);
-            codel.pop(now, &mut fifo, &mut ledger);
-            if count(&ledger) > before {
+            let before = count(&counters);
+            codel.pop(now, &mut fifo, &mut counters);
+            if count(&counters) > before {
                 moments.push(ms - 1_000);
             }
         }
@@ -188,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_standing_delay_is_answered_faster_and_faster() {
-        let dropped = |ledger: &Ledger| ledger.counters().dropped.packets;
+        let dropped = |counters: &LinkCounters| counters.counters().dropped.packets;
         // An interval after it began; then after 100/√1, 100/√2, 100/√3 and 100/√4 ms, each at the
         // first packet from there on: 100, 200, 270.7, 328.4, 378.4, 423.2, 464.0.
         let expected = [100, 200, 271, 329, 379, 424, 464];
@@ -196,7 +201,7 @@ mod tests {
         assert_eq!(moments(plain, Ecn::NotEct, 20, dropped), expected);
         assert_eq!(moments(plain, Ecn::NotEct, 4, dropped), []);
         let ecn = CoDelConfig { ecn: true, ..plain };
-        let marked = |ledger: &Ledger| ledger.counters().marked.packets;
+        let marked = |counters: &LinkCounters| counters.counters().marked.packets;
         assert_eq!(moments(ecn, Ecn::Ect0, 20, marked), expected);
         assert_eq!(moments(ecn, Ecn::Ect0, 20, dropped), []);
         assert_eq!(moments(ecn, Ecn::NotEct, 20, dropped), expected);
@@ -205,19 +210,19 @@ mod tests {
     #[test]
     fn drops_that_are_overdue_are_made_at_once() {
         let (mut codel, mut fifo) = (CoDel::new(CoDelConfig::default()), Fifo::default());
-        let mut ledger = Ledger::default();
+        let mut counters = LinkCounters::default();
         for _ in 0..20 {
             fifo.push(Waiting {
                 packet: (),
                 size: Bytes::new(1_000),
                 arrival: Instant::ZERO,
             });
-            ledger.received(Bytes::new(1_000));
-            ledger.admitted(Instant::ZERO, Bytes::new(1_000), fifo.bytes);
+            counters.received(Bytes::new(1_000));
+            counters.admitted(Instant::ZERO, Bytes::new(1_000), fifo.bytes);
         }
         let mut dropped_at = |ms| {
-            codel.pop(Instant::from_millis(ms), &mut fifo, &mut ledger);
-            ledger.counters().dropped.packets
+            codel.pop(Instant::from_millis(ms), &mut fifo, &mut counters);
+            counters.counters().dropped.packets
         };
         // Above the target from 50 ms, so the first is dropped at 150 ms. Those of 250, 320.7 and
         // 378.4 ms are overdue at 400 ms; the next, at 428.4 ms, is not.
@@ -235,7 +240,7 @@ mod tests {
                 arrival: Instant::from_millis(ms),
             });
             let now = Instant::from_millis(ms + 40);
-            let next = codel.pop(now, &mut fifo, &mut Ledger::default());
+            let next = codel.pop(now, &mut fifo, &mut LinkCounters::default());
             assert!(next.is_some());
         }
     }
@@ -247,18 +252,18 @@ mod tests {
         codel.drop_next = Instant::from_secs(10);
         let mut enter = |now: Instant| {
             let mut fifo = Fifo::default();
-            let mut ledger = Ledger::default();
+            let mut counters = LinkCounters::default();
             for _ in 0..5 {
                 fifo.push(Waiting {
                     packet: (),
                     size: Bytes::new(1_000),
                     arrival: now - Duration::from_millis(50),
                 });
-                ledger.admitted(now, Bytes::new(1_000), fifo.bytes);
+                counters.admitted(now, Bytes::new(1_000), fifo.bytes);
             }
             codel.first_above = Some(now);
             codel.is_dropping = false;
-            codel.pop(now, &mut fifo, &mut ledger);
+            codel.pop(now, &mut fifo, &mut counters);
             codel.count
         };
         assert_eq!(enter(Instant::from_secs(11)), 8);

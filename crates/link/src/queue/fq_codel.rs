@@ -2,8 +2,8 @@
 
 use super::codel::{CoDel, CoDelConfig};
 use super::{Fifo, Waiting};
+use crate::counters::LinkCounters;
 use crate::event::DropReason;
-use crate::ledger::Ledger;
 use crate::packet::Packet;
 use crate::random::{Random, stream};
 use std::collections::VecDeque;
@@ -116,20 +116,20 @@ impl<P: Packet> FqCoDel<P> {
     }
 
     /// Drops half of the packets of the queue that is the longest in bytes, from its head (§4.1).
-    pub(super) fn drop_from_longest(&mut self, now: Instant, ledger: &mut Ledger) {
+    pub(super) fn drop_from_longest(&mut self, now: Instant, counters: &mut LinkCounters) {
         let longest = self.flows.iter_mut().max_by_key(|flow| flow.fifo.bytes);
         let Some(flow) = longest else { return };
         for _ in 0..flow.fifo.waiting.len().div_ceil(2).min(DROP_BATCH) {
             if let Some(Waiting { size, packet, .. }) = flow.fifo.pop() {
                 self.packets -= 1;
                 self.bytes -= size;
-                ledger.dropped(now, size, DropReason::QueueFull, packet.number());
+                counters.dropped(now, size, DropReason::QueueFull, packet.number());
             }
         }
     }
 
     /// §4.2.
-    pub(super) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
+    pub(super) fn pop(&mut self, now: Instant, counters: &mut LinkCounters) -> Option<Waiting<P>> {
         loop {
             let (list, is_new) = if self.new.is_empty() {
                 (&mut self.old, false)
@@ -145,7 +145,7 @@ impl<P: Packet> FqCoDel<P> {
                 continue;
             }
             let (packets, bytes) = (flow.fifo.waiting.len(), flow.fifo.bytes);
-            let next = flow.codel.pop(now, &mut flow.fifo, ledger);
+            let next = flow.codel.pop(now, &mut flow.fifo, counters);
             self.packets -= packets - flow.fifo.waiting.len();
             self.bytes -= bytes - flow.fifo.bytes;
             if let Some(waiting) = next {
@@ -188,97 +188,97 @@ mod tests {
         FqCoDel::new(config, 1)
     }
 
-    fn push(queue: &mut FqCoDel<Of>, ledger: &mut Ledger, flow: u64, size: u64) {
+    fn push(queue: &mut FqCoDel<Of>, counters: &mut LinkCounters, flow: u64, size: u64) {
         let size = Bytes::new(size);
-        ledger.received(size);
+        counters.received(size);
         queue.push(Waiting {
             packet: Of(flow),
             size,
             arrival: Instant::ZERO,
         });
-        ledger.admitted(Instant::ZERO, size, queue.bytes());
+        counters.admitted(Instant::ZERO, size, queue.bytes());
     }
 
-    fn order(queue: &mut FqCoDel<Of>, ledger: &mut Ledger, count: usize) -> Vec<u64> {
-        let out = std::iter::from_fn(|| queue.pop(Instant::ZERO, ledger));
+    fn order(queue: &mut FqCoDel<Of>, counters: &mut LinkCounters, count: usize) -> Vec<u64> {
+        let out = std::iter::from_fn(|| queue.pop(Instant::ZERO, counters));
         out.take(count).map(|waiting| waiting.packet.0).collect()
     }
 
     #[test]
     fn flows_take_turns_by_bytes_and_a_new_one_goes_first() {
-        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        let (mut queue, mut counters) = (queue(), LinkCounters::default());
         for _ in 0..6 {
-            push(&mut queue, &mut ledger, 1, 1_000);
+            push(&mut queue, &mut counters, 1, 1_000);
         }
         for _ in 0..12 {
-            push(&mut queue, &mut ledger, 2, 500);
+            push(&mut queue, &mut counters, 2, 500);
         }
         // A thousand bytes each in turn.
-        let turns = order(&mut queue, &mut ledger, 9);
+        let turns = order(&mut queue, &mut counters, 9);
         assert_eq!(turns, [1, 2, 2, 1, 2, 2, 1, 2, 2]);
-        push(&mut queue, &mut ledger, 3, 100);
-        assert_eq!(order(&mut queue, &mut ledger, 1), [3]);
-        let rest = order(&mut queue, &mut ledger, 100);
+        push(&mut queue, &mut counters, 3, 100);
+        assert_eq!(order(&mut queue, &mut counters, 1), [3]);
+        let rest = order(&mut queue, &mut counters, 100);
         assert_eq!(rest.len(), 3 + 6);
         assert_eq!((queue.packets(), queue.bytes()), (0, Bytes::ZERO));
     }
 
     #[test]
     fn a_packet_larger_than_the_quantum_costs_its_flow_the_next_turn() {
-        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        let (mut queue, mut counters) = (queue(), LinkCounters::default());
         for _ in 0..3 {
-            push(&mut queue, &mut ledger, 1, 1_500);
+            push(&mut queue, &mut counters, 1, 1_500);
         }
         for _ in 0..6 {
-            push(&mut queue, &mut ledger, 2, 750);
+            push(&mut queue, &mut counters, 2, 750);
         }
         // Credits by hand: 1 begins with 1000 and has -500 after its first, so 500 in its second turn
         // and -1000 after it, so nothing in its third. 2 has 250 after its first and -500 after its
         // second, then 500, -250; 750, 0.
         assert_eq!(
-            order(&mut queue, &mut ledger, 9),
+            order(&mut queue, &mut counters, 9),
             [1, 2, 2, 1, 2, 2, 1, 2, 2]
         );
     }
 
     #[test]
     fn a_new_flow_that_runs_empty_waits_for_the_old_ones_before_it_is_new_again() {
-        let (mut queue, mut ledger) = (queue(), Ledger::default());
+        let (mut queue, mut counters) = (queue(), LinkCounters::default());
         for _ in 0..4 {
-            push(&mut queue, &mut ledger, 1, 1_000);
+            push(&mut queue, &mut counters, 1, 1_000);
         }
         // 1 has spent its credit, and is old from the next look on.
-        assert_eq!(order(&mut queue, &mut ledger, 1), [1]);
-        push(&mut queue, &mut ledger, 2, 100);
-        assert_eq!(order(&mut queue, &mut ledger, 1), [2]);
+        assert_eq!(order(&mut queue, &mut counters, 1), [1]);
+        push(&mut queue, &mut counters, 2, 100);
+        assert_eq!(order(&mut queue, &mut counters, 1), [2]);
         // 2 is empty, but still the first of the new ones: it goes on in its turn, with the credit
         // that it has left, then behind 1. A packet of it that comes now has no priority (§4.2: this
         // prevents starvation).
-        assert_eq!(order(&mut queue, &mut ledger, 1), [1]);
-        push(&mut queue, &mut ledger, 2, 100);
-        assert_eq!(order(&mut queue, &mut ledger, 3), [2, 1, 1]);
-        assert_eq!(order(&mut queue, &mut ledger, 1), []);
+        assert_eq!(order(&mut queue, &mut counters, 1), [1]);
+        push(&mut queue, &mut counters, 2, 100);
+        assert_eq!(order(&mut queue, &mut counters, 3), [2, 1, 1]);
+        assert_eq!(order(&mut queue, &mut counters, 1), []);
         // All are gone from both lists, so each is new.
         assert_eq!((queue.new.len(), queue.old.len()), (0, 0));
     }
 
     #[test]
     fn the_longest_queue_pays_for_a_full_one() {
-        let (mut queue, mut ledger) = (queue(), Ledger::default());
-        push(&mut queue, &mut ledger, 1, 1_000);
+        let (mut queue, mut counters) = (queue(), LinkCounters::default());
+        push(&mut queue, &mut counters, 1, 1_000);
         for _ in 0..5 {
-            push(&mut queue, &mut ledger, 2, 300);
+            push(&mut queue, &mut counters, 2, 300);
         }
         // Half of five, rounded up; then 1's packet is more than the rest of 2.
-        queue.drop_from_longest(Instant::ZERO, &mut ledger);
-        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(900));
-        queue.drop_from_longest(Instant::ZERO, &mut ledger);
-        assert_eq!(ledger.counters().dropped.bytes, Bytes::new(1_900));
-        assert_eq!(order(&mut queue, &mut ledger, 100), [2, 2]);
+        queue.drop_from_longest(Instant::ZERO, &mut counters);
+        assert_eq!(counters.counters().dropped.bytes, Bytes::new(900));
+        queue.drop_from_longest(Instant::ZERO, &mut counters);
+        assert_eq!(counters.counters().dropped.bytes, Bytes::new(1_900));
+        assert_eq!(order(&mut queue, &mut counters, 100), [2, 2]);
         for _ in 0..200 {
-            push(&mut queue, &mut ledger, 3, 10);
+            push(&mut queue, &mut counters, 3, 10);
         }
-        queue.drop_from_longest(Instant::ZERO, &mut ledger);
+        queue.drop_from_longest(Instant::ZERO, &mut counters);
         assert_eq!(queue.packets(), 200 - 64);
     }
 }

@@ -15,9 +15,9 @@ use fq_codel::FqCoDel;
 use pie::Pie;
 use red::{Found, Red};
 
+use crate::counters::{Count, LinkCounters};
 use crate::event::DropReason;
-use crate::ledger::{Count, Ledger};
-use crate::line::prefetch_first;
+use crate::in_flight::prefetch_first;
 use crate::packet::Packet;
 use evenkeel_prefetch::prefetch;
 use std::collections::VecDeque;
@@ -193,7 +193,7 @@ struct Backlog<P> {
     rate: Rate,
     /// What the link was made with.
     seed: u64,
-    /// What has left the queue of a link that works ahead, counted from the first packet on, when somebody
+    /// What has left the queue of a link of early departures, counted from the first packet on, when somebody
     /// last looked.
     begun: Count,
 }
@@ -302,7 +302,7 @@ impl<P: Packet> Queue<P> {
         self.backlog.fifo.waiting.push_front(waiting);
     }
 
-    /// What has left the queue of a link that works ahead, for the link to keep.
+    /// What has left the queue of a link of early departures, for the link to keep.
     #[inline]
     pub(crate) fn begun_mut(&mut self) -> &mut Count {
         &mut self.backlog.begun
@@ -317,7 +317,12 @@ impl<P: Packet> Queue<P> {
 
     /// Takes a packet in or drops it. One that finds the wire idle does not wait and is therefore within
     /// any limit.
-    pub(crate) fn push(&mut self, mut waiting: Waiting<P>, is_idle: bool, ledger: &mut Ledger) {
+    pub(crate) fn push(
+        &mut self,
+        mut waiting: Waiting<P>,
+        is_idle: bool,
+        counters: &mut LinkCounters,
+    ) {
         let (at, size) = (waiting.arrival, waiting.size);
         let Backlog {
             fifo, limit, rate, ..
@@ -335,35 +340,35 @@ impl<P: Packet> Queue<P> {
         };
         if let Some(State::FqCoDel(flows)) = self.state.as_deref_mut() {
             flows.push(waiting);
-            ledger.admitted(at, size, flows.bytes());
+            counters.admitted(at, size, flows.bytes());
             while !is_idle && !limit.holds(flows.packets() as u64, flows.bytes(), *rate) {
-                flows.drop_from_longest(at, ledger);
+                flows.drop_from_longest(at, counters);
             }
             return;
         }
         let (packets, bytes) = (fifo.waiting.len() as u64 + 1, fifo.bytes + size);
         if !is_idle && !limit.holds(packets, bytes, *rate) {
-            return ledger.refused(at, size, DropReason::QueueFull, waiting.packet.number());
+            return counters.refused(at, size, DropReason::QueueFull, waiting.packet.number());
         }
         if let Verdict::Congested { may_mark } = verdict
-            && !(may_mark && mark(at, &mut waiting, ledger))
+            && !(may_mark && mark(at, &mut waiting, counters))
         {
-            return ledger.refused(at, size, DropReason::Early, waiting.packet.number());
+            return counters.refused(at, size, DropReason::Early, waiting.packet.number());
         }
         fifo.push(waiting);
-        ledger.admitted(at, size, fifo.bytes);
+        counters.admitted(at, size, fifo.bytes);
     }
 
     /// The packet that goes next.
     #[inline]
-    pub(crate) fn pop(&mut self, now: Instant, ledger: &mut Ledger) -> Option<Waiting<P>> {
+    pub(crate) fn pop(&mut self, now: Instant, counters: &mut LinkCounters) -> Option<Waiting<P>> {
         let fifo = &mut self.backlog.fifo;
         let Some(state) = self.state.as_deref_mut() else {
             return fifo.pop();
         };
         match state {
-            State::CoDel(codel) => codel.pop(now, fifo, ledger),
-            State::FqCoDel(flows) => flows.pop(now, ledger),
+            State::CoDel(codel) => codel.pop(now, fifo, counters),
+            State::FqCoDel(flows) => flows.pop(now, counters),
             State::Red(red) => {
                 let next = fifo.pop()?;
                 if fifo.waiting.is_empty() {
@@ -381,12 +386,12 @@ impl<P: Packet> Queue<P> {
 }
 
 /// Marks a packet with CE, if its sender understands that.
-fn mark<P: Packet>(now: Instant, waiting: &mut Waiting<P>, ledger: &mut Ledger) -> bool {
+fn mark<P: Packet>(now: Instant, waiting: &mut Waiting<P>, counters: &mut LinkCounters) -> bool {
     if waiting.packet.ecn() == Ecn::NotEct {
         return false;
     }
     waiting.packet.mark();
-    ledger.marked(now, waiting.size);
+    counters.marked(now, waiting.size);
     true
 }
 
@@ -463,22 +468,22 @@ mod tests {
         }
     }
 
-    fn push(queue: &mut Queue<Of>, ledger: &mut Ledger, flow: u64, size: u64) {
+    fn push(queue: &mut Queue<Of>, counters: &mut LinkCounters, flow: u64, size: u64) {
         let waiting = Waiting {
             packet: Of(flow),
             size: Bytes::new(size),
             arrival: Instant::ZERO,
         };
-        ledger.received(waiting.size);
-        queue.push(waiting, false, ledger);
+        counters.received(waiting.size);
+        queue.push(waiting, false, counters);
     }
 
     /// How many of a thousand packets of `size` bytes a queue takes.
     fn fits(limit: QueueLimit, size: u64) -> usize {
         let mut queue = Queue::new(limit, Discipline::DropTail, RATE, 1);
-        let mut ledger = Ledger::default();
+        let mut counters = LinkCounters::default();
         for _ in 0..1_000 {
-            push(&mut queue, &mut ledger, 1, size);
+            push(&mut queue, &mut counters, 1, size);
         }
         queue.backlog.fifo.waiting.len()
     }
@@ -503,15 +508,16 @@ mod tests {
     fn flow_queueing_keeps_its_limit_also_when_a_large_packet_comes_to_small_ones() {
         let config = Discipline::FqCoDel(FqCoDelConfig::default());
         let limit = QueueLimit::Bytes(Bytes::new(10_000));
-        let (mut queue, mut ledger) = (Queue::new(limit, config, RATE, 1), Ledger::default());
+        let (mut queue, mut counters) =
+            (Queue::new(limit, config, RATE, 1), LinkCounters::default());
         for flow in 0..20 {
             for _ in 0..5 {
-                push(&mut queue, &mut ledger, flow, 100);
+                push(&mut queue, &mut counters, flow, 100);
             }
         }
         assert_eq!(queue.bytes(), Bytes::new(10_000));
         for flow in 20..30 {
-            push(&mut queue, &mut ledger, flow, 1_500);
+            push(&mut queue, &mut counters, flow, 1_500);
             assert!(queue.bytes() <= Bytes::new(10_000), "{}", queue.bytes());
         }
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use evenkeel_rate::{Params, PathModel, TransitReport};
 use tcp::BulkSender;
-use tfrc::report::Delivery;
+use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::packet::rtcp::{Packet, ccfb, sack, twcc};
-use tfrc::report::{Arrivals, Departures, MeteredArrivals, Vector};
+use tfrc::sent_packets::{AckVector, Arrivals, MeteredArrivals, SentPacketTracker};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
 use tfrc::{Arrival, Ecn};
@@ -16,7 +16,7 @@ const SSRCS: (u32, u32) = (1, 7);
 const WALLCLOCK: NtpTime = NtpTime::from_unix(Duration::from_secs(1_700_000_000));
 
 /// What a sender keeps.
-pub(crate) type Told = Departures<8_192>;
+pub(crate) type Tracker = SentPacketTracker<8_192>;
 type Buffer = [u8; BUFFER];
 
 /// What a receiver keeps.
@@ -60,7 +60,7 @@ pub(crate) trait Format {
     fn report(ring: &mut Self::Ring, to: (Instant, &mut Buffer)) -> usize;
 
     /// What a sender does with a packet of a datagram.
-    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>);
+    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>);
 
     /// Reports that take a sender long for their length, as many as so many bytes hold.
     fn worst(len: usize) -> Vec<u8>;
@@ -76,17 +76,17 @@ impl Format for Ccfb {
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
         ring.poll_report(now).map_or(0, |span| {
-            let told = ring.told(span);
+            let told = ring.arrivals_in(span);
             let packets = told.map(|packet| packet.map(|(at, ecn)| (WALLCLOCK.at(at), ecn)));
             ccfb::emit(SSRCS, span.first as u16, packets, WALLCLOCK.at(now), buf).unwrap_or(0)
         })
     }
 
-    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(Some(block)) = ccfb::parse(feedback, SSRCS.1)
         {
-            told.note_report(now, &block.header(), block.fates());
+            told.ingest_report(now, &block.header(), block.fates());
         }
     }
 
@@ -111,16 +111,18 @@ impl Format for Twcc {
     #[inline]
     fn report(ring: &mut Self::Ring, (now, buf): (Instant, &mut Buffer)) -> usize {
         ring.poll_report(now).map_or(0, |span| {
-            let packets = ring.told(span).map(|packet| packet.map(|(at, _)| at));
+            let packets = ring
+                .arrivals_in(span)
+                .map(|packet| packet.map(|(at, _)| at));
             twcc::emit(SSRCS, span.first as u16, packets, 0, buf).unwrap_or(0)
         })
     }
 
-    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Feedback(feedback) = packet
             && let Ok(twcc) = twcc::Twcc::parse(feedback.fci)
         {
-            told.note_report(now, &twcc.header(), twcc.told());
+            told.ingest_report(now, &twcc.header(), twcc.told());
         }
     }
 
@@ -147,18 +149,18 @@ impl Format for Sack {
         })
     }
 
-    fn note(told: &mut Told, now: Instant, packet: &Packet<'_>) {
+    fn note(told: &mut Tracker, now: Instant, packet: &Packet<'_>) {
         if let Packet::Application(app) = packet
             && let Ok(sack) = sack::Sack::parse(app)
         {
-            told.note_vector(now, &sack.vector, sack.received());
+            told.ingest_vector(now, &sack.vector, sack.received());
         }
     }
 
     /// One report of nearly all numbers, of which every other came.
     fn worst(len: usize) -> Vec<u8> {
         let mut datagram = vec![0; len];
-        let vector = Vector {
+        let vector = AckVector {
             first: 1,
             receive_rate: Rate::ZERO,
             delay: Duration::ZERO,

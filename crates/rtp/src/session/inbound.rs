@@ -162,7 +162,7 @@ impl Inbound {
     }
 
     /// When the report leaves that is due at `due` and affordable from `ready` on. One that was held back and tells when
-    /// packets came goes with the next that comes, as without a budget ([`tfrc::report::Arrivals::poll_timeout`]), or
+    /// packets came goes with the next that comes, as without a budget ([`tfrc::sent_packets::Arrivals::poll_timeout`]), or
     /// alone a round trip later: a sender believes no other wait.
     pub(super) fn release(&self, due: Instant, ready: Instant) -> Instant {
         let Some(interval) = self.reporter.leaves_with_a_packet().filter(|_| ready > due) else {

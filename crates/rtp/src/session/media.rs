@@ -144,7 +144,8 @@ impl Session {
             if let Origin::Stranger(kind @ Ignored::WrongSource) = origin {
                 return Err(kind);
             }
-            if self.statistics.packets_received == 0 && self.untaken.tells(datagram.source, &header)
+            if self.statistics.packets_received == 0
+                && self.unexpected_media.reports(datagram.source, &header)
             {
                 let payload_type = header.payload_type;
                 self.emit(EventKind::UnknownPayloadType { payload_type });
@@ -174,7 +175,7 @@ impl Session {
                 let (ignored, last) = (datagram.source, self.peer.heard());
                 if kind == Ignored::WrongSource
                     && let Some(heard) = self.peer.address()
-                    && self.strangers.tells(self.now, last, ignored, &header)
+                    && self.strangers.reports(self.now, last, ignored, &header)
                 {
                     self.emit(EventKind::SecondSender { heard, ignored });
                 }

@@ -23,7 +23,7 @@ mod sent_media;
 mod sent_reports;
 mod statistics;
 mod transit_meter;
-mod untaken;
+mod unexpected_media;
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ use peer::Peer;
 use random::Random;
 use rtcp_timer::RtcpTimer;
 use sent_reports::SentReports;
-use untaken::{Strangers, Untaken};
+use unexpected_media::{Strangers, UnexpectedMedia};
 
 use crate::endpoint::{Datagram, MAX_DATAGRAM, Reason};
 use crate::packet::flexfec::Decoder;
@@ -167,7 +167,7 @@ pub struct Session {
     has_told_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
-    untaken: Untaken,
+    unexpected_media: UnexpectedMedia,
     strangers: Strangers,
     events: EventQueue,
 }
@@ -223,7 +223,7 @@ impl Session {
             has_told_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
-            untaken: Untaken::default(),
+            unexpected_media: UnexpectedMedia::default(),
             strangers: Strangers::default(),
             events: EventQueue::new(),
             config,

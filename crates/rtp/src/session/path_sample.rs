@@ -1,6 +1,6 @@
 //! Measurements of the path in feedback, for the path model.
 
-use tfrc::report::{Delivery, Departures};
+use tfrc::sent_packets::{Delivery, SentPacketTracker};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
@@ -44,7 +44,7 @@ pub struct PathSample<'a> {
     pub loss_event: bool,
     /// Packets that were found lost since the last sample, tolerated losses included; zero where the peer reports *p* alone.
     pub lost: u64,
-    pub(super) departures: Option<&'a Departures<IN_FLIGHT>>,
+    pub(super) departures: Option<&'a SentPacketTracker<IN_FLIGHT>>,
 }
 
 impl PathSample<'_> {
@@ -53,6 +53,8 @@ impl PathSample<'_> {
         let departures = self
             .departures
             .filter(|_| self.signal == PathSignal::Deliveries);
-        departures.into_iter().flat_map(Departures::deliveries)
+        departures
+            .into_iter()
+            .flat_map(SentPacketTracker::deliveries)
     }
 }

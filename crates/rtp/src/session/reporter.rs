@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tfrc::report::{Arrivals, MeteredArrivals, Span, Vector};
+use tfrc::sent_packets::{AckVector, Arrivals, MeteredArrivals, ReportSpan};
 use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, Rate};
 use tfrc::{Arrival, Receiver};
@@ -46,8 +46,8 @@ pub(super) enum Reporter {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Report {
     Tfrc(TfrcFeedback),
-    Arrivals(Span, Instant),
-    Vector(Span, Vector),
+    Arrivals(ReportSpan, Instant),
+    AckVector(ReportSpan, AckVector),
     Told(Told),
 }
 
@@ -205,7 +205,7 @@ impl Reporter {
             }
             Self::Sack(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
-                (FeedbackMode::Sack, span, Report::Vector(span, vector))
+                (FeedbackMode::Sack, span, Report::AckVector(span, vector))
             }
         };
         let event = EventKind::ArrivalsReported {
@@ -221,28 +221,30 @@ impl Reporter {
             (Report::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
             (Report::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
                 let packets = arrivals
-                    .told(span)
+                    .arrivals_in(span)
                     .map(|packet| packet.map(|(at, ecn)| (to.wallclock.at(at), ecn)));
                 let made_at = to.wallclock.at(made_at);
                 ccfb::emit(to.ssrcs, span.first as u16, packets, made_at, buf)
             }
             (Report::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
-                let packets = arrivals.told(span).map(|packet| packet.map(|(at, _)| at));
+                let packets = arrivals
+                    .arrivals_in(span)
+                    .map(|packet| packet.map(|(at, _)| at));
                 twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
             }
-            (Report::Vector(span, vector), Self::Sack(metered)) => {
+            (Report::AckVector(span, vector), Self::Sack(metered)) => {
                 sack::emit(to.ssrcs, &vector, span.count, metered.bits(span), buf)
             }
             (Report::Told(Told(delay, rate, p)), _) => {
                 let told = Reception::new(to.ssrcs.1, delay, rate, p);
                 TfrcApp::Reception(told).emit(to.ssrcs.0, buf)
             }
-            (Report::Arrivals(..) | Report::Vector(..), _) => None,
+            (Report::Arrivals(..) | Report::AckVector(..), _) => None,
         }
     }
 }
 
-fn report_sent(format: FeedbackMode, report: &tfrc::Report) -> EventKind {
+fn report_sent(format: FeedbackMode, report: &tfrc::FeedbackPacket) -> EventKind {
     EventKind::ReportSent {
         format,
         receive_rate: report.receive_rate,
@@ -251,7 +253,7 @@ fn report_sent(format: FeedbackMode, report: &tfrc::Report) -> EventKind {
     }
 }
 
-fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
+fn told_of(report: &tfrc::FeedbackPacket) -> (Report, EventKind) {
     let told = Told(report.delay, report.receive_rate, report.loss_event_rate);
     (Report::Told(told), report_sent(FeedbackMode::App, report))
 }

@@ -1,6 +1,6 @@
 //! What a sender makes of the reports about its media.
 
-use tfrc::report::Departures;
+use tfrc::sent_packets::SentPacketTracker;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 
@@ -214,7 +214,7 @@ fn note_arrivals(
     report: &Packet<'_>,
     (author, ssrc): (u32, u32),
     at: Instant,
-    departures: &mut Departures<IN_FLIGHT>,
+    departures: &mut SentPacketTracker<IN_FLIGHT>,
 ) -> Result<(), Ignored> {
     match report {
         Packet::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
@@ -222,19 +222,19 @@ fn note_arrivals(
             let block = block
                 .filter(|_| feedback.sender_ssrc == author)
                 .ok_or(Ignored::WrongSsrc)?;
-            departures.note_report(at, &block.header(), block.fates());
+            departures.ingest_report(at, &block.header(), block.fates());
         }
         Packet::Feedback(feedback) => {
             check_feedback(author, ssrc, feedback)?;
             let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-            departures.note_report(at, &twcc.header(), twcc.told());
+            departures.ingest_report(at, &twcc.header(), twcc.told());
         }
         Packet::Application(app) => {
             let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
             if app.ssrc != author || sack.media_ssrc != ssrc {
                 return Err(Ignored::WrongSsrc);
             }
-            departures.note_vector(at, &sack.vector, sack.received());
+            departures.ingest_vector(at, &sack.vector, sack.received());
         }
         _ => {}
     }

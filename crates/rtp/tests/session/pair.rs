@@ -10,7 +10,7 @@ use evenkeel_rtp::session::{
     SendConfig, Session,
 };
 use tfrc::Ecn;
-use tfrc::report::Delivery;
+use tfrc::sent_packets::Delivery;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 

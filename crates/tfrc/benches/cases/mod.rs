@@ -8,7 +8,7 @@ use tfrc::loss::Arrived;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Feedback, Receiver, ReceiverConfig, Report, Sender, SenderConfig};
+use tfrc::{Arrival, Feedback, FeedbackPacket, Receiver, ReceiverConfig, Sender, SenderConfig};
 
 pub(crate) use traffic::{IN_ORDER, LIGHT_PATH, SIZE, Traffic};
 
@@ -45,7 +45,7 @@ pub(crate) fn receive(receiver: &mut Receiver, arrival: &Arrival) -> Arrived {
 
 /// What it then asks.
 #[inline]
-pub(crate) fn report(receiver: &mut Receiver, now: Instant) -> Option<Report> {
+pub(crate) fn report(receiver: &mut Receiver, now: Instant) -> Option<FeedbackPacket> {
     receiver.poll_report(now)
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::cases::{IN_ORDER, SIZE, Traffic};
-use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals};
+use tfrc::sent_packets::{
+    Arrivals, MeteredArrivals, PacketStatus, ReportHeader, SentPacketTracker,
+};
 use tfrc::time::Instant;
 use tfrc::{Arrival, Feedback};
 
@@ -13,7 +15,7 @@ pub(crate) const REPORT: usize = 400;
 /// What a receiver keeps that only reports arrivals, or which packets came and X_recv, and a sender that is told them.
 pub(crate) type Light = Arrivals<512>;
 pub(crate) type Metered = MeteredArrivals<1_024>;
-pub(crate) type Told = Departures<8_192>;
+pub(crate) type Tracker = SentPacketTracker<8_192>;
 
 /// What such a receiver does with a packet.
 #[inline]
@@ -41,32 +43,35 @@ pub(crate) fn ask_metered(metered: &mut Metered, now: Instant) -> usize {
 
 /// What such a sender does for a packet that it sends.
 #[inline]
-pub(crate) fn note(told: &mut Told, now: Instant) {
+pub(crate) fn note(told: &mut Tracker, now: Instant) {
     told.handle_sent(now, SIZE, Some(IN_ORDER.rtt));
 }
 
 /// What it does with a report.
 #[inline]
 pub(crate) fn be_told(
-    told: &mut Told,
-    (now, header, fates): (Instant, &Header, &[Fate]),
+    told: &mut Tracker,
+    (now, header, fates): (Instant, &ReportHeader, &[PacketStatus]),
 ) -> Option<Feedback> {
     told.handle_report(now, header, fates.iter().copied())
 }
 
 /// A stream as its reports tell it, each when it comes: of every packet twice.
-pub(crate) fn told(traffic: Traffic, count: u64) -> Vec<(Instant, Header, Vec<Fate>)> {
+pub(crate) fn told(
+    traffic: Traffic,
+    count: u64,
+) -> Vec<(Instant, ReportHeader, Vec<PacketStatus>)> {
     let mut light = Light::new(REPORT);
     let mut reports = Vec::new();
     for arrival in traffic.arrivals(count) {
         record(&mut light, &arrival);
         if let Some(span) = light.poll_report(arrival.at) {
-            let header = Header {
+            let header = ReportHeader {
                 first: span.first as u16,
                 made_at: arrival.at,
                 resolution: Duration::from_nanos(1),
             };
-            let fates = (span.first..span.first + span.count as u64).map(|seq| light.fate(seq));
+            let fates = (span.first..span.first + span.count as u64).map(|seq| light.status(seq));
             reports.push((arrival.at + traffic.rtt / 2, header, fates.collect()));
         }
     }

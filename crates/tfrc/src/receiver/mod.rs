@@ -49,7 +49,7 @@ pub(crate) struct Run {
 
 /// What a feedback packet carries (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Report {
+pub struct FeedbackPacket {
     /// t_recvdata: the timestamp of the last packet received.
     pub timestamp: u32,
     /// t_delay: from that packet's arrival to this report.
@@ -241,24 +241,24 @@ impl Receiver {
 
     /// The report that is due, if one is (RFC 5348 §6.2). Restarts the feedback timer.
     #[inline]
-    pub fn poll_report(&mut self, now: Instant) -> Option<Report> {
+    pub fn poll_report(&mut self, now: Instant) -> Option<FeedbackPacket> {
         self.schedule.is_due(now).then(|| self.report(now))
     }
 
     /// A report now if data came since the last, due or not: for a caller with a timer of its own.
-    pub fn take_report(&mut self, now: Instant) -> Option<Report> {
+    pub fn take_report(&mut self, now: Instant) -> Option<FeedbackPacket> {
         self.schedule.due().map(|_| self.report(now))
     }
 
     /// A report now, due or not.
-    pub(crate) fn report(&mut self, now: Instant) -> Report {
+    pub(crate) fn report(&mut self, now: Instant) -> FeedbackPacket {
         let rtt = self.estimator.round_trip_time();
         self.schedule.restart(
             now,
             rtt.map(|rtt| rtt.saturating_mul(self.report_quarters) / 4),
         );
         self.compute();
-        Report {
+        FeedbackPacket {
             timestamp: self.timestamp,
             delay: now.saturating_since(self.estimator.latest_arrival()),
             receive_rate: self.meter.report(rtt),
@@ -270,13 +270,13 @@ impl Receiver {
     /// leave when they are full, too. Only one that is due is an expiry of the feedback timer, back to which others
     /// measure X_recv: four of them are remembered, and more than four a round trip would have it measured over less than
     /// that. Due is also what comes a quarter of a round trip too soon, as formats have their own units of time.
-    pub(crate) fn report_or_foretell(&mut self, now: Instant) -> Report {
+    pub(crate) fn report_or_foretell(&mut self, now: Instant) -> FeedbackPacket {
         let rtt = self.estimator.round_trip_time();
         if self.schedule.is_due(now + rtt.unwrap_or_default() / 4) {
             return self.report(now);
         }
         self.compute();
-        Report {
+        FeedbackPacket {
             timestamp: self.timestamp,
             delay: now.saturating_since(self.estimator.latest_arrival()),
             receive_rate: self.meter.present(rtt.unwrap_or(Duration::ZERO)),

@@ -9,7 +9,9 @@ use std::time::Duration;
 use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, Rate};
-use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Report, Sender, SenderConfig};
+use tfrc::{
+    Arrival, Ecn, Feedback, FeedbackPacket, Receiver, ReceiverConfig, Sender, SenderConfig,
+};
 
 /// The size of a full packet.
 pub(crate) const PACKET: Bytes = Bytes::new(1_460);
@@ -122,7 +124,7 @@ pub(crate) struct Path {
     /// Packets that others overtake, and how many still will.
     overtaken: Vec<(u64, Packet)>,
     flying: VecDeque<(Instant, Packet)>,
-    reports: VecDeque<(Instant, Report)>,
+    reports: VecDeque<(Instant, FeedbackPacket)>,
 }
 
 impl Path {

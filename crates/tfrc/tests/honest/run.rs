@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use tfrc::report::{Arrivals, Departures, Fate, Header, MeteredArrivals, Vector};
 use tfrc::sender::Receivable;
+use tfrc::sent_packets::{
+    AckVector, Arrivals, MeteredArrivals, PacketStatus, ReportHeader, SentPacketTracker,
+};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, ReceiverConfig};
@@ -63,14 +65,14 @@ enum Event {
     Arrives(u64),
     Reports,
     /// All reports of a datagram.
-    Reported(Vec<Told>),
+    Reported(Vec<SentReport>),
 }
 
 /// What a report says.
 #[derive(Clone)]
-enum Told {
-    Arrivals(Header, Vec<Fate>),
-    Vector(Vector, Vec<bool>),
+enum SentReport {
+    Arrivals(ReportHeader, Vec<PacketStatus>),
+    Vector(AckVector, Vec<bool>),
     /// X_recv, and the packet that it echoes.
     Rate(Rate, u64),
 }
@@ -100,35 +102,35 @@ impl Receiver {
         }
     }
 
-    fn report(&mut self, now: Instant, clock: Clock) -> Option<Told> {
+    fn report(&mut self, now: Instant, clock: Clock) -> Option<SentReport> {
         Some(match self {
             Self::Timed(arrivals) => {
                 let span = arrivals.poll_report(now)?;
                 let seqs = span.first..span.first + span.count as u64;
-                let told = seqs.map(|seq| match arrivals.fate(seq) {
-                    Fate::Arrived { at: Some(at), ecn } => Fate::Arrived {
+                let told = seqs.map(|seq| match arrivals.status(seq) {
+                    PacketStatus::Arrived { at: Some(at), ecn } => PacketStatus::Arrived {
                         at: Some(clock.show(at)),
                         ecn,
                     },
                     fate => fate,
                 });
-                let header = Header {
+                let header = ReportHeader {
                     first: span.first as u16,
                     made_at: clock.show(now),
                     resolution: Duration::from_millis(1),
                 };
-                Told::Arrivals(header, told.collect())
+                SentReport::Arrivals(header, told.collect())
             }
             Self::Metered(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
                 let seqs = span.first..span.first + span.count as u64;
-                let fates = seqs.map(|seq| metered.arrivals().fate(seq));
-                let received = fates.map(|fate| matches!(fate, Fate::Arrived { .. }));
-                Told::Vector(vector, received.collect())
+                let fates = seqs.map(|seq| metered.arrivals().status(seq));
+                let received = fates.map(|fate| matches!(fate, PacketStatus::Arrived { .. }));
+                SentReport::Vector(vector, received.collect())
             }
             Self::Computing(receiver) => {
                 let report = receiver.poll_report(now)?;
-                Told::Rate(report.receive_rate, report.timestamp.into())
+                SentReport::Rate(report.receive_rate, report.timestamp.into())
             }
         })
     }
@@ -186,7 +188,10 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
     let marks = random.below(12);
     let mut tested = BTreeSet::new();
     let computed = matches!(receiver, Receiver::Computing(_));
-    let mut sender = Box::new(Departures::<N>::new(FIRST, ReceiverConfig::default()));
+    let mut sender = Box::new(SentPacketTracker::<N>::new(
+        FIRST,
+        ReceiverConfig::default(),
+    ));
     let mut events = BTreeMap::from([((Instant::from_secs(1), 0), Event::Leaves(FIRST))]);
     let (mut receivable, mut left) = (Receivable::default(), BTreeMap::new());
     let (mut rates, mut last_echo) = (0, (Instant::ZERO, Rate::ZERO));
@@ -264,11 +269,13 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
             Event::Reported(datagram) => {
                 for told in datagram {
                     match told {
-                        Told::Arrivals(header, told) => sender.note_report(now, &header, told),
-                        Told::Vector(vector, received) => {
-                            sender.note_vector(now, &vector, received);
+                        SentReport::Arrivals(header, told) => {
+                            sender.ingest_report(now, &header, told)
                         }
-                        Told::Rate(rate, echoed) => {
+                        SentReport::Vector(vector, received) => {
+                            sender.ingest_vector(now, &vector, received);
+                        }
+                        SentReport::Rate(rate, echoed) => {
                             // Sessions take no report about an earlier packet, nor one twice.
                             let sent_at = left[&echoed];
                             if sent_at >= last_echo.0 && (sent_at, rate) != last_echo {
@@ -280,7 +287,7 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
                     }
                 }
                 if !computed {
-                    sender.conclude(now);
+                    sender.settle(now);
                 }
             }
         }

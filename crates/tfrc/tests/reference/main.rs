@@ -17,7 +17,7 @@ use sender::Decision;
 use tfrc::time::Instant;
 use tfrc::trace::{Branch, Trace};
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Feedback, ReceiverConfig, Report, SenderConfig};
+use tfrc::{Feedback, FeedbackPacket, ReceiverConfig, SenderConfig};
 
 const TRACES: u64 = 10_000;
 
@@ -127,8 +127,13 @@ fn assert_same_p(fast: LossEventRate, model: LossEventRate, seed: u64, arrival: 
     );
 }
 
-fn assert_same_report(fast: Option<Report>, model: Option<Report>, seed: u64, arrival: usize) {
-    let bits = |report: Report| {
+fn assert_same_report(
+    fast: Option<FeedbackPacket>,
+    model: Option<FeedbackPacket>,
+    seed: u64,
+    arrival: usize,
+) {
+    let bits = |report: FeedbackPacket| {
         (
             report.timestamp,
             report.delay,

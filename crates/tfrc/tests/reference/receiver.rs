@@ -5,7 +5,7 @@ use std::time::Duration;
 use tfrc::loss::Arrived;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate, Rate};
-use tfrc::{Arrival, Report, equation};
+use tfrc::{Arrival, FeedbackPacket, equation};
 
 use crate::loss::Losses;
 
@@ -80,7 +80,7 @@ impl Receiver {
     }
 
     /// §6.2.
-    pub(crate) fn poll_report(&mut self, now: Instant) -> Option<Report> {
+    pub(crate) fn poll_report(&mut self, now: Instant) -> Option<FeedbackPacket> {
         self.due().filter(|due| *due <= now)?;
         let rtt = self.losses.round_trip_time();
         let last = self.arrivals.last()?;
@@ -92,7 +92,7 @@ impl Receiver {
         });
         self.timer = rtt.map(|rtt| now + rtt);
         self.expired = None;
-        Some(Report {
+        Some(FeedbackPacket {
             timestamp: last.timestamp,
             delay: now - last.at,
             receive_rate,

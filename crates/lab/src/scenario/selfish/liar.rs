@@ -10,7 +10,7 @@ use evenkeel_rtp::packet::rtcp::{Bye, TfrcFeedback, ccfb, sack, twcc};
 use evenkeel_rtp::packet::rtp::RtpPacket;
 use evenkeel_rtp::session::{Config, ReceiveConfig};
 use evenkeel_sim::{Agent, Body, FeedbackMode, LOWER_LAYERS, Packet};
-use tfrc::report::{Arrivals, MeteredArrivals};
+use tfrc::sent_packets::{Arrivals, MeteredArrivals};
 use tfrc::seq::Extender;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
@@ -190,7 +190,7 @@ impl Liar {
             Reception::Arrivals(arrivals) => {
                 let span = arrivals.poll_report(now)?;
                 let rtt = arrivals.round_trip_time().unwrap_or_default();
-                let told = arrivals.told(span).collect();
+                let told = arrivals.arrivals_in(span).collect();
                 self.tell(
                     now,
                     span.first,
@@ -204,7 +204,7 @@ impl Liar {
             Reception::Metered(metered) => {
                 let (span, mut vector) = metered.poll_report(now)?;
                 let rtt = metered.arrivals().round_trip_time().unwrap_or_default();
-                let told = metered.arrivals().told(span).collect();
+                let told = metered.arrivals().arrivals_in(span).collect();
                 let times = match self.lie {
                     Lie::RaiseReceiveRate => 3.0,
                     Lie::Boast => 1_000.0,

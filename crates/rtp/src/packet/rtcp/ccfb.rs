@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tfrc::Ecn;
-use tfrc::report::{Fate, Header};
+use tfrc::sent_packets::{PacketStatus, ReportHeader};
 use tfrc::time::Instant;
 
 use super::feedback::Feedback;
@@ -42,8 +42,8 @@ pub struct Block<'a> {
 
 impl<'a> Block<'a> {
     /// What the report says of itself. Its clock counts from some multiple of 18 hours.
-    pub const fn header(&self) -> Header {
-        Header {
+    pub const fn header(&self) -> ReportHeader {
+        ReportHeader {
             first: self.first,
             made_at: self.made_at,
             resolution: RESOLUTION,
@@ -51,7 +51,7 @@ impl<'a> Block<'a> {
     }
 
     /// What it says of each packet.
-    pub fn fates(&self) -> impl ExactSizeIterator<Item = Fate> + Clone + use<'a> {
+    pub fn fates(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
         let made_at = self.made_at;
         let (metrics, _) = self.metrics.as_chunks::<2>();
         metrics
@@ -145,9 +145,9 @@ const fn instant(timestamp: u32) -> Instant {
     Instant::from_nanos(ERA_NANOS + ((timestamp as u64 * 1_000_000_000) >> 16))
 }
 
-fn fate(metric: u16, made_at: Instant) -> Fate {
+fn fate(metric: u16, made_at: Instant) -> PacketStatus {
     if metric >> 15 == 0 {
-        return Fate::Missing;
+        return PacketStatus::Missing;
     }
     let ecn = match metric >> 13 & 3 {
         0b00 => Ecn::NotEct,
@@ -158,7 +158,7 @@ fn fate(metric: u16, made_at: Instant) -> Fate {
     let offset = metric & UNAVAILABLE;
     let before = (u64::from(offset) * 1_000_000_000) >> 10;
     let at = Instant::from_nanos(made_at.as_nanos().saturating_sub(before));
-    Fate::Arrived {
+    PacketStatus::Arrived {
         at: (offset != UNAVAILABLE).then_some(at),
         ecn,
     }
@@ -211,10 +211,10 @@ mod tests {
         let block = parse(&feedback, 7).unwrap().unwrap();
         assert_eq!(block.header().first, 0xfffe);
         assert_eq!(block.header().made_at, made_at);
-        let arrived = |at, ecn| Fate::Arrived { at, ecn };
+        let arrived = |at, ecn| PacketStatus::Arrived { at, ecn };
         let expected = [
             arrived(Some(made_at - Duration::from_nanos(1_953_125)), Ecn::Ect0),
-            Fate::Missing,
+            PacketStatus::Missing,
             arrived(None, Ecn::Ce),
         ];
         assert_eq!(block.fates().collect::<Vec<_>>(), expected);
@@ -275,8 +275,8 @@ mod tests {
             prop_assert_eq!(block.fates().len(), packets.len());
             for (fate, packet) in block.fates().zip(packets) {
                 match (fate, packet) {
-                    (Fate::Missing, None) => {}
-                    (Fate::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
+                    (PacketStatus::Missing, None) => {}
+                    (PacketStatus::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
                         prop_assert_eq!(ecn, ecns[usize::from(expected)]);
                         let told = (block.made_at - at).as_nanos() as u64;
                         let most = before + 15_260;

@@ -17,7 +17,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use tfrc::report::Vector;
+use tfrc::sent_packets::AckVector;
 use tfrc::units::Rate;
 
 use super::app::App;
@@ -34,7 +34,7 @@ pub struct Sack<'a> {
     /// The media source that it is about.
     pub media_ssrc: u32,
     /// What it says beside its bits.
-    pub vector: Vector,
+    pub vector: AckVector,
     count: u16,
     bits: &'a [u8],
 }
@@ -51,7 +51,7 @@ impl<'a> Sack<'a> {
         let bits = reader.take(usize::from(count).div_ceil(8), "SACK vector")?;
         Ok(Self {
             media_ssrc,
-            vector: Vector {
+            vector: AckVector {
                 first,
                 receive_rate,
                 delay,
@@ -135,7 +135,7 @@ pub fn bits_of(mut received: impl Iterator<Item = bool>) -> impl Iterator<Item =
 /// `None` if it does not fit, speaks of too many or lacks bits.
 pub fn emit(
     (sender_ssrc, media_ssrc): (u32, u32),
-    vector: &Vector,
+    vector: &AckVector,
     count: usize,
     bits: impl IntoIterator<Item = u8>,
     buf: &mut [u8],
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_vector_is_laid_out_as_drawn() {
-        let vector = Vector {
+        let vector = AckVector {
             first: 0xfffe,
             receive_rate: Rate::from_bytes_per_sec(0.5),
             delay: Duration::from_micros(258),
@@ -191,7 +191,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(first: u16, rate: u32, delay: u32, received in proptest::collection::vec(any::<bool>(), 0..1_100)) {
-            let vector = Vector {
+            let vector = AckVector {
                 first,
                 receive_rate: Rate::from_bytes_per_sec(rate.into()),
                 delay: Duration::from_micros(delay.into()),

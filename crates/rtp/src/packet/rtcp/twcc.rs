@@ -5,7 +5,7 @@ use std::iter;
 use std::time::Duration;
 
 use tfrc::Ecn;
-use tfrc::report::{Fate, Header, Told};
+use tfrc::sent_packets::{PacketStatus, ReportHeader, StatusRun};
 use tfrc::time::Instant;
 
 use super::header::{TRANSPORT_FEEDBACK, emit_header};
@@ -95,7 +95,7 @@ impl<'a> Twcc<'a> {
 
     /// What the report says of itself. It does not tell when it was made: at the last arrival, then. Its
     /// clock counts from some multiple of twelve days.
-    pub fn header(&self) -> Header {
+    pub fn header(&self) -> ReportHeader {
         let made_at = if self.is_in_order {
             // So many that the sum of them fits.
             let some = self.deltas.chunks(256);
@@ -104,12 +104,12 @@ impl<'a> Twcc<'a> {
             Instant::from_nanos(self.reference.as_nanos() + u64::from(units) * DELTA_NANOS)
         } else {
             let latest = self.told().filter_map(|told| match told {
-                Told::Arrived { at, .. } => at,
-                Told::Missing { .. } => None,
+                StatusRun::Arrived { at, .. } => at,
+                StatusRun::Missing { .. } => None,
             });
             latest.max().unwrap_or(self.reference)
         };
-        Header {
+        ReportHeader {
             first: self.first,
             made_at,
             resolution: RESOLUTION,
@@ -117,7 +117,7 @@ impl<'a> Twcc<'a> {
     }
 
     /// What it says of the packets, in no more steps than it has bits.
-    pub fn told(&self) -> impl Iterator<Item = Told> + Clone + use<'a> {
+    pub fn told(&self) -> impl Iterator<Item = StatusRun> + Clone + use<'a> {
         let (mut chunks, _) = self.chunks.as_chunks::<2>();
         let mut packets = self.count;
         let mut chunk = Chunk::new(0, 0);
@@ -137,11 +137,11 @@ impl<'a> Twcc<'a> {
                 LARGE => i64::from(i16::from_be_bytes([byte(), byte()])),
                 _ => {
                     let count = 1 + chunk.rest_of_run();
-                    return Some(Told::Missing { count });
+                    return Some(StatusRun::Missing { count });
                 }
             };
             at = at.wrapping_add_signed(delta * DELTA_NANOS as i64);
-            Some(Told::Arrived {
+            Some(StatusRun::Arrived {
                 at: Some(Instant::from_nanos(at)),
                 ecn: Ecn::NotEct,
             })
@@ -149,8 +149,8 @@ impl<'a> Twcc<'a> {
     }
 
     /// What it says of each packet.
-    pub fn fates(&self) -> impl Iterator<Item = Fate> + Clone + use<'a> {
-        self.told().flat_map(Told::fates)
+    pub fn fates(&self) -> impl Iterator<Item = PacketStatus> + Clone + use<'a> {
+        self.told().flat_map(StatusRun::statuses)
     }
 }
 
@@ -358,8 +358,8 @@ mod tests {
         }
     }
 
-    fn arrived(units: u64) -> Fate {
-        Fate::Arrived {
+    fn arrived(units: u64) -> PacketStatus {
+        PacketStatus::Arrived {
             at: Some(Instant::from_nanos(units * DELTA_NANOS)),
             ecn: Ecn::NotEct,
         }
@@ -380,7 +380,7 @@ mod tests {
             (0xffff, 18, 9)
         );
         let start = (REFERENCE_WRAP + 2) * 256;
-        let mut expected = vec![Fate::Missing; 18];
+        let mut expected = vec![PacketStatus::Missing; 18];
         expected[0] = arrived(start + 4);
         expected[1] = arrived(start + 4);
         expected[2] = arrived(start + 12);
@@ -411,7 +411,7 @@ mod tests {
     fn what_is_said_of_many_packets_at_once_is_read_at_once() {
         let fci = [0, 0, 0x40, 0, 0, 0, 0, 1, 0x1f, 0xff, 0x1f, 0xff, 0, 2];
         let twcc = Twcc::parse(&fci).unwrap();
-        let missing = [8_191, 8_191, 2].map(|count| Told::Missing { count });
+        let missing = [8_191, 8_191, 2].map(|count| StatusRun::Missing { count });
         assert_eq!(twcc.told().collect::<Vec<_>>(), missing);
         assert_eq!(twcc.fates().count(), 16_384);
         // As many that came, whose times are not there.
@@ -428,7 +428,7 @@ mod tests {
     }
 
     /// Symbol by symbol, as §3.1.3 and §3.1.4 draw chunks: what is told of each packet, if it has a meaning.
-    fn read_singly(fci: &[u8]) -> Option<Vec<Fate>> {
+    fn read_singly(fci: &[u8]) -> Option<Vec<PacketStatus>> {
         let count = u16::from_be_bytes([fci[2], fci[3]]).into();
         let mut symbols = Vec::new();
         let mut rest = &fci[8..];
@@ -451,7 +451,7 @@ mod tests {
                 let (delta, others) = rest.split_at_checked(symbol.into())?;
                 rest = others;
                 let delta = match *delta {
-                    [] => return Some(Fate::Missing),
+                    [] => return Some(PacketStatus::Missing),
                     [small] => small.into(),
                     [high, low] => i16::from_be_bytes([high, low]),
                     _ => return None,
@@ -492,8 +492,8 @@ mod tests {
             prop_assert_eq!(&read.map(|twcc| twcc.fates().collect::<Vec<_>>()), &told);
             if let (Some(read), Some(told)) = (read, told) {
                 let times = told.iter().filter_map(|fate| match fate {
-                    Fate::Arrived { at, .. } => *at,
-                    Fate::Missing => None,
+                    PacketStatus::Arrived { at, .. } => *at,
+                    PacketStatus::Missing => None,
                 });
                 let reference = Instant::from_nanos((REFERENCE_WRAP + u64::from(reference)) * REFERENCE_NANOS);
                 prop_assert_eq!(read.header().made_at, times.max().unwrap_or(reference));
@@ -519,7 +519,7 @@ mod tests {
             prop_assert_eq!(fates.len(), packets.len());
             let wrap = REFERENCE_WRAP * REFERENCE_NANOS;
             for (fate, told) in fates.into_iter().zip(told) {
-                let read = match fate { Fate::Arrived { at, .. } => at, Fate::Missing => None };
+                let read = match fate { PacketStatus::Arrived { at, .. } => at, PacketStatus::Missing => None };
                 prop_assert_eq!(read.is_some(), told.is_some());
                 if let (Some(read), Some(told)) = (read, told) {
                     let unit = told.as_nanos() / DELTA_NANOS * DELTA_NANOS;

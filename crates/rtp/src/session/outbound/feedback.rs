@@ -1,7 +1,7 @@
 //! What feedback makes of the rate: that of a receiver that computes p, and reports of what arrived.
 
 use tfrc::Feedback;
-use tfrc::report::{Departures, Refused};
+use tfrc::sent_packets::{RefusedArrivals, SentPacketTracker};
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
@@ -29,7 +29,7 @@ pub(super) struct Noted {
     /// When the last of them came.
     arrival: Instant,
     /// What had been refused before the first.
-    refused: Refused,
+    refused: RefusedArrivals,
 }
 
 impl Outbound {
@@ -121,7 +121,7 @@ impl Outbound {
     pub(in crate::session) fn note_arrivals(
         &mut self,
         arrival: Instant,
-        read: impl FnOnce(&mut Departures<IN_FLIGHT>) -> bool,
+        read: impl FnOnce(&mut SentPacketTracker<IN_FLIGHT>) -> bool,
     ) -> Result<(), Ignored> {
         let rtt = self.rtt();
         let Some(departures) = &mut self.departures else {
@@ -162,7 +162,7 @@ impl Outbound {
             return Ok(None);
         };
         let before = departures.counters();
-        let feedback = departures.conclude(noted.arrival);
+        let feedback = departures.settle(noted.arrival);
         let after = departures.counters();
         self.loss_event |= after.loss_events > before.loss_events;
         self.lost += after.lost.saturating_sub(before.lost);

@@ -5,8 +5,8 @@ mod inheritance;
 mod without_feedback;
 
 use tfrc::pacer::Pacer;
-use tfrc::report::Departures;
 use tfrc::sender::Receivable;
+use tfrc::sent_packets::SentPacketTracker;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 use tfrc::units::{Bytes, LossEventRate, Rate};
@@ -58,7 +58,7 @@ pub(super) struct Outbound {
     config: SendConfig,
     control: Control,
     /// What was sent, where p is computed here.
-    departures: Option<Box<Departures<IN_FLIGHT>>>,
+    departures: Option<Box<SentPacketTracker<IN_FLIGHT>>>,
     /// What reports told of it and is not counted yet.
     noted: Option<Noted>,
     /// The number of the last packet, by which deliveries name it.
@@ -442,7 +442,7 @@ impl Outbound {
             self.noted = None;
             let (first, estimator) = (u64::from(self.first), self.estimator());
             self.departures = self.config.feedback.tells_arrivals().then(|| {
-                let departures = Departures::new(first, estimator).suspecting(suspicions);
+                let departures = SentPacketTracker::new(first, estimator).suspecting(suspicions);
                 Box::new(if self.config.verify {
                     departures
                 } else {

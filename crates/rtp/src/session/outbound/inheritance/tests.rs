@@ -1,7 +1,7 @@
 //! What stays with a host while another is the peer's.
 
 use tfrc::Ecn;
-use tfrc::report::{Fate, Header};
+use tfrc::sent_packets::{PacketStatus, ReportHeader};
 use tfrc::units::Bytes;
 
 use super::super::super::config::SendConfig;
@@ -44,7 +44,7 @@ fn send(outbound: &mut Outbound, now: Instant) -> Ecn {
 /// Packets of these numbers arrived half a round trip before now, without a mark, and others did not.
 fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
     let made_at = now - RTT / 2;
-    let header = Header {
+    let header = ReportHeader {
         first: first as u16,
         made_at,
         resolution: Duration::ZERO,
@@ -52,16 +52,16 @@ fn report(outbound: &mut Outbound, now: Instant, first: u32, arrived: &[u32]) {
     let last = arrived.iter().copied().max().unwrap_or(first);
     let told = (first..=last).map(|seq| {
         if arrived.contains(&seq) {
-            Fate::Arrived {
+            PacketStatus::Arrived {
                 at: Some(made_at),
                 ecn: Ecn::Ect0,
             }
         } else {
-            Fate::Missing
+            PacketStatus::Missing
         }
     });
     let _distrusted = outbound.note_arrivals(now, |departures| {
-        departures.note_report(now, &header, told);
+        departures.ingest_report(now, &header, told);
         true
     });
     let _stale = outbound.conclude_arrivals(now);

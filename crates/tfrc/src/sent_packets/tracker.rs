@@ -1,69 +1,27 @@
-//! The sender's side: what was sent, and what reports say became of it.
+//! The sender's side: remembers sent packets and matches reports to them.
 
-mod conclude;
-mod note;
+mod ingest;
+mod ingest_vector;
+mod settle;
 
 use core::ops::Range;
 use core::time::Duration;
 
-use super::batch::{Batch, Known};
-use super::clock::Clock;
-use super::vector::{Anchor, Vector};
-use super::ways::Ways;
-use super::{Delivery, Header, Told};
-use crate::Ecn;
+use super::ack_vector::{AckVector, Anchor};
+use super::arrival_batch::{ArrivalBatch, BatchedArrival};
+use super::packet_status::{Delivery, ReportHeader, StatusRun};
+use super::peer_clock::PeerClock;
+use super::sent_record::{SentRecord, SentState};
+use super::transit_bounds::BelievedTransit;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
 use crate::suspicions::Suspicions;
 use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
 
-/// What is known of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// No report has spoken of it.
-    Unreported,
-    /// Reported as missing, and its turn has not come. Reports spoke of `told` packets in a row from this one on, or of
-    /// more; that is at least one.
-    Missing { told: u16 },
-    /// Reported as arrived, and its turn has not come; and the same.
-    Arrived { at: Instant, ecn: Ecn, told: u16 },
-    /// Its turn came and it had not arrived; it may yet. `skipped` packets below it were never reported.
-    Lost { skipped: u64 },
-    /// Counted as arrived, or given up on.
-    Done,
-    /// There is no such packet: the number was left out.
-    LeftOut,
-}
-
-/// A packet that left.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub(super) at: Instant,
-    state: State,
-    /// R when it left, microseconds; zero before one was known.
-    rtt_micros: u32,
-    pub(super) size: u16,
-    /// We marked it ourselves.
-    is_test: bool,
-    /// R was the same with the packet before, and we did not mark it: its arrival tells no more than that.
-    pub(super) is_plain: bool,
-}
-
-impl Sent {
-    pub(super) const NONE: Self = Self {
-        at: Instant::ZERO,
-        state: State::Done,
-        rtt_micros: 0,
-        size: 0,
-        is_test: false,
-        is_plain: false,
-    };
-}
-
-/// What reports claimed and cannot be.
+/// Reported arrivals that cannot have happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedArrivals {
     /// Arrivals of packets that left so long ago that they are forgotten, and again of those that never left; and those in
     /// reports of a date long before that of others which came.
     pub unknown: u64,
@@ -74,31 +32,30 @@ pub struct Refused {
     pub never_sent: u64,
 }
 
-/// The last N packets sent, N a power of two up to 2^15; what reports tell of them; and the
-/// [`Receiver`] that is told.
+/// Tracks the last N packets sent, N a power of two up to 2^15, and feeds their reported arrivals to a [`Receiver`].
 ///
-/// Packets take their turn in the order of their numbers: a report that another overtook is waited for a
-/// quarter of a round trip. Arrivals that are then known take theirs in the order of time. Where reports
-/// spoke of none of several packets in a row, the first counts as lost and the others as never sent. After several lost
+/// Packets are settled in the order of their numbers: the tracker waits a quarter of a round trip for a report that another
+/// overtook. Arrivals that are known by then are counted in the order of time. Where reports covered none of several
+/// consecutive packets, the first counts as lost and the others as never sent. After several lost
 /// reports a sender SHOULD slow down; after one it may take congestion for what it was before (RFC 8888 §5). It is a loss
 /// event all the same, as nothing tells a report that was lost from one that was withheld, and a receiver that passes over
 /// what it lost must gain nothing by it. Lost reports say little about the path of the data, so it is no more than one.
 ///
-/// A number may be left out ([`Departures::handle_left_out`]): an honest receiver reports it as missing,
+/// A number may be left out ([`SentPacketTracker::handle_left_out`]): an honest receiver reports it as missing,
 /// which counts as nothing, and one that calls lost packets received calls this one so, too.
 #[derive(Clone, Debug)]
-pub struct Departures<const N: usize> {
-    sent: [Sent; N],
+pub struct SentPacketTracker<const N: usize> {
+    sent: [SentRecord; N],
     first: u64,
     /// The number of the next packet.
     next: u64,
     /// The packets below have had their turn.
     turn: u64,
     /// The first number for which room must be made: its place may be that of a packet that waits for its turn, or that
-    /// reports told of which were not concluded.
+    /// reports covered but did not settle.
     full_at: u64,
     /// Of those, what is said of the ones from here on changes nothing: they came.
-    settled: u64,
+    final_from: u64,
     /// One past the highest packet that was reported.
     reported: u64,
     /// Numbers that had their turn and count as never sent.
@@ -112,9 +69,9 @@ pub struct Departures<const N: usize> {
     /// R of the last packet that left, and in microseconds.
     rtt: Option<Duration>,
     rtt_micros: u32,
-    /// R of the last packet that was counted, in microseconds and as the receiver is told it.
-    told_rtt: (u32, Option<Duration>),
-    clock: Clock,
+    /// R of the last packet that was counted, in microseconds and as the receiver gets it.
+    counted_rtt: (u32, Option<Duration>),
+    clock: PeerClock,
     /// Where reports without arrival times are placed.
     pub(super) anchor: Option<Anchor>,
     receiver: Receiver,
@@ -123,36 +80,36 @@ pub struct Departures<const N: usize> {
     /// The packet that is said to have arrived last: when, and when it had left.
     newest: (Instant, Instant),
     /// What is believed of arrival times; `None` before the first.
-    ways: Option<Ways>,
-    batch: Batch,
-    refused: Refused,
+    transit: Option<BelievedTransit>,
+    batch: ArrivalBatch,
+    refused: RefusedArrivals,
     /// One past the highest number of which an arrival was reported before it was sent.
     claimed: u64,
-    /// The unit in which the last report told time.
+    /// The unit of the last report's times.
     pub(super) resolution: Duration,
-    /// What the last report said of X_recv and its own delay, if it told no arrival times.
-    pub(super) vector: Option<Vector>,
+    /// X_recv and the delay of the last report, if that carried no arrival times.
+    pub(super) vector: Option<AckVector>,
     /// R with the last report, if it came without a delay that had to be believed.
     checked_rtt: Option<Duration>,
     suspicions: Suspicions,
-    /// What had been told of what never left when the last report ended.
-    seen_through: u64,
+    /// [`RefusedArrivals::never_sent`] when reports were last settled.
+    judged_claims: u64,
     is_trusting: bool,
 }
 
-impl<const N: usize> Departures<N> {
+impl<const N: usize> SentPacketTracker<N> {
     const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N <= 1 << 15);
 
-    /// A sender whose first packet has this number, which has told nothing yet.
+    /// A tracker that has seen no packet, for a stream whose first packet has this number.
     pub fn new(first: u64, config: ReceiverConfig) -> Self {
         let () = Self::IS_IN_RANGE;
         Self {
-            sent: [Sent::NONE; N],
+            sent: [SentRecord::NONE; N],
             first,
             next: first,
             turn: first,
             full_at: first + N as u64,
-            settled: first,
+            final_from: first,
             reported: first,
             skipped: 0,
             never_reported: 0,
@@ -160,21 +117,21 @@ impl<const N: usize> Departures<N> {
             waiting_since: None,
             rtt: None,
             rtt_micros: 0,
-            told_rtt: (0, None),
-            clock: Clock::default(),
+            counted_rtt: (0, None),
+            clock: PeerClock::default(),
             anchor: None,
             receiver: Receiver::new(config),
             arrived: Instant::ZERO,
             newest: (Instant::ZERO, Instant::ZERO),
-            ways: None,
-            batch: Batch::new(),
-            refused: Refused::default(),
+            transit: None,
+            batch: ArrivalBatch::new(),
+            refused: RefusedArrivals::default(),
             claimed: 0,
             resolution: Duration::ZERO,
             vector: None,
             checked_rtt: None,
             suspicions: Suspicions::default(),
-            seen_through: 0,
+            judged_claims: 0,
             is_trusting: false,
         }
     }
@@ -221,9 +178,9 @@ impl<const N: usize> Departures<N> {
 
     #[inline]
     fn add_sent(&mut self, now: Instant, size: Bytes, is_plain: bool) {
-        self.add(Sent {
+        self.add(SentRecord {
             at: now,
-            state: State::Unreported,
+            state: SentState::Unreported,
             rtt_micros: self.rtt_micros,
             size: u16::try_from(size.get()).unwrap_or(u16::MAX),
             is_test: false,
@@ -241,10 +198,10 @@ impl<const N: usize> Departures<N> {
     /// Leaves the next number out: no packet will ever have it.
     pub fn handle_left_out(&mut self, now: Instant) {
         self.make_room();
-        self.add(Sent {
+        self.add(SentRecord {
             at: now,
-            state: State::LeftOut,
-            ..Sent::NONE
+            state: SentState::LeftOut,
+            ..SentRecord::NONE
         });
     }
 
@@ -255,7 +212,7 @@ impl<const N: usize> Departures<N> {
 
     /// Adds the next, for which there is room.
     #[inline]
-    fn add(&mut self, sent: Sent) {
+    fn add(&mut self, sent: SentRecord) {
         self.sent[self.next as usize % N] = sent;
         self.next += 1;
     }
@@ -265,19 +222,19 @@ impl<const N: usize> Departures<N> {
         self.receiver.tolerate_losses(ratio);
     }
 
-    /// Takes in a report that came at `now`, alone: [`Departures::note_report`] and
-    /// [`Departures::conclude`].
+    /// Takes in a report that came at `now`, alone: [`SentPacketTracker::ingest_report`] and
+    /// [`SentPacketTracker::settle`].
     pub fn handle_report(
         &mut self,
         now: Instant,
-        header: &Header,
-        packets: impl IntoIterator<Item = impl Into<Told>>,
+        header: &ReportHeader,
+        packets: impl IntoIterator<Item = impl Into<StatusRun>>,
     ) -> Option<Feedback> {
-        self.note_report(now, header, packets);
-        self.conclude(now)
+        self.ingest_report(now, header, packets);
+        self.settle(now)
     }
 
-    /// The packets that the last call of [`Departures::conclude`] counted as arrived, in the order of arrival. Times are the
+    /// The packets that the last call of [`SentPacketTracker::settle`] counted as arrived, in the order of arrival. Times are the
     /// receiver's word. A report of more packets than fit into a batch leaves the last of them.
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         self.batch.taken().iter().map(|known| Delivery {
@@ -302,11 +259,11 @@ impl<const N: usize> Departures<N> {
     }
 
     /// What was refused.
-    pub const fn refused(&self) -> Refused {
+    pub const fn refused(&self) -> RefusedArrivals {
         self.refused
     }
 
-    /// True if two reports told of what never left, which no honest receiver does. A single one may be a
+    /// True if two reports claimed packets that never left, which no honest receiver does. A single one may be a
     /// datagram that was damaged on its way, and what says the same a copy of it.
     pub const fn has_caught_a_lie(&self) -> bool {
         self.suspicions.lies.count() >= 2 && !self.is_trusting
@@ -332,8 +289,8 @@ impl<const N: usize> Departures<N> {
 
     /// Those of which nothing that is said changes anything: they had their turn, and came.
     #[inline]
-    pub(super) fn settled(&self) -> Range<u64> {
-        self.settled.max(self.remembered().start)..self.turn
+    pub(super) fn final_range(&self) -> Range<u64> {
+        self.final_from.max(self.remembered().start)..self.turn
     }
 
     /// The packets that are remembered.
@@ -357,7 +314,7 @@ impl<const N: usize> Departures<N> {
     #[inline]
     fn advance(&mut self) {
         while self.turn < self.reported
-            && self.sent[self.turn as usize % N].state != State::Unreported
+            && self.sent[self.turn as usize % N].state != SentState::Unreported
         {
             self.take_turn();
         }
@@ -369,28 +326,28 @@ impl<const N: usize> Departures<N> {
         let sent = &mut self.sent[seq as usize % N];
         let state = sent.state;
         match state {
-            State::Arrived { at, ecn, .. } => {
-                sent.state = State::Done;
-                let known = Known::new(at, seq, seq - skipped, ecn, sent);
+            SentState::Arrived { at, ecn, .. } => {
+                sent.state = SentState::Done;
+                let known = BatchedArrival::new(at, seq, seq - skipped, ecn, sent);
                 self.push(known);
             }
-            State::Missing { .. } => {
-                sent.state = State::Lost { skipped };
-                self.settled = self.turn;
+            SentState::Missing { .. } => {
+                sent.state = SentState::Lost { skipped };
+                self.final_from = self.turn;
             }
-            State::Unreported => {
-                self.settled = self.turn;
+            SentState::Unreported => {
+                self.final_from = self.turn;
                 sent.state = if self.hole_end == seq || self.is_trusting {
                     self.skipped += 1;
-                    State::Done
+                    SentState::Done
                 } else {
-                    State::Lost { skipped }
+                    SentState::Lost { skipped }
                 };
                 self.hole_end = self.turn;
                 self.never_reported += 1;
             }
-            State::LeftOut | State::Lost { .. } | State::Done => {
-                self.settled = self.turn;
+            SentState::LeftOut | SentState::Lost { .. } | SentState::Done => {
+                self.final_from = self.turn;
                 self.skipped += 1;
                 if self.hole_end == seq {
                     self.hole_end = self.turn;
@@ -400,14 +357,14 @@ impl<const N: usize> Departures<N> {
     }
 
     #[inline]
-    pub(super) fn slot(&mut self, seq: u64) -> &mut Sent {
+    pub(super) fn slot(&mut self, seq: u64) -> &mut SentRecord {
         &mut self.sent[seq as usize % N]
     }
 
     /// When a packet can have arrived that was sent at that time.
     pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
-        self.ways
-            .map_or(Instant::ZERO, |ways| ways.earliest(sent_at))
+        self.transit
+            .map_or(Instant::ZERO, |transit| transit.earliest(sent_at))
     }
 
     pub(super) fn size(&self, seq: u64) -> Bytes {
@@ -423,7 +380,7 @@ impl<const N: usize> Departures<N> {
     }
 
     /// Gives their turn to all packets that there is no room for beside the next, and counts what reports told that were
-    /// not concluded. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
+    /// not settled. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
     fn make_room(&mut self) {
         if self.has_room() {
             return;
@@ -431,8 +388,8 @@ impl<const N: usize> Departures<N> {
         let end = self.next - (N as u64 - 1);
         for seq in self.turn..end {
             let sent = self.slot(seq);
-            if sent.state == State::LeftOut {
-                sent.state = State::Done;
+            if sent.state == SentState::LeftOut {
+                sent.state = SentState::Done;
             }
         }
         self.give_up(end);
@@ -446,7 +403,7 @@ impl<const N: usize> Departures<N> {
     }
 
     #[inline]
-    fn push(&mut self, known: Known) {
+    fn push(&mut self, known: BatchedArrival) {
         if self.batch.is_full() {
             self.count();
         }

@@ -7,12 +7,12 @@ use tfrc::time::Duration;
 /// Timers of a machine of its own are late by a few microseconds, those of a virtual one by tens, and both
 /// by more when the processor was in a deep sleep. Who spins for that long burns no more than it must.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lead(Duration);
+pub(crate) struct WakeupMargin(Duration);
 
-impl Lead {
+impl WakeupMargin {
     /// Nothing is known yet: the longest.
     pub(crate) const fn unknown() -> Self {
-        Self(MOST)
+        Self(MAX_MARGIN)
     }
 
     /// How long before the deadline to wake up.
@@ -22,16 +22,16 @@ impl Lead {
 
     /// A wait ended `late`.
     pub(crate) fn learn(&mut self, late: Duration) {
-        let wanted = (late + late / 4).min(MOST);
-        self.0 = (self.0 - self.0 / MEMORY).max(wanted);
+        let wanted = (late + late / 4).min(MAX_MARGIN);
+        self.0 = (self.0 - self.0 / MEMORY_WAITS).max(wanted);
     }
 }
 
 /// A thread that lost its processor to another is late by milliseconds: no spinning helps against that.
-const MOST: Duration = Duration::from_micros(200);
+const MAX_MARGIN: Duration = Duration::from_micros(200);
 
 /// Waits after which a late one is all but forgotten: a 99th percentile needs hundreds.
-const MEMORY: u32 = 1_024;
+const MEMORY_WAITS: u32 = 1_024;
 
 #[cfg(test)]
 mod tests {
@@ -41,23 +41,23 @@ mod tests {
 
     #[test]
     fn a_late_wait_is_allowed_for_at_once_and_forgotten_slowly() {
-        let mut lead = Lead::unknown();
-        for _ in 0..10 * MEMORY {
-            lead.learn(PUNCTUAL);
+        let mut margin = WakeupMargin::unknown();
+        for _ in 0..10 * MEMORY_WAITS {
+            margin.learn(PUNCTUAL);
         }
-        assert_eq!(lead.get(), PUNCTUAL * 5 / 4);
-        lead.learn(Duration::from_micros(80));
-        assert_eq!(lead.get(), Duration::from_micros(100));
+        assert_eq!(margin.get(), PUNCTUAL * 5 / 4);
+        margin.learn(Duration::from_micros(80));
+        assert_eq!(margin.get(), Duration::from_micros(100));
         for _ in 0..100 {
-            lead.learn(PUNCTUAL);
+            margin.learn(PUNCTUAL);
         }
-        assert!(lead.get() > Duration::from_micros(90));
+        assert!(margin.get() > Duration::from_micros(90));
     }
 
     #[test]
     fn a_lost_processor_teaches_no_more_than_the_most() {
-        let mut lead = Lead::unknown();
-        lead.learn(Duration::from_secs(1));
-        assert_eq!(lead.get(), MOST);
+        let mut margin = WakeupMargin::unknown();
+        margin.learn(Duration::from_secs(1));
+        assert_eq!(margin.get(), MAX_MARGIN);
     }
 }

@@ -1,11 +1,9 @@
-//! Reports without arrival times, as in the `light` paper: a bit a packet, and X_recv. What a sender makes of them.
-//!
-//! The paper sorts losses into loss events by the times at which packets were sent, corrected by
-//! α = X_sent / X_recv: what leaves at one rate and arrives at another is that much further apart.
+//! Ingests reports without arrival times.
 
 use core::time::Duration;
 
-use super::Departures;
+use super::super::ack_vector::{AckVector, Anchor};
+use super::SentPacketTracker;
 use crate::sender::Feedback;
 use crate::time::Instant;
 use crate::units::{Bytes, Rate};
@@ -14,59 +12,26 @@ use crate::units::{Bytes, Rate};
 /// receiver that claims so would merge all losses into one event.
 const MAX_STRETCH: f64 = 2.0;
 
-/// What such a report says beside its bits.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Vector {
-    /// The number of the first packet that it speaks of, modulo 2^16.
-    pub first: u16,
-    /// X_recv; zero in the first report.
-    pub receive_rate: Rate,
-    /// From the arrival of the highest packet to the report.
-    pub delay: Duration,
-}
-
-/// Where the estimate of arrival times stands: the highest packet reported.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Anchor {
-    seq: u64,
-    sent_at: Instant,
-    arrived_at: Instant,
-    /// α.
-    stretch: f64,
-}
-
-impl Anchor {
-    /// When a packet arrived that was sent at that time.
-    #[inline]
-    fn estimate(&self, sent_at: Instant) -> Instant {
-        if sent_at < self.sent_at {
-            self.arrived_at - self.sent_at.nanos_since(sent_at).scaled(self.stretch)
-        } else {
-            self.arrived_at + sent_at.nanos_since(self.sent_at).scaled(self.stretch)
-        }
-    }
-}
-
-impl<const N: usize> Departures<N> {
+impl<const N: usize> SentPacketTracker<N> {
     /// Takes in a report that came at `now`, alone: true for each packet that had arrived.
     pub fn handle_vector(
         &mut self,
         now: Instant,
-        vector: &Vector,
+        vector: &AckVector,
         received: impl IntoIterator<
             Item = bool,
             IntoIter: ExactSizeIterator + DoubleEndedIterator + Clone,
         >,
     ) -> Option<Feedback> {
-        self.note_vector(now, vector, received);
-        self.conclude(now)
+        self.ingest_vector(now, vector, received);
+        self.settle(now)
     }
 
-    /// Notes a report that came at `now`. As [`Departures::note_report`], with X_recv as the receiver has it.
-    pub fn note_vector(
+    /// Notes a report that came at `now`. As [`SentPacketTracker::ingest_report`], with X_recv as the receiver has it.
+    pub fn ingest_vector(
         &mut self,
         now: Instant,
-        vector: &Vector,
+        vector: &AckVector,
         received: impl IntoIterator<
             Item = bool,
             IntoIter: ExactSizeIterator + DoubleEndedIterator + Clone,
@@ -75,15 +40,15 @@ impl<const N: usize> Departures<N> {
         let Some(first) = self.extend(vector.first) else {
             return;
         };
-        self.note_begin(first);
+        self.begin_report(first);
         self.resolution = Duration::ZERO;
         self.vector = Some(*vector);
         let remembered = self.remembered();
         let mut received = received.into_iter();
-        let told_of_sent = remembered.end.saturating_sub(first) as usize;
+        let reported_of_sent = remembered.end.saturating_sub(first) as usize;
         let highest = received
             .clone()
-            .take(told_of_sent)
+            .take(reported_of_sent)
             .rposition(|received| received);
         let highest = highest.map_or(first, |index| first + index as u64);
         let highest = if remembered.contains(&highest) {
@@ -94,12 +59,12 @@ impl<const N: usize> Departures<N> {
         let came = now - vector.delay;
         let anchor = self.stretch(highest, vector.receive_rate, came);
         // Each packet is reported more than once.
-        let known = self.settled();
+        let known = self.final_range();
         let mut next = first;
         while next < known.start
             && let Some(received) = received.next()
         {
-            self.note_told(next, received, &anchor, came);
+            self.ingest_bit(next, received, &anchor, came);
             next += 1;
         }
         if let Some(last) = known.end.checked_sub(next + 1) {
@@ -107,18 +72,18 @@ impl<const N: usize> Departures<N> {
             next = known.end;
         }
         for (seq, received) in (next..).zip(received) {
-            self.note_told(seq, received, &anchor, came);
+            self.ingest_bit(seq, received, &anchor, came);
         }
-        self.note_end();
+        self.end_report();
     }
 
     /// Notes what a vector says of a packet, that had come at `came` if it did.
     #[inline]
-    fn note_told(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
+    fn ingest_bit(&mut self, seq: u64, received: bool, anchor: &Anchor, came: Instant) {
         if received {
-            self.note_arrived(seq, |sent_at| anchor.estimate(sent_at), came);
+            self.ingest_arrived(seq, |sent_at| anchor.estimate(sent_at), came);
         } else {
-            self.note_missing(seq..seq + 1);
+            self.ingest_missing(seq..seq + 1);
         }
     }
 
@@ -174,8 +139,8 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    fn vector(first: u16, kilobytes_per_sec: f64) -> Vector {
-        Vector {
+    fn vector(first: u16, kilobytes_per_sec: f64) -> AckVector {
+        AckVector {
             first,
             receive_rate: Rate::from_bytes_per_sec(kilobytes_per_sec * 1e3),
             delay: Duration::ZERO,
@@ -183,21 +148,21 @@ mod tests {
     }
 
     /// A packet every 10 ms.
-    fn sender(count: u64) -> Departures<512> {
-        let mut departures = Departures::new(0, ReceiverConfig::default());
+    fn sender(count: u64) -> SentPacketTracker<512> {
+        let mut tracker = SentPacketTracker::new(0, ReceiverConfig::default());
         for seq in 0..count {
-            departures.handle_sent(at(seq * 10), SIZE, RTT);
+            tracker.handle_sent(at(seq * 10), SIZE, RTT);
         }
-        departures
+        tracker
     }
 
     #[test]
     fn what_is_received_at_half_the_rate_is_twice_as_far_apart() {
-        let mut departures = sender(40);
-        departures.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
-        let before = departures.anchor.unwrap();
-        departures.handle_vector(at(450), &vector(10, 50.0), [true; 20]);
-        let after = departures.anchor.unwrap();
+        let mut tracker = sender(40);
+        tracker.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
+        let before = tracker.anchor.unwrap();
+        tracker.handle_vector(at(450), &vector(10, 50.0), [true; 20]);
+        let after = tracker.anchor.unwrap();
         assert_eq!((before.seq, after.seq), (9, 29));
         assert_eq!(after.stretch, 2.0);
         assert_eq!(
@@ -209,10 +174,10 @@ mod tests {
     #[test]
     fn no_rate_that_is_claimed_bends_time_by_more_than_two() {
         for (claimed, expected) in [(1e-3, 2.0), (1e9, 0.5), (100.0, 1.0)] {
-            let mut departures = sender(40);
-            departures.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
-            departures.handle_vector(at(450), &vector(10, claimed), [true; 20]);
-            let stretch = departures.anchor.unwrap().stretch;
+            let mut tracker = sender(40);
+            tracker.handle_vector(at(150), &vector(0, 0.0), [true; 10]);
+            tracker.handle_vector(at(450), &vector(10, claimed), [true; 20]);
+            let stretch = tracker.anchor.unwrap().stretch;
             assert!((stretch - expected).abs() < 1e-9, "{claimed}: {stretch}");
         }
     }
@@ -221,27 +186,27 @@ mod tests {
     #[test]
     fn losses_that_three_reports_tell_are_the_events_that_a_receiver_sees() {
         let lost = [103, 106, 119, 125, 127];
-        let mut departures = Departures::<512>::new(90, ReceiverConfig::default());
+        let mut tracker = SentPacketTracker::<512>::new(90, ReceiverConfig::default());
         for seq in 90..160 {
-            departures.handle_sent(at(seq * 10), SIZE, Some(Duration::from_millis(120)));
+            tracker.handle_sent(at(seq * 10), SIZE, Some(Duration::from_millis(120)));
         }
         for (first, end) in [(90, 100), (100, 112), (112, 124), (124, 136), (136, 148)] {
             let told: Vec<bool> = (first..end).map(|seq| !lost.contains(&seq)).collect();
-            departures.handle_vector(at(end * 10 + 50), &vector(first as u16, 100.0), told);
+            tracker.handle_vector(at(end * 10 + 50), &vector(first as u16, 100.0), told);
         }
-        assert_eq!(departures.counters().lost, 5);
-        assert_eq!(departures.counters().loss_events, 2);
+        assert_eq!(tracker.counters().lost, 5);
+        assert_eq!(tracker.counters().loss_events, 2);
     }
 
     #[test]
     fn a_packet_told_lost_that_a_later_vector_tells_as_come_is_counted() {
-        let mut departures = sender(40);
+        let mut tracker = sender(40);
         let told = (0..10).map(|seq| seq != 3).collect::<Vec<_>>();
-        departures.handle_vector(at(150), &vector(0, 0.0), told);
-        let counters = departures.counters();
+        tracker.handle_vector(at(150), &vector(0, 0.0), told);
+        let counters = tracker.counters();
         assert_eq!((counters.received, counters.lost), (9, 1));
-        departures.handle_vector(at(250), &vector(1, 100.0), [true; 19]);
-        let counters = departures.counters();
+        tracker.handle_vector(at(250), &vector(1, 100.0), [true; 19]);
+        let counters = tracker.counters();
         assert_eq!((counters.received, counters.lost), (20, 0));
     }
 

@@ -1,4 +1,4 @@
-//! Looking ahead: what the next events need is asked for before the first of them happens.
+//! Prefetches what the events of the next window need, before the first of them happens.
 //!
 //! With thousands of flows nearly every event finds its link, its packet and its agent in far memory. Served
 //! one after the other, each waits for all of that, as what an event needs is known only from what the one
@@ -29,7 +29,7 @@ impl<A: Agent> Simulation<A> {
     /// that this gives. What one step has brought says what the next is to bring: by then it is there, as
     /// many others were asked for meanwhile.
     #[inline(never)]
-    pub(super) fn prefetch_ahead(&self, wake: Packed) -> Instant {
+    pub(super) fn prefetch_window(&self, wake: Packed) -> Instant {
         let (mut wakes, until) = self.events.preview();
         wakes.push(wake);
         // Where the paths of agents begin that may send.

@@ -1,34 +1,36 @@
-//! What concluded reports come to: arrivals in the order of time, and what TFRC is told of them.
+//! Settles reports: counts arrivals in the order of time, and computes p and X_recv from them.
 
 use core::time::Duration;
 
-use super::super::ways::Ways;
-use super::{Departures, Known, Sent};
+use super::super::arrival_batch::BatchedArrival;
+use super::super::sent_record::SentRecord;
+use super::super::transit_bounds::BelievedTransit;
+use super::SentPacketTracker;
 use crate::Ecn;
 use crate::receiver::{Arrival, Run};
 use crate::sender::Feedback;
 use crate::time::Instant;
 use crate::units::Bytes;
 
-/// This share of a round trip a report is waited for that another has overtaken.
+/// The tracker waits this share of a round trip for a report that another has overtaken.
 const PATIENCE: u32 = 4;
 /// This share of a round trip is believed that a receiver waited with its report: what makes R, and the rate, wrong
 /// by 3 %.
 const BELIEVED: u32 = 32;
 
-impl<const N: usize> Departures<N> {
-    /// Counts what the reports that came at `now` have made known: what RFC 5348 §4.3 makes of them, if they
-    /// told of an arrival and all before that is known. Reports that waited for one another at the receiver
-    /// are concluded together: the round trip of the first among them would contain that wait.
-    pub fn conclude(&mut self, now: Instant) -> Option<Feedback> {
+impl<const N: usize> SentPacketTracker<N> {
+    /// Settles the reports that arrived at `now`: returns the feedback of RFC 5348 §4.3 if they reported an arrival and
+    /// every packet before it is settled. Reports that waited for one another at the receiver are settled together,
+    /// because the round trip of the first among them would contain that wait.
+    pub fn settle(&mut self, now: Instant) -> Option<Feedback> {
         let claimed = self.refused.never_sent;
-        if claimed != core::mem::replace(&mut self.seen_through, claimed) {
+        if claimed != core::mem::replace(&mut self.judged_claims, claimed) {
             self.suspicions.lies.note(now);
         }
         self.advance();
         self.wait(now);
         self.full_at = self.turn + N as u64;
-        if !self.note_newest() {
+        if !self.update_newest() {
             self.batch.forget_taken();
             return None;
         }
@@ -37,8 +39,8 @@ impl<const N: usize> Departures<N> {
         Some(self.feedback(delay))
     }
 
-    /// Notes which packet is said to have arrived last; false if there is none to count.
-    fn note_newest(&mut self) -> bool {
+    /// Updates the packet that is reported as the last to arrive; false if there is no arrival to count.
+    fn update_newest(&mut self) -> bool {
         let last = self.batch.last();
         if let Some(last) = last.filter(|last| last.at >= self.newest.0) {
             self.newest = (last.at, self.sent[last.seq as usize % N].at);
@@ -63,20 +65,20 @@ impl<const N: usize> Departures<N> {
     /// Hands arrivals on in the order of their times.
     #[inline(never)]
     pub(super) fn count(&mut self) {
-        self.note_newest();
-        let (clock, ways) = (&self.clock, self.ways);
-        let believed = |sent: &Sent, at| {
-            ways.map_or(at, |ways| {
-                clock.theirs(ways.believed(sent.at, clock.ours(at)))
+        self.update_newest();
+        let (clock, transit) = (&self.clock, self.transit);
+        let believed = |sent: &SentRecord, at| {
+            transit.map_or(at, |transit| {
+                clock.to_peer(transit.believed(sent.at, clock.to_local(at)))
             })
         };
         let mut rest = self.batch.take();
         while let Some((next, others)) = rest.split_first() {
             let sent = &self.sent[next.seq as usize % N];
             self.arrived = self.arrived.max(believed(sent, next.at));
-            if sent.rtt_micros != self.told_rtt.0 {
+            if sent.rtt_micros != self.counted_rtt.0 {
                 let rtt = Duration::from_micros(sent.rtt_micros.into());
-                self.told_rtt = (sent.rtt_micros, (sent.rtt_micros > 0).then_some(rtt));
+                self.counted_rtt = (sent.rtt_micros, (sent.rtt_micros > 0).then_some(rtt));
             }
             let mut ecn = next.ecn;
             if sent.is_test {
@@ -89,7 +91,7 @@ impl<const N: usize> Departures<N> {
                 seq: next.number,
                 at: self.arrived,
                 timestamp: 0,
-                rtt: self.told_rtt.1,
+                rtt: self.counted_rtt.1,
                 size: Bytes::new(sent.size.into()),
                 ecn,
             };
@@ -132,14 +134,14 @@ impl<const N: usize> Departures<N> {
     fn delay(&mut self, now: Instant) -> Duration {
         let (arrived, departed) = self.newest;
         let trip = now.saturating_since(departed);
-        let told = match self.vector {
+        let reported = match self.vector {
             Some(vector) => vector.delay,
             None => self.clock.age(arrived, now),
         };
-        let delay = self.believed_delay(trip, told);
+        let delay = self.believed_delay(trip, reported);
         if !self.is_trusting {
             let rtt = trip.saturating_sub(delay);
-            self.ways = Some(Ways::after(self.ways, now, rtt));
+            self.transit = Some(BelievedTransit::after(self.transit, now, rtt));
         }
         // R is no shorter than what the report can tell.
         delay.min(trip.saturating_sub(self.resolution))
@@ -162,7 +164,7 @@ impl<const N: usize> Departures<N> {
 /// The packets before `until` that follow the one that was handed on last and tell nothing but that they came. All
 /// are in the order of time.
 #[inline]
-fn run_after(last: &Arrival, known: &[Known], until: Instant) -> Option<Run> {
+fn run_after(last: &Arrival, known: &[BatchedArrival], until: Instant) -> Option<Run> {
     let (mut bytes, mut largest) = (0, 0);
     let follow = (last.seq + 1..).zip(known).take_while(|(number, known)| {
         known.number == *number && known.is_plain && known.at < until

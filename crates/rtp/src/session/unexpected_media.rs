@@ -1,5 +1,4 @@
-//! Media that is not taken, of a payload type or from an address: a stream of it is told, once, and a packet that strayed
-//! is not.
+//! Media of an unexpected payload type or address: a stream is reported once, a stray packet is not.
 
 use std::net::SocketAddr;
 
@@ -7,18 +6,18 @@ use tfrc::time::Instant;
 
 use crate::packet::rtp::RtpHeader;
 
-/// Media that came beside the peer's.
+/// Media from another address than the peer's.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
-    /// Since when.
+    /// The time of the first packet.
     since: Option<Instant>,
-    stream: Untaken,
+    stream: UnexpectedMedia,
 }
 
 impl Strangers {
-    /// As [`Untaken::tells`], once the peer was heard after the first of them: who takes the place of one that is gone is no
+    /// As [`UnexpectedMedia::reports`], once the peer was heard after the first of them: who takes the place of one that is gone is no
     /// second one.
-    pub(super) fn tells(
+    pub(super) fn reports(
         &mut self,
         now: Instant,
         heard: Option<Instant>,
@@ -26,28 +25,28 @@ impl Strangers {
         header: &RtpHeader,
     ) -> bool {
         let since = *self.since.get_or_insert(now);
-        heard.is_some_and(|heard| heard > since) && self.stream.tells(source, header)
+        heard.is_some_and(|heard| heard > since) && self.stream.reports(source, header)
     }
 }
 
-/// What came and was not taken.
+/// Media that the session ignores.
 #[derive(Debug, Default)]
-pub(super) enum Untaken {
+pub(super) enum UnexpectedMedia {
     /// Nothing.
     #[default]
     None,
-    /// A packet that may be one of a stream: its address, and its header.
+    /// One packet, perhaps of a stream: its address and its header.
     Packet(SocketAddr, RtpHeader),
-    /// A stream, which was told.
-    Told,
+    /// A stream, which was reported.
+    Reported,
 }
 
-impl Untaken {
+impl UnexpectedMedia {
     /// True of the packet that makes a stream of those that came, the first time: it continues the one before
     /// (RFC 3550 §A.1).
-    pub(super) fn tells(&mut self, source: SocketAddr, header: &RtpHeader) -> bool {
+    pub(super) fn reports(&mut self, source: SocketAddr, header: &RtpHeader) -> bool {
         let continues = match self {
-            Self::Told => return false,
+            Self::Reported => return false,
             Self::None => false,
             Self::Packet(address, before) => {
                 *address == source
@@ -56,7 +55,7 @@ impl Untaken {
             }
         };
         *self = if continues {
-            Self::Told
+            Self::Reported
         } else {
             Self::Packet(source, *header)
         };

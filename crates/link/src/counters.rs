@@ -51,10 +51,10 @@ pub struct Counters {
 /// how little memory a packet touches.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Ledger {
+pub(crate) struct LinkCounters {
     received: Count,
     held: Held,
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<RareCounters>>,
 }
 
 /// What the link holds, which is bounded so that half the width counts it: the books then take half a cache
@@ -79,7 +79,7 @@ impl Held {
 
 /// What does not happen to most packets.
 #[derive(Clone, Debug, Default)]
-struct Rare {
+struct RareCounters {
     lost: Count,
     dropped: Count,
     marked: Count,
@@ -87,7 +87,7 @@ struct Rare {
     events: Option<EventLog>,
 }
 
-impl Ledger {
+impl LinkCounters {
     pub(crate) fn keep_events(&mut self) {
         self.rare().events.get_or_insert_default();
     }
@@ -105,8 +105,8 @@ impl Ledger {
     }
 
     pub(crate) fn counters(&self) -> Counters {
-        let nothing = Rare::default();
-        let Rare {
+        let nothing = RareCounters::default();
+        let RareCounters {
             lost,
             dropped,
             marked,
@@ -174,7 +174,7 @@ impl Ledger {
         rare.is_some_and(|rare| rare.events.is_some())
     }
 
-    /// What [`Ledger::admitted`] does, where no events are kept.
+    /// What [`LinkCounters::admitted`] does, where no events are kept.
     #[inline]
     pub(crate) fn take_in(&mut self, size: Bytes) {
         self.held.add(size);
@@ -238,7 +238,7 @@ impl Ledger {
     }
 
     #[cold]
-    fn rare(&mut self) -> &mut Rare {
+    fn rare(&mut self) -> &mut RareCounters {
         self.rare.get_or_insert_default()
     }
 }

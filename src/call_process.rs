@@ -1,4 +1,4 @@
-//! One end of a call with its threads: socket and station, capture, display.
+//! One end of a call with its threads: socket and endpoint, capture, display.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -17,13 +17,13 @@ use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
+use crate::call_endpoint::CallEndpoint;
 use crate::capture::{Capture, CaptureError, Coded, Feed};
 use crate::display::Display;
 use crate::failure::Failure;
 use crate::page::Page;
 use crate::reference::References;
 use crate::stall::{Given, Stalls};
-use crate::station::Station;
 use crate::stop::Stop;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
@@ -41,7 +41,7 @@ pub(crate) struct Stream {
 }
 
 /// What an end is made of.
-pub(crate) struct PartyConfig {
+pub(crate) struct CallProcessConfig {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     pub(crate) socket: Socket,
@@ -64,8 +64,8 @@ pub(crate) struct PartyConfig {
 }
 
 /// One end of a call, running.
-pub(crate) struct Party {
-    pub(crate) station: Arc<Handle<Station>>,
+pub(crate) struct CallProcess {
+    pub(crate) endpoint: Arc<Handle<CallEndpoint>>,
     pub(crate) events: Receiver<CallEvent>,
     pub(crate) coded: Receiver<Coded>,
     pub(crate) shown: Receiver<ShownFrame>,
@@ -78,9 +78,9 @@ pub(crate) struct Party {
     display: Option<JoinHandle<std::io::Result<()>>>,
 }
 
-impl Party {
+impl CallProcess {
     /// Starts every thread of an end.
-    pub(crate) fn start(config: PartyConfig) -> Result<Self, Failure> {
+    pub(crate) fn start(config: CallProcessConfig) -> Result<Self, Failure> {
         let clock = config.clock;
         let call = Call::new(
             clock.now(),
@@ -88,9 +88,9 @@ impl Party {
             config.policy,
             config.stream.payloads,
         );
-        let (station, outlets) = Station::new(call);
-        let station =
-            Arc::new(Driver::spawn(clock, config.socket, station).map_err(Failure::runtime)?);
+        let (endpoint, outlets) = CallEndpoint::new(call);
+        let endpoint =
+            Arc::new(Driver::spawn(clock, config.socket, endpoint).map_err(Failure::runtime)?);
         let (coded_in, coded) = sync_channel(FIGURES);
         let (shown_in, shown) = sync_channel(FIGURES);
         let display = match config.sink {
@@ -125,7 +125,7 @@ impl Party {
                     stop: config.stop.clone(),
                     feed,
                     given,
-                    station: Arc::downgrade(&station),
+                    endpoint: Arc::downgrade(&endpoint),
                     captured: config.captured,
                     coded: coded_in,
                     page: config.sent_page,
@@ -135,7 +135,7 @@ impl Party {
             ),
         };
         Ok(Self {
-            station,
+            endpoint,
             events: outlets.events,
             coded,
             shown,
@@ -158,12 +158,12 @@ impl Party {
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
-        // A station whose thread has died says no BYE; stopping it tells that it died.
-        let _ = self.station.call(|station, now| station.call.close(now));
-        // The capturing thread holds no handle of its own, so this is the last: the station's thread
+        // An endpoint whose thread has died says no BYE; stopping it tells that it died.
+        let _ = self.endpoint.call(|endpoint, now| endpoint.call.close(now));
+        // The capturing thread holds no handle of its own, so this is the last: the endpoint's thread
         // ends, and with it the channel that the display waits on.
         let stopped =
-            Arc::into_inner(self.station).map_or(Ok(()), |station| station.stop().map(drop));
+            Arc::into_inner(self.endpoint).map_or(Ok(()), |endpoint| endpoint.stop().map(drop));
         let displayed = self.display.take().map_or(Ok(Ok(())), JoinHandle::join);
         captured
             .map_err(|_| Failure::runtime("the capturing thread panicked"))?
@@ -247,7 +247,7 @@ mod tests {
             source: Box::new(source),
             choices: Arc::new(Choices::fixed(choice)),
         };
-        let party = Party::start(PartyConfig {
+        let process = CallProcess::start(CallProcessConfig {
             clock,
             stop,
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
@@ -261,13 +261,13 @@ mod tests {
             sent_page: None,
             received_page: None,
         });
-        let party = party.expect("an end");
+        let process = process.expect("an end");
         let give_up = clock.now() + Duration::from_secs(20);
-        while !party.has_ended() && clock.now() < give_up {
+        while !process.has_ended() && clock.now() < give_up {
             clock.sleep_until(clock.now() + PATIENCE / 100);
         }
-        assert!(party.has_ended(), "no picture is sent, and nothing said");
-        party.finish()
+        assert!(process.has_ended(), "no picture is sent, and nothing said");
+        process.finish()
     }
 
     #[test]

@@ -15,7 +15,7 @@ const FRAMES: usize = 4;
 const EVENTS: usize = 8_192;
 
 /// The endpoint that the driver drives: a [`Call`], and the ways out of it.
-pub(crate) struct Station {
+pub(crate) struct CallEndpoint {
     /// The call itself.
     pub(crate) call: Call,
     frames: SyncSender<ReceivedFrame>,
@@ -23,7 +23,7 @@ pub(crate) struct Station {
     events: SyncSender<CallEvent>,
 }
 
-/// What comes out of a station.
+/// What comes out of a endpoint.
 pub(crate) struct Outlets {
     /// Frames, each at the moment at which it is to be shown.
     pub(crate) frames: Receiver<ReceivedFrame>,
@@ -33,8 +33,8 @@ pub(crate) struct Outlets {
     pub(crate) events: Receiver<CallEvent>,
 }
 
-impl Station {
-    /// A station around a call.
+impl CallEndpoint {
+    /// An endpoint around a call.
     pub(crate) fn new(call: Call) -> (Self, Outlets) {
         let (frames, due) = sync_channel(FRAMES);
         let (events, happened) = sync_channel(EVENTS);
@@ -72,7 +72,7 @@ impl Station {
     }
 }
 
-impl Endpoint for Station {
+impl Endpoint for CallEndpoint {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         self.call.handle_datagram(now, datagram);
         self.hand_out(now);
@@ -171,7 +171,7 @@ mod tests {
         let mut encoder = Codec::H264.encoder(INTERVAL);
         let mut decoder = Codec::H264.decoder();
         let mut sender = call(1);
-        let (mut station, outlets) = Station::new(call(2));
+        let (mut endpoint, outlets) = CallEndpoint::new(call(2));
         let (mut there, mut back) = (Way::default(), Way::default());
         let (mut shown, mut reasons) = (Vec::new(), Vec::new());
         for step in 0..9_000_u64 {
@@ -189,9 +189,9 @@ mod tests {
                 }
             }
             sender.handle_timeout(now);
-            station.handle_timeout(now);
-            there.carry(now, &mut sender, address(1), &mut station);
-            back.carry(now, &mut station, address(2), &mut sender);
+            endpoint.handle_timeout(now);
+            there.carry(now, &mut sender, address(1), &mut endpoint);
+            back.carry(now, &mut endpoint, address(2), &mut sender);
             // The display stands still for the fourth second, and its decoder refuses one picture of the seventh.
             let stands = (3_000..4_000).contains(&step);
             for frame in outlets
@@ -204,7 +204,7 @@ mod tests {
                 }
                 match decoder.decode(&frame.picture) {
                     Ok(_) => shown.push(step),
-                    // A station that does not listen has no room.
+                    // An endpoint that does not listen has no room.
                     Err(_) => drop(outlets.undecodable.try_send(frame.timestamp)),
                 }
             }

@@ -5,8 +5,9 @@ use core::mem;
 use core::ops::Range;
 use core::time::Duration;
 
-use super::vector::Vector;
-use super::{Arrivals, Fate, Span};
+use super::ack_vector::AckVector;
+use super::arrivals::{Arrivals, ReportSpan};
+use super::packet_status::PacketStatus;
 use crate::receiver::{Arrival, RateMeter};
 use crate::time::{Instant, Nanos};
 use crate::units::Bytes;
@@ -70,13 +71,13 @@ impl<const N: usize> MeteredArrivals<N> {
     /// The report that is due, if one is. It tells what came since the last, and what came in four round trips before,
     /// up to the limit.
     #[inline]
-    pub fn poll_report(&mut self, now: Instant) -> Option<(Span, Vector)> {
+    pub fn poll_report(&mut self, now: Instant) -> Option<(ReportSpan, AckVector)> {
         self.arrivals.is_due(now).then(|| self.report(now))
     }
 
     #[inline(never)]
-    fn report(&mut self, now: Instant) -> (Span, Vector) {
-        let (first, last) = self.arrivals.came();
+    fn report(&mut self, now: Instant) -> (ReportSpan, AckVector) {
+        let (first, last) = self.arrivals.arrival_bounds();
         self.meter.handle_first(first);
         let bytes = Bytes::new(mem::take(&mut self.bytes));
         self.meter.handle_run(last, bytes, Bytes::ZERO);
@@ -86,12 +87,12 @@ impl<const N: usize> MeteredArrivals<N> {
         self.arrivals.again = self.rounds.again(now, self.arrivals.interval, news);
         let arrivals = &self.arrivals;
         let new = end.saturating_sub(news).max(span.first)..end;
-        self.bits.note(new, |first| arrivals.eight(first));
-        let delay = match arrivals.fate(end - 1) {
-            Fate::Arrived { at: Some(at), .. } => now.saturating_since(at),
-            Fate::Arrived { at: None, .. } | Fate::Missing => Duration::ZERO,
+        self.bits.append(new, |first| arrivals.eight_bits(first));
+        let delay = match arrivals.status(end - 1) {
+            PacketStatus::Arrived { at: Some(at), .. } => now.saturating_since(at),
+            PacketStatus::Arrived { at: None, .. } | PacketStatus::Missing => Duration::ZERO,
         };
-        let vector = Vector {
+        let vector = AckVector {
             first: span.first as u16,
             receive_rate: self.meter.report(arrivals.round_trip_time()),
             delay,
@@ -102,7 +103,7 @@ impl<const N: usize> MeteredArrivals<N> {
     /// The bits of the report that was given last: eight packets a byte from the most significant bit on, 1 for a packet
     /// that came; what is left of the last byte is 0.
     #[inline]
-    pub fn bits(&self, span: Span) -> impl Iterator<Item = u8> {
+    pub fn bits(&self, span: ReportSpan) -> impl Iterator<Item = u8> {
         self.bits.of(span)
     }
 }
@@ -135,7 +136,7 @@ struct Bits([u8; BITS / 8]);
 
 impl Bits {
     /// Notes which of these packets came, and of those that share a byte with them.
-    fn note(&mut self, seqs: Range<u64>, eight: impl Fn(u64) -> u8) {
+    fn append(&mut self, seqs: Range<u64>, eight: impl Fn(u64) -> u8) {
         for byte in seqs.start / 8..seqs.end.div_ceil(8) {
             self.0[byte as usize % (BITS / 8)] = eight(byte * 8);
         }
@@ -143,7 +144,7 @@ impl Bits {
 
     /// The vector about these.
     #[inline]
-    fn of(&self, span: Span) -> impl Iterator<Item = u8> {
+    fn of(&self, span: ReportSpan) -> impl Iterator<Item = u8> {
         let place = |byte: u64| u16::from(self.0[byte as usize % (BITS / 8)]);
         let (mut byte, shift) = (span.first / 8, span.first % 8);
         let mut two = place(byte);
@@ -189,9 +190,12 @@ mod tests {
         }
     }
 
-    fn check_bits<const N: usize>(receiver: &MeteredArrivals<N>, span: Span) {
+    fn check_bits<const N: usize>(receiver: &MeteredArrivals<N>, span: ReportSpan) {
         let told: Vec<u8> = receiver.bits(span).collect();
-        let known = receiver.arrivals().told(span).map(|told| told.is_some());
+        let known = receiver
+            .arrivals()
+            .arrivals_in(span)
+            .map(|told| told.is_some());
         let known: Vec<bool> = known.collect();
         let bits = known.chunks(8).map(|eight| {
             (0..8).fold(0, |bits, bit| {
@@ -229,7 +233,7 @@ mod tests {
         assert_eq!(last.delay, Duration::from_millis(3));
         assert!((last.receive_rate.bytes_per_sec() - 1e5).abs() < 1e4);
         assert!(span.first <= 12);
-        assert_eq!(receiver.arrivals().fate(12), Fate::Missing);
+        assert_eq!(receiver.arrivals().status(12), PacketStatus::Missing);
     }
 
     /// All packets of a round trip come in the last quarter of it. Of more than four full reports in one none that is

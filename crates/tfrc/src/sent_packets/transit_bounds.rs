@@ -1,4 +1,4 @@
-//! How long packets took, as far as round trips bear it out.
+//! Bounds on the transit time of packets, from round trips.
 
 use core::time::Duration;
 
@@ -18,7 +18,7 @@ const SLACK: u64 = 32;
 /// for it, where a receiver sends at intervals of its own what it has. How long they are the newest report says, or those
 /// before. Until there were others before, nothing says how short a way is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ways {
+pub(super) struct BelievedTransit {
     /// When the first report came of those that belong together.
     since: Instant,
     /// The shortest round trip of those, and of those before.
@@ -28,16 +28,16 @@ pub(super) struct Ways {
     longest: Nanos,
 }
 
-impl Ways {
+impl BelievedTransit {
     /// Those that reports bear out of which the last came at `now`.
     pub(super) fn after(reports: Option<Self>, now: Instant, rtt: Duration) -> Self {
         let rtt = Nanos::from(rtt);
         let (since, together, before) = match reports {
             None => (now, rtt, Nanos::ZERO),
-            Some(ways) if now.nanos_since(ways.since) < ways.together => {
-                (ways.since, ways.together.min(rtt), ways.before)
+            Some(transit) if now.nanos_since(transit.since) < transit.together => {
+                (transit.since, transit.together.min(rtt), transit.before)
             }
-            Some(ways) => (now, rtt, ways.together),
+            Some(transit) => (now, rtt, transit.together),
         };
         let (shortest, longest) = (together.min(before), before.max(rtt));
         Self {
@@ -71,12 +71,16 @@ mod tests {
 
     /// Held to reports that came at those times, after as long a round trip each, in milliseconds: the bounds.
     fn bounds(reports: &[(u64, u64)]) -> (u64, u64) {
-        let ways = reports.iter().fold(None, |ways, (now, rtt)| {
-            Some(Ways::after(ways, Instant::from_millis(*now), ms(*rtt)))
+        let transit = reports.iter().fold(None, |transit, (now, rtt)| {
+            Some(BelievedTransit::after(
+                transit,
+                Instant::from_millis(*now),
+                ms(*rtt),
+            ))
         });
-        let (sent_at, ways) = (Instant::from_secs(1), ways.unwrap());
+        let (sent_at, transit) = (Instant::from_secs(1), transit.unwrap());
         let believed = |way| {
-            let at = ways.believed(sent_at, sent_at + ms(way));
+            let at = transit.believed(sent_at, sent_at + ms(way));
             at.saturating_since(sent_at).as_millis() as u64
         };
         assert_eq!(believed(80), 80.clamp(believed(0), believed(1_000)));

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::Fate;
+use super::packet_status::PacketStatus;
 use crate::Ecn;
 use crate::receiver::Arrival;
 use crate::time::{Instant, Nanos};
@@ -20,7 +20,7 @@ const NONE: [Instant; 2] = [Instant::MAX, Instant::ZERO];
 
 /// Consecutive packets that a report speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ReportSpan {
     /// The first.
     pub first: u64,
     /// How many, one at least.
@@ -82,7 +82,7 @@ pub struct Arrivals<const N: usize> {
     /// How many of those below the next report speaks of again: as many as the last was the first to speak of.
     pub(super) again: u64,
     /// One past what that spoke of.
-    told_end: u64,
+    reported_end: u64,
     /// When the first and the last came since then of those that were not noted as the next in order.
     others: [Instant; 2],
     /// This packet and higher ones are more than the next in order.
@@ -116,7 +116,7 @@ impl<const N: usize> Arrivals<N> {
             whole_from: 0,
             unreported: 0,
             again: 0,
-            told_end: 0,
+            reported_end: 0,
             others: NONE,
             news: 0,
             loss: u64::MAX,
@@ -169,7 +169,7 @@ impl<const N: usize> Arrivals<N> {
         self.others = [first.min(at), last.max(at)];
         let is_first = self.first == u64::MAX;
         if is_first {
-            (self.unreported, self.told_end) = (seq, seq);
+            (self.unreported, self.reported_end) = (seq, seq);
         } else if seq > self.end && at >= self.quiet_until && self.loss == u64::MAX {
             self.loss = seq + (NDUPACK - 1);
         }
@@ -234,10 +234,10 @@ impl<const N: usize> Arrivals<N> {
     /// What the next report speaks of: all that came since the last, and as much again as that one told
     /// first (more in a [`MeteredArrivals`](super::MeteredArrivals)), up to the limit. One lost report then loses nothing, as
     /// long as two fit into the limit; of a stream so fast that none does beside another, each lost report leaves a hole.
-    pub fn next_span(&self) -> Span {
+    pub fn next_span(&self) -> ReportSpan {
         let oldest = self.first.max(self.end.saturating_sub(self.limit));
         let first = self.unreported.saturating_sub(self.again).max(oldest);
-        Span {
+        ReportSpan {
             first,
             count: (self.end - first) as usize,
         }
@@ -245,7 +245,7 @@ impl<const N: usize> Arrivals<N> {
 
     /// The report that is due, if one is.
     #[inline]
-    pub fn poll_report(&mut self, now: Instant) -> Option<Span> {
+    pub fn poll_report(&mut self, now: Instant) -> Option<ReportSpan> {
         self.is_due(now).then(|| self.report(now))
     }
 
@@ -257,10 +257,10 @@ impl<const N: usize> Arrivals<N> {
 
     /// The report that is due.
     #[inline(never)]
-    pub(super) fn report(&mut self, now: Instant) -> Span {
+    pub(super) fn report(&mut self, now: Instant) -> ReportSpan {
         let span = self.next_span();
         self.again = self.end - self.unreported;
-        (self.unreported, self.told_end) = (self.end, self.end);
+        (self.unreported, self.reported_end) = (self.end, self.end);
         self.others = NONE;
         self.news = self.loss.min(self.end + self.most_new);
         // After one that left alone, and so had waited, the next packet has the next: or where packets come in
@@ -273,10 +273,10 @@ impl<const N: usize> Arrivals<N> {
     }
 
     /// When the first and the last packet came since the last report: at zero, if that is forgotten.
-    pub(super) fn came(&self) -> (Instant, Instant) {
+    pub(super) fn arrival_bounds(&self) -> (Instant, Instant) {
         let [mut first, mut last] = self.others;
-        let next = self.slots[self.told_end as usize % N];
-        if next.holds(self.told_end) {
+        let next = self.slots[self.reported_end as usize % N];
+        if next.holds(self.reported_end) {
             first = first.min(next.at);
         }
         if first == Instant::MAX {
@@ -289,7 +289,7 @@ impl<const N: usize> Arrivals<N> {
 
     /// Which of eight packets came, the first of them below the end: 1 for one that did, from the most significant bit on.
     #[inline]
-    pub(super) fn eight(&self, first: u64) -> u8 {
+    pub(super) fn eight_bits(&self, first: u64) -> u8 {
         if first < self.whole_from {
             let came = (first..first + 8).map(|seq| self.slots[seq as usize % N].holds(seq));
             came.fold(0, |bits, came| bits << 1 | u8::from(came))
@@ -301,26 +301,26 @@ impl<const N: usize> Arrivals<N> {
 
     /// What a report says of a packet.
     #[inline]
-    pub fn fate(&self, seq: u64) -> Fate {
+    pub fn status(&self, seq: u64) -> PacketStatus {
         let slot = &self.slots[seq as usize % N];
         if slot.holds(seq) {
-            Fate::Arrived {
+            PacketStatus::Arrived {
                 at: Some(slot.at),
                 ecn: slot.ecn(),
             }
         } else {
-            Fate::Missing
+            PacketStatus::Missing
         }
     }
 
     /// What a report says of each packet of a span: when it came, and with which mark.
-    pub fn told(
+    pub fn arrivals_in(
         &self,
-        span: Span,
+        span: ReportSpan,
     ) -> impl ExactSizeIterator<Item = Option<(Instant, Ecn)>> + Clone {
-        (0..span.count).map(move |index| match self.fate(span.first + index as u64) {
-            Fate::Arrived { at, ecn } => at.map(|at| (at, ecn)),
-            Fate::Missing => None,
+        (0..span.count).map(move |index| match self.status(span.first + index as u64) {
+            PacketStatus::Arrived { at, ecn } => at.map(|at| (at, ecn)),
+            PacketStatus::Missing => None,
         })
     }
 
@@ -353,7 +353,7 @@ mod tests {
     }
 
     /// Packets of these numbers, one every 10 ms; each report with when it was made.
-    fn reports(seqs: &[u64]) -> Vec<(u64, Span)> {
+    fn reports(seqs: &[u64]) -> Vec<(u64, ReportSpan)> {
         let mut arrivals = Arrivals::<64>::new(64);
         let mut made = Vec::new();
         for (ms, seq) in (0..).step_by(10).zip(seqs) {
@@ -363,8 +363,8 @@ mod tests {
         made
     }
 
-    fn span(first: u64, count: usize) -> Span {
-        Span { first, count }
+    fn span(first: u64, count: usize) -> ReportSpan {
+        ReportSpan { first, count }
     }
 
     #[test]
@@ -453,12 +453,12 @@ mod tests {
         assert!(arrivals.handle_data(&packet(7, at(1), Ecn::Ect0)));
         assert!(!arrivals.handle_data(&packet(7, at(9), Ecn::Ce)));
         assert!(!arrivals.handle_data(&packet(7, at(10), Ecn::Ect0)));
-        let marked = Fate::Arrived {
+        let marked = PacketStatus::Arrived {
             at: Some(at(1)),
             ecn: Ecn::Ce,
         };
-        assert_eq!(arrivals.fate(7), marked);
-        assert_eq!(arrivals.fate(8), Fate::Missing);
+        assert_eq!(arrivals.status(7), marked);
+        assert_eq!(arrivals.status(8), PacketStatus::Missing);
     }
 
     #[test]
@@ -522,8 +522,8 @@ mod tests {
                     prop_assert!(span.count <= limit.clamp(4, 64));
                     prop_assert_eq!(span.first + span.count as u64, end);
                     for seq in span.first..end {
-                        let expected = seen.get(&seq).map_or(Fate::Missing, |at| Fate::Arrived { at: Some(*at), ecn: Ecn::Ect0 });
-                        prop_assert_eq!(arrivals.fate(seq), expected);
+                        let expected = seen.get(&seq).map_or(PacketStatus::Missing, |at| PacketStatus::Arrived { at: Some(*at), ecn: Ecn::Ect0 });
+                        prop_assert_eq!(arrivals.status(seq), expected);
                     }
                 }
             }

@@ -31,12 +31,12 @@ pub(crate) fn prefetch_first<T>(packets: &VecDeque<T>) {
 /// packet at a time, and then need no memory elsewhere, whose fetching would cost more than the rest.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(crate) struct Line<P> {
+pub(crate) struct InFlight<P> {
     first: Option<Travelling<P>>,
     rest: VecDeque<Travelling<P>>,
 }
 
-impl<P> Line<P> {
+impl<P> InFlight<P> {
     pub(crate) const fn new() -> Self {
         Self {
             first: None,
@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_sorted_in_comes_out_by_its_time_and_equals_as_they_came(dues in prop::collection::vec(0..9u64, 0..12)) {
-            let mut line = Line::new();
+            let mut line = InFlight::new();
             for (number, due) in dues.iter().enumerate() {
                 line.push(Travelling {
                     packet: number,

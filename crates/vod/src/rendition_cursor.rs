@@ -1,4 +1,4 @@
-//! A rendition of a title: where it has an entry for a change to it.
+//! Reads a rendition of a title, and finds the entries at which a player may switch to it.
 
 use std::io::Read;
 
@@ -11,12 +11,13 @@ const ENTRIES_APART: Duration = Duration::from_millis(100);
 /// A table is at most so many packets before the entry that it is for.
 const MAX_TABLES: usize = 64;
 
-/// A rendition, and by how much its times lie after those of the earliest.
+/// The place in a rendition that is read next.
 #[derive(Debug)]
-pub(crate) struct Part<R> {
+pub(crate) struct RenditionCursor<R> {
     /// What errors call it.
     pub(crate) name: String,
     pub(crate) rendition: Rendition<R>,
+    /// How much later the times of this rendition are than those of the earliest one.
     pub(crate) later: Duration,
     /// Passed over already: the tables before the next packet.
     pub(crate) tables: Vec<Timed>,
@@ -24,7 +25,7 @@ pub(crate) struct Part<R> {
     pub(crate) broken: Option<RenditionError>,
 }
 
-impl<R: Read> Part<R> {
+impl<R: Read> RenditionCursor<R> {
     /// When the next packet is due in the title, and whether a decoder can begin with it.
     pub(crate) fn peek(&mut self) -> Result<Option<(Duration, bool)>, RenditionError> {
         let next = self.rendition.peek()?;

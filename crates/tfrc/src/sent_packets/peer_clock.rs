@@ -14,7 +14,7 @@ const DRIFT: u32 = 2_000;
 /// Places the receiver's times on one time line that neither a clock that is set nor one that is made up
 /// can bend by more than [`TOLERANCE`] a report. Its zero is near ours: the first report comes when it was made.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct PeerClock {
     /// What is added to the receiver's times, modulo 2^64.
     shift: u64,
     /// How far ours is ahead of the time line, nanoseconds: what clocks drift, and what ways back take beyond
@@ -26,7 +26,7 @@ pub(super) struct Clock {
     followed: Option<Instant>,
 }
 
-impl Clock {
+impl PeerClock {
     /// A report that was made at `made_at` came at `now`; when it was made on the time line. `None` if another just came
     /// that was made long after it, or if it was made before the packets left that are remembered: 16 bits may mean other
     /// packets by now. A clock that was set back is followed when none has come for a second.
@@ -69,7 +69,7 @@ impl Clock {
     fn follow(&mut self, now: Instant, made: Instant) {
         let last = self.followed.replace(now);
         let most = last.map_or(Nanos::ZERO, |last| now.nanos_since(last)) / DRIFT.into();
-        let ours = now.min(self.ours(made) + most);
+        let ours = now.min(self.to_local(made) + most);
         self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
 
@@ -81,13 +81,13 @@ impl Clock {
 
     /// A time on the time line, on one where reports come when they are made, as a rule.
     #[inline]
-    pub(super) const fn ours(&self, at: Instant) -> Instant {
+    pub(super) const fn to_local(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().saturating_add_signed(self.offset))
     }
 
-    /// What [`Clock::ours`] makes this of.
+    /// What [`PeerClock::to_local`] makes this of.
     #[inline]
-    pub(super) const fn theirs(&self, at: Instant) -> Instant {
+    pub(super) const fn to_peer(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().saturating_add_signed(-self.offset))
     }
 
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_clock_of_any_zero_runs_as_ours() {
         for zero in [at(0), at(1_000_000_000), Instant::MAX] {
-            let mut clock = Clock::default();
+            let mut clock = PeerClock::default();
             assert_eq!(clock.handle_report(at(500), zero, EVER), Some(at(500)));
             let later = Instant::from_nanos(zero.as_nanos().wrapping_add(100_000_000));
             assert_eq!(clock.handle_report(at(620), later, EVER), Some(at(600)));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_runs_on_where_it_was_expected() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(50_000), EVER);
         for set in [3_600_000, 7, 900_000] {
             let before = clock.newest.unwrap().0;
@@ -142,28 +142,28 @@ mod tests {
 
     #[test]
     fn ours_follows_a_clock_that_drifts_and_no_report_that_waits() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         // It loses 500 ppm.
         for report in 0..1_000 {
             let now = at(report * 100 + 30);
             let made = clock
                 .handle_report(now, Instant::from_micros(report * 99_950), EVER)
                 .unwrap();
-            let late = now.saturating_since(clock.ours(made));
+            let late = now.saturating_since(clock.to_local(made));
             assert!(late < Duration::from_millis(1), "{report}: {late:?}");
-            assert_eq!(clock.theirs(clock.ours(made)), made);
+            assert_eq!(clock.to_peer(clock.to_local(made)), made);
         }
         let (now, waited) = (at(100_030), ms(32));
         let made = clock
             .handle_report(now + waited, Instant::from_micros(1_000 * 99_950), EVER)
             .unwrap();
-        let late = (now + waited).saturating_since(clock.ours(made));
+        let late = (now + waited).saturating_since(clock.to_local(made));
         assert!(late > ms(31) && late <= ms(32), "{late:?}");
     }
 
     #[test]
     fn ours_gains_no_more_than_clocks_drift_from_any_number_of_reports() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         let began = clock.handle_report(at(0), at(50_000), EVER).unwrap();
         let mut newest = 50_000;
         for round in 1..=1_000 {
@@ -176,23 +176,23 @@ mod tests {
                 clock.handle_report(at(100 * round), at(newest - 1), EVER);
             }
         }
-        let gained = clock.ours(began).saturating_since(began);
+        let gained = clock.to_local(began).saturating_since(began);
         assert!(gained <= ms(100_000) / DRIFT, "{gained:?}");
     }
 
     #[test]
     fn a_report_that_comes_sooner_shows_what_those_before_it_waited() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         let waited = clock.handle_report(at(150), at(1_000), EVER).unwrap();
-        assert_eq!(clock.ours(waited), at(150));
+        assert_eq!(clock.to_local(waited), at(150));
         let sooner = clock.handle_report(at(151), at(1_100), EVER).unwrap();
-        assert_eq!(clock.ours(sooner), at(151));
-        assert_eq!(clock.ours(waited), at(51));
+        assert_eq!(clock.to_local(sooner), at(151));
+        assert_eq!(clock.to_local(waited), at(51));
     }
 
     #[test]
     fn a_report_that_was_overtaken_keeps_its_time() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(0), EVER);
         clock.handle_report(at(200), at(200), EVER);
         assert_eq!(clock.handle_report(at(210), at(100), EVER), Some(at(100)));
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn reports_that_are_late_tell_nothing_and_a_clock_that_is_set_back_is_followed_after_a_second()
     {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         for ms in (10_000..20_000).step_by(100) {
             assert!(clock.handle_report(at(ms), at(ms), EVER).is_some());
         }
@@ -213,7 +213,8 @@ mod tests {
             clock.handle_report(at(20_010), at(20_000), EVER),
             Some(at(20_000))
         );
-        let set_back = |clock: &mut Clock, ms| clock.handle_report(at(ms), at(ms - 5_000), EVER);
+        let set_back =
+            |clock: &mut PeerClock, ms| clock.handle_report(at(ms), at(ms - 5_000), EVER);
         assert_eq!(set_back(&mut clock, 21_010), None);
         assert_eq!(set_back(&mut clock, 21_110), Some(at(21_100)));
         assert_eq!(set_back(&mut clock, 21_210), Some(at(21_200)));
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_report_that_is_older_than_what_is_remembered_tells_nothing_unless_nothing_else_comes() {
         let remembered = ms(100).into();
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         clock.handle_report(at(10_000), at(10_000), remembered);
         let mut handle = |now, made| clock.handle_report(at(now), at(made), remembered);
         assert_eq!(handle(10_850, 9_950), None);
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn reports_that_were_all_held_up_tell_their_time() {
-        let mut clock = Clock::default();
+        let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(50_000), EVER);
         for made in (50_100..53_000).step_by(100) {
             assert!(clock.handle_report(at(3_000), at(made), EVER).is_some());

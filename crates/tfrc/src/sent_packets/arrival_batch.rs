@@ -1,6 +1,6 @@
 //! Arrivals that reports made known, until they are handed on in the order of time.
 
-use super::departures::Sent;
+use super::sent_record::SentRecord;
 use crate::Ecn;
 use crate::time::Instant;
 
@@ -11,7 +11,7 @@ const MOVES: usize = 8 * BATCH;
 
 /// A packet that is to be counted as arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct BatchedArrival {
     /// When it arrived, on the time line of the receiver's clock.
     pub(super) at: Instant,
     pub(super) seq: u64,
@@ -23,9 +23,15 @@ pub(super) struct Known {
     pub(super) is_plain: bool,
 }
 
-impl Known {
+impl BatchedArrival {
     #[inline]
-    pub(super) const fn new(at: Instant, seq: u64, number: u64, ecn: Ecn, sent: &Sent) -> Self {
+    pub(super) const fn new(
+        at: Instant,
+        seq: u64,
+        number: u64,
+        ecn: Ecn,
+        sent: &SentRecord,
+    ) -> Self {
         Self {
             at,
             seq,
@@ -39,8 +45,8 @@ impl Known {
 
 /// A list of bounded length.
 #[derive(Clone, Debug)]
-pub(super) struct Batch {
-    known: [Known; BATCH],
+pub(super) struct ArrivalBatch {
+    known: [BatchedArrival; BATCH],
     len: usize,
     /// How many were taken last; they stay until another is added.
     taken: usize,
@@ -50,9 +56,10 @@ pub(super) struct Batch {
     moves: usize,
 }
 
-impl Batch {
+impl ArrivalBatch {
     pub(super) const fn new() -> Self {
-        const NONE: Known = Known::new(Instant::ZERO, 0, 0, Ecn::NotEct, &Sent::NONE);
+        const NONE: BatchedArrival =
+            BatchedArrival::new(Instant::ZERO, 0, 0, Ecn::NotEct, &SentRecord::NONE);
         Self {
             known: [NONE; BATCH],
             len: 0,
@@ -68,7 +75,7 @@ impl Batch {
 
     /// Adds an arrival to a list that is not full.
     #[inline]
-    pub(super) fn push(&mut self, known: Known) {
+    pub(super) fn push(&mut self, known: BatchedArrival) {
         self.known[self.len] = known;
         self.len += 1;
         if known.at < self.latest {
@@ -90,12 +97,12 @@ impl Batch {
     }
 
     /// The last to have arrived, unless more are out of order than is cheap to know.
-    pub(super) fn last(&self) -> Option<&Known> {
+    pub(super) fn last(&self) -> Option<&BatchedArrival> {
         self.known[..self.len].last()
     }
 
     /// All of them in the order of time, of which nothing stays.
-    pub(super) fn take(&mut self) -> &[Known] {
+    pub(super) fn take(&mut self) -> &[BatchedArrival] {
         let known = &mut self.known[..self.len];
         if self.moves == MOVES {
             known.sort_unstable_by_key(|known| (known.at, known.seq));
@@ -111,7 +118,7 @@ impl Batch {
     }
 
     /// What was taken last, unless an arrival was added since.
-    pub(super) fn taken(&self) -> &[Known] {
+    pub(super) fn taken(&self) -> &[BatchedArrival] {
         let taken = if self.len == 0 { self.taken } else { 0 };
         &self.known[..taken]
     }
@@ -126,9 +133,9 @@ mod tests {
     proptest! {
         #[test]
         fn arrivals_come_out_in_the_order_of_time_and_of_numbers(times in proptest::collection::vec(0..200u64, 0..BATCH)) {
-            let mut batch = Batch::new();
+            let mut batch = ArrivalBatch::new();
             let known = (0..).zip(&times).map(|(seq, nanos)| {
-                Known::new(Instant::from_nanos(*nanos), seq, seq, Ecn::NotEct, &Sent::NONE)
+                BatchedArrival::new(Instant::from_nanos(*nanos), seq, seq, Ecn::NotEct, &SentRecord::NONE)
             });
             let mut expected: Vec<_> = known.clone().collect();
             known.for_each(|known| batch.push(known));

@@ -7,7 +7,7 @@
 
 use super::Link;
 use crate::event::DropReason;
-use crate::line::Travelling;
+use crate::in_flight::Travelling;
 use crate::packet::Packet;
 use crate::queue::Waiting;
 use crate::rate::later;
@@ -20,30 +20,30 @@ const MAX_DELAY_NANOS: u64 = 1 << 57;
 impl<P: Packet> Link<P> {
     /// Lets an empty link work ahead if it can, which changes nothing but the time that this takes: for those
     /// that hand in no packet at an instant before one that was passed to [`Link::poll_output`].
-    pub fn work_ahead(&mut self) {
+    pub fn depart_early(&mut self) {
         let is_plain = self.impairments.is_none() && self.queue.is_transparent();
-        if is_plain && self.delay_nanos <= MAX_DELAY_NANOS && !self.ledger.keeps_events() {
-            self.wire.work_ahead();
+        if is_plain && self.delay_nanos <= MAX_DELAY_NANOS && !self.counters.keeps_events() {
+            self.wire.depart_early();
         }
     }
 
     #[inline(always)]
-    pub(super) fn handle_ahead(&mut self, now: Instant, packet: P, size: Bytes) {
+    pub(super) fn handle_early_departure(&mut self, now: Instant, packet: P, size: Bytes) {
         let at = self.latest.max(now);
         self.latest = at;
         let is_within_limit = self.wire.through_at() <= at || self.has_room(at, size);
-        self.ledger.received(size);
+        self.counters.received(size);
         let refusal = match is_within_limit {
             _ if self.is_at_capacity(size) => Some(DropReason::Capacity),
             true => None,
             false => Some(DropReason::QueueFull),
         };
         if let Some(reason) = refusal {
-            return self.ledger.refused(at, size, reason, packet.number());
+            return self.counters.refused(at, size, reason, packet.number());
         }
-        self.ledger.take_in(size);
+        self.counters.take_in(size);
         let end = self.wire.schedule(at, size);
-        self.line.push(Travelling {
+        self.in_flight.push(Travelling {
             packet,
             size,
             due: self.out_when_through(end),
@@ -55,9 +55,9 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn has_room(&mut self, at: Instant, size: Bytes) -> bool {
         let through = self.out_when_through(at);
-        let taken = self.ledger.taken();
+        let taken = self.counters.taken();
         let mut out = taken;
-        out.remove(self.ledger.held());
+        out.remove(self.counters.held());
         let begun = self.queue.begun_mut();
         if begun.packets < out.packets {
             *begun = out;
@@ -74,10 +74,12 @@ impl<P: Packet> Link<P> {
             return true;
         }
         let mut next = (begun.packets - out.packets) as usize;
-        let before = next.checked_sub(1).and_then(|last| self.line.get(last));
+        let before = next
+            .checked_sub(1)
+            .and_then(|last| self.in_flight.get(last));
         let mut before_due = before.map_or(Instant::ZERO, |packet| packet.due);
         while before_due <= through
-            && let Some(packet) = self.line.get(next)
+            && let Some(packet) = self.in_flight.get(next)
         {
             begun.add(packet.size);
             before_due = packet.due;
@@ -90,8 +92,8 @@ impl<P: Packet> Link<P> {
     /// What waits at `now`.
     pub(super) fn waiting_ahead(&self, now: Instant) -> Bytes {
         let through = self.out_when_through(now);
-        let dues = self.line.iter().map(|packet| packet.due);
-        let behind = self.line.iter().skip(1).zip(dues);
+        let dues = self.in_flight.iter().map(|packet| packet.due);
+        let behind = self.in_flight.iter().skip(1).zip(dues);
         let waiting = behind.filter(|(_, before)| *before > through);
         waiting.fold(Bytes::ZERO, |sum, (packet, _)| sum + packet.size)
     }
@@ -103,10 +105,10 @@ impl<P: Packet> Link<P> {
             return at;
         }
         let through = self.out_when_through(at);
-        while let Some(before) = self.line.len().checked_sub(2)
-            && let Some(before) = self.line.get(before).map(|packet| packet.due)
+        while let Some(before) = self.in_flight.len().checked_sub(2)
+            && let Some(before) = self.in_flight.get(before).map(|packet| packet.due)
             && before > through
-            && let Some(last) = self.line.pop_last()
+            && let Some(last) = self.in_flight.pop_last()
         {
             let end = before.saturating_since(Instant::from_nanos(self.delay_nanos));
             self.wire.unschedule(last.size, Instant::ZERO + end);
@@ -118,8 +120,8 @@ impl<P: Packet> Link<P> {
         }
         self.wire.begin_again(at);
         let on_wire = usize::from(!self.wire.is_idle());
-        let last_off = (self.line.len() - on_wire).checked_sub(1);
-        let last_off = last_off.and_then(|last| self.line.get(last));
+        let last_off = (self.in_flight.len() - on_wire).checked_sub(1);
+        let last_off = last_off.and_then(|last| self.in_flight.get(last));
         self.last_output = last_off.map_or(Instant::ZERO, |packet| packet.due);
         at
     }
@@ -140,7 +142,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_link_that_works_ahead_does_what_any_other_does(
+        fn a_link_of_early_departures_does_what_any_other_does(
             rate in prop_oneof![1e3..1e6f64, Just(8e6), Just(8e6), 1e9..1e13f64],
             delay in 0..3_000_000u64,
             limit in prop_oneof![
@@ -161,7 +163,7 @@ mod tests {
                 ..LinkConfig::default()
             };
             let mut links = [Link::new(config, 1), Link::new(config, 1)];
-            links[1].work_ahead();
+            links[1].depart_early();
             let half = steps.len() / 2;
             let mut now = Instant::ZERO;
             for (number, (pause, arrivals, size)) in steps.into_iter().enumerate() {

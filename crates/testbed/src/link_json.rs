@@ -1,5 +1,6 @@
-//! The queue, the discipline and the loss of a link in the words of a [`control`](crate::control) message: of all that a
-//! snapshot tells, these can be sent back as they are.
+//! Queue, discipline and loss of a link as JSON of a [`control`](crate::control) message.
+//!
+//! A snapshot carries these values in the form in which a message sets them, so they can be sent back as they are.
 
 use evenkeel_link::{CoDelConfig, Discipline, Loss, QueueLimit};
 use serde_json::{Value, json};

@@ -1,9 +1,12 @@
 //! What a sender makes of reports against what a receiver makes of the same packets.
 
 use super::*;
+use crate::Ecn;
 use crate::receiver::{Arrival, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
+use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
+use core::time::Duration;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -63,8 +66,8 @@ fn arrivals(journeys: &[Journey]) -> Vec<Arrival> {
 
 #[derive(Clone, Debug)]
 struct Made {
-    header: Header,
-    fates: Vec<Fate>,
+    header: ReportHeader,
+    statuses: Vec<PacketStatus>,
     /// The arrivals that it follows.
     after: usize,
 }
@@ -91,20 +94,20 @@ fn reports(arrivals: &[Arrival], every: &[usize], overlap: u64) -> Vec<Made> {
             .map(|arrival| arrival.seq + 1)
             .fold(told_to, u64::max);
         let first = (lowest.min(told_to)).saturating_sub(overlap).max(FIRST);
-        let fate = |seq| {
+        let status = |seq| {
             let place = places.get(&seq).filter(|place| **place < to);
-            place.map_or(Fate::Missing, |place| Fate::Arrived {
+            place.map_or(PacketStatus::Missing, |place| PacketStatus::Arrived {
                 at: Some(arrivals[*place].at),
                 ecn: arrivals[*place].ecn,
             })
         };
         made.push(Made {
-            header: Header {
+            header: ReportHeader {
                 first: first as u16,
                 made_at: last.at,
                 resolution: Duration::from_nanos(1),
             },
-            fates: (first..end).map(fate).collect(),
+            statuses: (first..end).map(status).collect(),
             after: to,
         });
         (from, told_to) = (to, end);
@@ -140,19 +143,19 @@ impl<'a> Reference<'a> {
     }
 }
 
-type Sender = Departures<512>;
+type Sender = SentPacketTracker<512>;
 
 /// A sender that has sent all of these.
 fn sender(packets: usize) -> Sender {
-    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     for seq in FIRST..FIRST + packets as u64 {
-        departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+        tracker.handle_sent(sent_at(seq), SIZE, Some(RTT));
     }
-    departures
+    tracker
 }
 
 /// Hands reports over at these times after they were made, and holds all that comes of it to the reference.
-fn check(mut departures: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Made)]) {
+fn check(mut tracker: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Made)]) {
     let mut reference = Reference::new(arrivals);
     let mut order: Vec<(Instant, &Made)> = deliveries
         .iter()
@@ -160,19 +163,19 @@ fn check(mut departures: Sender, arrivals: &[Arrival], deliveries: &[(Duration, 
         .collect();
     order.sort_by_key(|(now, _)| *now);
     for (now, made) in order {
-        let fates = made.fates.iter().copied();
-        if let Some(feedback) = departures.handle_report(now, &made.header, fates) {
-            let taken = departures.counters().received as usize;
+        let statuses = made.statuses.iter().copied();
+        if let Some(feedback) = tracker.handle_report(now, &made.header, statuses) {
+            let taken = tracker.counters().received as usize;
             let (p, rate) = reference.report_after(taken);
             assert_eq!(feedback.loss_event_rate, p);
             assert_eq!(feedback.receive_rate, rate);
         }
     }
     let told = deliveries.iter().map(|(_, made)| made.after).max().unwrap();
-    assert_eq!(departures.counters().received as usize, told);
-    assert_eq!(departures.counters(), reference.receiver.counters());
-    assert_eq!(departures.refused(), Refused::default());
-    assert_eq!(departures.never_reported(), 0);
+    assert_eq!(tracker.counters().received as usize, told);
+    assert_eq!(tracker.counters(), reference.receiver.counters());
+    assert_eq!(tracker.refused(), RefusedArrivals::default());
+    assert_eq!(tracker.never_reported(), 0);
 }
 
 proptest! {
@@ -228,19 +231,19 @@ proptest! {
             expected += 1;
         }
         let arrivals = arrivals(&journeys);
-        let mut departures = sender(journeys.len());
+        let mut tracker = sender(journeys.len());
         let mut receiver = Receiver::new(ReceiverConfig::default());
         for arrival in &arrivals {
             receiver.handle_data(arrival);
         }
         for made in reports(&arrivals, &every, 0) {
             let now = made.header.made_at - ZERO + Duration::from_millis(30);
-            departures.handle_report(now, &made.header, made.fates.iter().copied());
+            tracker.handle_report(now, &made.header, made.statuses.iter().copied());
         }
-        prop_assert_eq!(departures.counters().loss_events, expected);
-        prop_assert_eq!(departures.counters(), receiver.counters());
-        prop_assert_eq!(departures.refused(), Refused::default());
-        prop_assert!(!departures.has_caught_a_lie());
+        prop_assert_eq!(tracker.counters().loss_events, expected);
+        prop_assert_eq!(tracker.counters(), receiver.counters());
+        prop_assert_eq!(tracker.refused(), RefusedArrivals::default());
+        prop_assert!(!tracker.has_caught_a_lie());
     }
 
     /// Receivers that report at intervals of their own send several at once, a moment apart.
@@ -303,22 +306,22 @@ proptest! {
         claims in prop::collection::vec(
             (any::<u16>(), any::<u64>(), prop::collection::vec((any::<bool>(), any::<u64>()), 1..200), 1usize..700), 1..20),
     ) {
-        let mut departures = sender(300);
+        let mut tracker = sender(300);
         let end = sent_at(FIRST + 300);
-        for (first, made_at, fates, times) in claims {
-            let header = Header { first, made_at: Instant::from_nanos(made_at), resolution: Duration::ZERO };
-            let fates = fates.into_iter().map(|(arrived, at)| match (arrived, at % 3) {
-                (false, _) => Fate::Missing,
-                (true, 0) => Fate::Arrived { at: None, ecn: Ecn::Ce },
-                (true, _) => Fate::Arrived { at: Some(Instant::from_nanos(at)), ecn: Ecn::NotEct },
+        for (first, made_at, statuses, times) in claims {
+            let header = ReportHeader { first, made_at: Instant::from_nanos(made_at), resolution: Duration::ZERO };
+            let statuses = statuses.into_iter().map(|(arrived, at)| match (arrived, at % 3) {
+                (false, _) => PacketStatus::Missing,
+                (true, 0) => PacketStatus::Arrived { at: None, ecn: Ecn::Ce },
+                (true, _) => PacketStatus::Arrived { at: Some(Instant::from_nanos(at)), ecn: Ecn::NotEct },
             });
-            let fates: Vec<Fate> = fates.collect();
-            let long = fates.iter().copied().cycle().take(fates.len() * times);
-            if let Some(feedback) = departures.handle_report(end, &header, long) {
+            let statuses: Vec<PacketStatus> = statuses.collect();
+            let long = statuses.iter().copied().cycle().take(statuses.len() * times);
+            if let Some(feedback) = tracker.handle_report(end, &header, long) {
                 prop_assert!(feedback.sent_at + feedback.delay <= end);
                 prop_assert!(feedback.receive_rate.is_finite());
             }
-            prop_assert!(departures.counters().received + departures.counters().lost <= 300);
+            prop_assert!(tracker.counters().received + tracker.counters().lost <= 300);
         }
     }
 }
@@ -334,140 +337,137 @@ fn packets_that_no_report_spoke_of_are_neither_received_nor_lost() {
         .collect();
     let arrivals = arrivals(&journeys);
     let made = reports(&arrivals, &[10], 0);
-    let mut departures = sender(200);
+    let mut tracker = sender(200);
     for (index, made) in made.iter().enumerate() {
         let now = made.header.made_at - ZERO + Duration::from_millis(30);
-        let fates = made.fates.iter().copied();
+        let statuses = made.statuses.iter().copied();
         if index % 4 != 1 {
-            departures.handle_report(now, &made.header, fates);
+            tracker.handle_report(now, &made.header, statuses);
         }
     }
-    assert_eq!(departures.never_reported(), 50);
-    let counters = departures.counters();
+    assert_eq!(tracker.never_reported(), 50);
+    let counters = tracker.counters();
     assert_eq!((counters.received, counters.lost), (150, 5));
     assert_eq!(counters.loss_events, 5);
 }
 
 #[test]
 fn packets_that_no_report_spoke_of_are_one_hole_whatever_number_among_them_was_left_out() {
-    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     for seq in FIRST..FIRST + 40 {
         if seq == FIRST + 15 {
-            departures.handle_left_out(sent_at(seq));
+            tracker.handle_left_out(sent_at(seq));
         } else {
-            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+            tracker.handle_sent(sent_at(seq), SIZE, Some(RTT));
         }
     }
     for first in [FIRST, FIRST + 20, FIRST + 30] {
         let made_at = sent_at(first + 15) + ZERO;
-        let header = Header {
+        let header = ReportHeader {
             first: first as u16,
             made_at,
             resolution: Duration::ZERO,
         };
-        let fates = (first..first + 10).map(|seq| Fate::Arrived {
+        let statuses = (first..first + 10).map(|seq| PacketStatus::Arrived {
             at: Some(sent_at(seq) + ZERO + Duration::from_millis(40)),
             ecn: Ecn::NotEct,
         });
-        departures.handle_report(made_at - ZERO + RTT, &header, fates);
+        tracker.handle_report(made_at - ZERO + RTT, &header, statuses);
     }
-    let counters = departures.counters();
+    let counters = tracker.counters();
     assert_eq!((counters.received, counters.lost), (30, 1));
-    assert_eq!(departures.never_reported(), 9);
+    assert_eq!(tracker.never_reported(), 9);
 }
 
 /// A receiver that lies, or does not, about a path that loses nothing; every tenth number is left out.
 fn with_numbers_left_out(is_missing: impl Fn(u64) -> bool) -> Sender {
-    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     for seq in FIRST..FIRST + 200 {
         if seq % 10 == 0 {
-            departures.handle_left_out(sent_at(seq));
+            tracker.handle_left_out(sent_at(seq));
         } else {
-            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+            tracker.handle_sent(sent_at(seq), SIZE, Some(RTT));
         }
         if seq % 7 == 6 {
             let made_at = sent_at(seq) + ZERO;
-            let header = Header {
+            let header = ReportHeader {
                 first: (seq - 6) as u16,
                 made_at,
                 resolution: Duration::ZERO,
             };
-            let fates = (seq - 6..=seq).map(|seq| {
+            let statuses = (seq - 6..=seq).map(|seq| {
                 if is_missing(seq) {
-                    Fate::Missing
+                    PacketStatus::Missing
                 } else {
-                    Fate::Arrived {
+                    PacketStatus::Arrived {
                         at: Some(made_at - SPACING * 2),
                         ecn: Ecn::NotEct,
                     }
                 }
             });
-            departures.handle_report(sent_at(seq) + RTT, &header, fates);
+            tracker.handle_report(sent_at(seq) + RTT, &header, statuses);
         }
     }
-    departures
+    tracker
 }
 
 #[test]
 fn a_number_left_out_and_reported_as_missing_is_no_loss() {
-    let departures = with_numbers_left_out(|seq| seq % 10 == 0);
-    let counters = departures.counters();
-    assert_eq!((counters.lost, departures.never_reported()), (0, 0));
+    let tracker = with_numbers_left_out(|seq| seq % 10 == 0);
+    let counters = tracker.counters();
+    assert_eq!((counters.lost, tracker.never_reported()), (0, 0));
     assert!(counters.received > 150);
-    assert!(!departures.has_caught_a_lie());
+    assert!(!tracker.has_caught_a_lie());
 }
 
 #[test]
 fn a_receiver_that_never_reports_a_loss_is_caught_by_the_second_number_left_out() {
-    let departures = with_numbers_left_out(|_| false);
-    assert!(departures.refused().never_sent >= 2);
-    assert!(departures.has_caught_a_lie());
+    let tracker = with_numbers_left_out(|_| false);
+    assert!(tracker.refused().never_sent >= 2);
+    assert!(tracker.has_caught_a_lie());
 }
 
 #[test]
 fn a_mark_of_our_own_is_no_loss_event_and_three_that_are_not_told_end_ecn() {
     for (told, lost) in [(Ecn::Ce, false), (Ecn::Ect0, true)] {
-        let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+        let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
         for seq in FIRST..FIRST + 30 {
-            departures.handle_sent(sent_at(seq), SIZE, Some(RTT));
+            tracker.handle_sent(sent_at(seq), SIZE, Some(RTT));
             if seq % 10 == 5 {
-                departures.handle_test_mark();
+                tracker.handle_test_mark();
             }
         }
-        let header = Header {
+        let header = ReportHeader {
             first: FIRST as u16,
             made_at: sent_at(FIRST + 30) + ZERO,
             resolution: Duration::ZERO,
         };
-        let fates = (FIRST..FIRST + 30).map(|seq| Fate::Arrived {
+        let statuses = (FIRST..FIRST + 30).map(|seq| PacketStatus::Arrived {
             at: Some(sent_at(seq) + ZERO),
             ecn: if seq % 10 == 5 { told } else { Ecn::Ect0 },
         });
-        departures.handle_report(sent_at(FIRST + 30) + RTT, &header, fates);
-        assert_eq!(departures.loses_marks(), lost);
-        assert_eq!(departures.counters().loss_events, 0);
+        tracker.handle_report(sent_at(FIRST + 30) + RTT, &header, statuses);
+        assert_eq!(tracker.loses_marks(), lost);
+        assert_eq!(tracker.counters().loss_events, 0);
     }
 }
 
 #[test]
 fn one_report_alone_catches_nobody_nor_do_copies_of_it() {
-    let mut departures = sender(10);
-    let header = Header {
+    let mut tracker = sender(10);
+    let header = ReportHeader {
         first: (FIRST + 9) as u16,
         made_at: Instant::from_secs(50),
         resolution: Duration::ZERO,
     };
-    let arrived = Fate::Arrived {
+    let arrived = PacketStatus::Arrived {
         at: None,
         ecn: Ecn::NotEct,
     };
     let mut report = |secs, count| {
         let told = core::iter::repeat_n(arrived, count);
-        departures.handle_report(Instant::from_secs(secs), &header, told);
-        (
-            departures.refused().never_sent,
-            departures.has_caught_a_lie(),
-        )
+        tracker.handle_report(Instant::from_secs(secs), &header, told);
+        (tracker.refused().never_sent, tracker.has_caught_a_lie())
     };
     assert_eq!(report(2, 30), (29, false));
     assert_eq!(report(3, 30), (29, false));
@@ -477,20 +477,20 @@ fn one_report_alone_catches_nobody_nor_do_copies_of_it() {
 
 #[test]
 fn a_second_claim_long_after_the_first_is_a_first_one() {
-    let mut departures = sender(10);
+    let mut tracker = sender(10);
     let mut claim = |secs, count| {
         let now = Instant::from_secs(secs);
-        let header = Header {
+        let header = ReportHeader {
             first: (FIRST + 9) as u16,
             made_at: now,
             resolution: Duration::ZERO,
         };
-        let arrived = Fate::Arrived {
+        let arrived = PacketStatus::Arrived {
             at: None,
             ecn: Ecn::NotEct,
         };
-        departures.handle_report(now, &header, core::iter::repeat_n(arrived, count));
-        departures.has_caught_a_lie()
+        tracker.handle_report(now, &header, core::iter::repeat_n(arrived, count));
+        tracker.has_caught_a_lie()
     };
     assert!(!claim(2, 30));
     assert!(!claim(2 + 301, 31));
@@ -515,71 +515,71 @@ fn be_told_a_round_late(spacing: Duration) {
     let is_left_out = |seq: u64| seq.is_multiple_of(10);
     let report = |first: u64| {
         let came = move |seq| sent_at(seq) + rtt / 2 + ZERO;
-        let header = Header {
+        let header = ReportHeader {
             first: first as u16,
             made_at: came(first + PART),
             resolution: Duration::ZERO,
         };
-        let fates = (first..first + PART).map(move |seq| {
+        let statuses = (first..first + PART).map(move |seq| {
             if is_left_out(seq) {
-                Fate::Missing
+                PacketStatus::Missing
             } else {
-                Fate::Arrived {
+                PacketStatus::Arrived {
                     at: Some(came(seq)),
                     ecn: Ecn::NotEct,
                 }
             }
         });
-        (header, fates)
+        (header, statuses)
     };
-    let mut departures = Sender::new(FIRST, ReceiverConfig::default());
+    let mut tracker = Sender::new(FIRST, ReceiverConfig::default());
     let end = FIRST + (1 << 16) + 3 * PART + PART / 2;
     for seq in FIRST..end {
         if is_left_out(seq) {
-            departures.handle_left_out(sent_at(seq));
+            tracker.handle_left_out(sent_at(seq));
         } else {
-            departures.handle_sent(sent_at(seq), SIZE, Some(rtt));
+            tracker.handle_sent(sent_at(seq), SIZE, Some(rtt));
         }
         // All but the last ten have been on their way for a round trip.
         let told = (seq - FIRST).checked_sub(9);
         if let Some(told) = told.filter(|told| *told > 0 && told.is_multiple_of(PART)) {
             let first = FIRST + told - PART;
             if !LATE.contains(&first) {
-                let (header, fates) = report(first);
-                departures.handle_report(sent_at(seq), &header, fates);
+                let (header, statuses) = report(first);
+                tracker.handle_report(sent_at(seq), &header, statuses);
             }
         }
     }
-    let before = departures.counters();
+    let before = tracker.counters();
     for first in LATE.step_by(PART as usize) {
-        let (header, fates) = report(first);
-        departures.handle_report(sent_at(end), &header, fates);
+        let (header, statuses) = report(first);
+        tracker.handle_report(sent_at(end), &header, statuses);
     }
-    assert!(!departures.has_caught_a_lie());
-    assert_eq!(departures.refused().never_sent, 0);
-    assert_eq!(departures.refused().unknown, 3 * PART * 9 / 10);
-    assert_eq!(departures.counters(), before);
+    assert!(!tracker.has_caught_a_lie());
+    assert_eq!(tracker.refused().never_sent, 0);
+    assert_eq!(tracker.refused().unknown, 3 * PART * 9 / 10);
+    assert_eq!(tracker.counters(), before);
 }
 
 /// It came before that number was due, whatever packet it was.
 #[test]
 fn an_arrival_of_a_number_left_out_proves_nothing_if_it_is_too_early() {
-    let mut departures = sender(10);
-    departures.handle_left_out(sent_at(FIRST + 10));
+    let mut tracker = sender(10);
+    tracker.handle_left_out(sent_at(FIRST + 10));
     for (early, refused) in [(true, (1, 0)), (false, (1, 1))] {
         let now = sent_at(FIRST + 20);
         let waited = if early { SPACING * 10 } else { SPACING * 9 };
-        let header = Header {
+        let header = ReportHeader {
             first: (FIRST + 10) as u16,
             made_at: now,
             resolution: Duration::ZERO,
         };
-        let fate = Fate::Arrived {
+        let status = PacketStatus::Arrived {
             at: Some(now - waited),
             ecn: Ecn::NotEct,
         };
-        departures.handle_report(now, &header, [fate]);
-        let told = departures.refused();
+        tracker.handle_report(now, &header, [status]);
+        let told = tracker.refused();
         assert_eq!((told.too_early, told.never_sent), refused);
     }
 }
@@ -588,40 +588,40 @@ fn an_arrival_of_a_number_left_out_proves_nothing_if_it_is_too_early() {
 #[test]
 fn what_a_receiver_passes_over_is_a_loss_event_where_it_is_one() {
     let honest = with_numbers_left_out(|seq| seq % 10 == 0);
-    let mut departures = sender(200);
+    let mut tracker = sender(200);
     for seq in (FIRST..FIRST + 195).step_by(15) {
-        let header = Header {
+        let header = ReportHeader {
             first: seq as u16,
             made_at: sent_at(seq + 15) + ZERO,
             resolution: Duration::ZERO,
         };
-        let arrived = Fate::Arrived {
+        let arrived = PacketStatus::Arrived {
             at: Some(sent_at(seq + 14) + ZERO),
             ecn: Ecn::NotEct,
         };
-        departures.handle_report(sent_at(seq + 15) + RTT, &header, [arrived; 14]);
+        tracker.handle_report(sent_at(seq + 15) + RTT, &header, [arrived; 14]);
     }
-    assert!(departures.counters().loss_events > 5);
+    assert!(tracker.counters().loss_events > 5);
     assert_eq!(honest.counters().loss_events, 0);
 }
 
 /// Nothing shows how long a receiver waited: who says too long makes R too short.
 #[test]
 fn a_long_delay_makes_no_round_trip_shorter_than_the_one_before_it_nor_two_in_a_row() {
-    let mut departures = sender(10);
+    let mut tracker = sender(10);
     // Each takes 100 ms from the departure of its last packet.
     let mut delay = |seq: u64, waited: u64| {
-        let header = Header {
+        let header = ReportHeader {
             first: seq as u16,
             made_at: sent_at(seq) + ZERO,
             resolution: Duration::ZERO,
         };
-        let arrived = Fate::Arrived {
+        let arrived = PacketStatus::Arrived {
             at: Some(header.made_at - Duration::from_millis(waited)),
             ecn: Ecn::NotEct,
         };
         let now = sent_at(seq) + RTT;
-        let feedback = departures.handle_report(now, &header, [arrived]).unwrap();
+        let feedback = tracker.handle_report(now, &header, [arrived]).unwrap();
         feedback.delay.as_millis()
     };
     let told = [9, 3, 9, 9, 1, 5];
@@ -635,17 +635,17 @@ fn a_long_delay_makes_no_round_trip_shorter_than_the_one_before_it_nor_two_in_a_
 fn arrival_times_merge_no_losses_that_were_sent_far_apart() {
     for (apart, events) in [(9, 1), (12, 2), (19, 2)] {
         let lost = [FIRST + 30, FIRST + 30 + apart];
-        let mut departures = sender(80);
+        let mut tracker = sender(80);
         let mut feedback = None;
         for first in (FIRST..FIRST + 80).step_by(10) {
-            let header = Header {
+            let header = ReportHeader {
                 first: first as u16,
                 made_at: sent_at(first + 9) + ZERO + RTT,
                 resolution: Duration::ZERO,
             };
             let claim = |seq: u64| {
                 if lost.contains(&seq) {
-                    return Fate::Missing;
+                    return PacketStatus::Missing;
                 }
                 // On a time line on which reports come when they are made all came a round trip after they left.
                 let came = sent_at(seq) + RTT;
@@ -655,18 +655,18 @@ fn arrival_times_merge_no_losses_that_were_sent_far_apart() {
                 } else {
                     event.max(came - RTT * 9 / 10)
                 };
-                Fate::Arrived {
+                PacketStatus::Arrived {
                     at: Some(claimed + ZERO),
                     ecn: Ecn::NotEct,
                 }
             };
             let now = sent_at(first + 9) + RTT;
-            let fates = (first..first + 10).map(claim);
-            feedback = departures.handle_report(now, &header, fates).or(feedback);
+            let statuses = (first..first + 10).map(claim);
+            feedback = tracker.handle_report(now, &header, statuses).or(feedback);
         }
         assert!(feedback.is_some());
         assert_eq!(
-            departures.counters().loss_events,
+            tracker.counters().loss_events,
             events,
             "{apart} packets apart"
         );
@@ -675,34 +675,34 @@ fn arrival_times_merge_no_losses_that_were_sent_far_apart() {
 
 /// A report of these packets, made at that time on the sender's clock, the last of them `waited` before.
 fn tell(
-    departures: &mut Sender,
+    tracker: &mut Sender,
     now: Instant,
     packets: core::ops::Range<u64>,
     made_at: Instant,
     waited: Duration,
 ) -> Option<Feedback> {
-    let header = Header {
+    let header = ReportHeader {
         first: packets.start as u16,
         made_at: made_at + ZERO,
         resolution: Duration::from_millis(2),
     };
     let last = packets.end - 1;
-    let arrived = |seq| Fate::Arrived {
+    let arrived = |seq| PacketStatus::Arrived {
         at: Some(header.made_at - waited - SPACING * (last - seq) as u32),
         ecn: Ecn::NotEct,
     };
-    departures.handle_report(now, &header, packets.map(arrived))
+    tracker.handle_report(now, &header, packets.map(arrived))
 }
 
 /// Else the others would have waited since it came.
 #[test]
 fn a_report_of_a_later_date_makes_no_round_trip_after_it_shorter() {
-    let mut departures = sender(20);
+    let mut tracker = sender(20);
     let mut tell = |last: u64, ahead: u64| {
         let sent = sent_at(last);
         let made_at = sent + Duration::from_millis(ahead);
         tell(
-            &mut departures,
+            &mut tracker,
             sent + RTT,
             FIRST..last + 1,
             made_at,
@@ -721,11 +721,11 @@ fn a_report_of_a_later_date_makes_no_round_trip_after_it_shorter() {
 #[test]
 fn a_report_that_waits_for_one_it_overtook_waits_no_part_of_the_round_trip() {
     for (later, believed) in [(0, 0), (3, 3), (20, 20)] {
-        let mut departures = sender(3);
+        let mut tracker = sender(3);
         let mut tell = |seq: u64, later: u64| {
             let now = sent_at(seq) + RTT + Duration::from_millis(later);
             tell(
-                &mut departures,
+                &mut tracker,
                 now,
                 seq..seq + 1,
                 sent_at(seq),
@@ -743,40 +743,34 @@ fn a_report_that_waits_for_one_it_overtook_waits_no_part_of_the_round_trip() {
 #[test]
 fn no_round_trip_is_shorter_than_the_format_can_tell() {
     for (told, believed) in [(97, 97), (98, 98), (99, 98), (100, 98)] {
-        let mut departures = sender(1).trusting();
+        let mut tracker = sender(1).trusting();
         let waited = Duration::from_millis(told);
         let now = sent_at(FIRST) + RTT;
-        let feedback = tell(
-            &mut departures,
-            now,
-            FIRST..FIRST + 1,
-            sent_at(FIRST),
-            waited,
-        );
+        let feedback = tell(&mut tracker, now, FIRST..FIRST + 1, sent_at(FIRST), waited);
         assert_eq!(feedback.unwrap().delay, Duration::from_millis(believed));
     }
 }
 
 #[test]
 fn an_arrival_before_the_packet_can_have_come_is_refused() {
-    let mut departures = sender(2);
-    let header = Header {
+    let mut tracker = sender(2);
+    let header = ReportHeader {
         first: FIRST as u16,
         made_at: Instant::from_secs(50),
         resolution: Duration::ZERO,
     };
-    let arrived = |ms| Fate::Arrived {
+    let arrived = |ms| PacketStatus::Arrived {
         at: Some(Instant::from_secs(50) - Duration::from_millis(ms)),
         ecn: Ecn::NotEct,
     };
     // At 1.1 s a report says of packets that left at 1.00 and 1.01 s that they came 100 ms ago.
     let now = sent_at(FIRST) + RTT;
     assert_eq!(
-        departures.handle_report(now, &header, [arrived(100), arrived(100)]),
+        tracker.handle_report(now, &header, [arrived(100), arrived(100)]),
         None
     );
-    assert_eq!(departures.refused().too_early, 2);
-    let feedback = departures
+    assert_eq!(tracker.refused().too_early, 2);
+    let feedback = tracker
         .handle_report(now, &header, [arrived(40), arrived(40)])
         .unwrap();
     assert_eq!(feedback.sent_at, sent_at(FIRST + 1));
@@ -784,18 +778,18 @@ fn an_arrival_before_the_packet_can_have_come_is_refused() {
 
 #[test]
 fn a_packet_never_sent_is_refused() {
-    let mut departures = sender(10);
-    let header = Header {
+    let mut tracker = sender(10);
+    let header = ReportHeader {
         first: (FIRST + 9) as u16,
         made_at: Instant::from_secs(50),
         resolution: Duration::ZERO,
     };
-    let arrived = Fate::Arrived {
+    let arrived = PacketStatus::Arrived {
         at: None,
         ecn: Ecn::NotEct,
     };
-    departures.handle_report(Instant::from_secs(2), &header, [arrived; 3]);
-    assert_eq!(departures.refused().never_sent, 2);
+    tracker.handle_report(Instant::from_secs(2), &header, [arrived; 3]);
+    assert_eq!(tracker.refused().never_sent, 2);
 }
 
 /// What owns nothing has no state but its own size.
@@ -803,38 +797,38 @@ fn a_packet_never_sent_is_refused() {
 fn the_state_is_sixteen_bytes_a_packet_at_the_receiver_and_thirty_two_at_the_sender() {
     let receiver = size_of::<Arrivals<1_024>>() - size_of::<Arrivals<512>>();
     assert_eq!(receiver, 512 * 16);
-    let sender = size_of::<Departures<1_024>>() - size_of::<Departures<512>>();
+    let sender = size_of::<SentPacketTracker<1_024>>() - size_of::<SentPacketTracker<512>>();
     assert_eq!(sender, 512 * 32);
-    assert!(!core::mem::needs_drop::<Departures<512>>());
+    assert!(!core::mem::needs_drop::<SentPacketTracker<512>>());
     assert!(size_of::<Arrivals<64>>() <= 1_280);
 }
 
 /// A foreign receiver may save reports up: the first of them waited longest.
 #[test]
 fn reports_that_come_together_give_the_round_trip_of_the_last() {
-    let mut departures = Departures::<64>::new(0, ReceiverConfig::default());
+    let mut tracker = SentPacketTracker::<64>::new(0, ReceiverConfig::default());
     for seq in 0..20 {
-        departures.handle_sent(Instant::ZERO + SPACING * seq, SIZE, Some(RTT));
+        tracker.handle_sent(Instant::ZERO + SPACING * seq, SIZE, Some(RTT));
     }
     let came = Instant::ZERO + SPACING * 19 + Duration::from_millis(80);
     for first in [0u16, 10] {
         let arrived = |seq: u16| Instant::ZERO + ZERO + SPACING * u32::from(seq);
-        let header = Header {
+        let header = ReportHeader {
             first,
             made_at: arrived(first + 9),
             resolution: Duration::ZERO,
         };
-        let fates = (first..first + 10).map(|seq| Fate::Arrived {
+        let statuses = (first..first + 10).map(|seq| PacketStatus::Arrived {
             at: Some(arrived(seq)),
             ecn: Ecn::NotEct,
         });
-        departures.note_report(came, &header, fates);
+        tracker.ingest_report(came, &header, statuses);
     }
-    let feedback = departures.conclude(came).unwrap();
+    let feedback = tracker.settle(came).unwrap();
     assert_eq!(feedback.sent_at, Instant::ZERO + SPACING * 19);
     assert_eq!(feedback.delay, Duration::ZERO);
-    assert_eq!(departures.counters().received, 20);
-    assert_eq!(departures.conclude(came), None);
+    assert_eq!(tracker.counters().received, 20);
+    assert_eq!(tracker.settle(came), None);
 }
 
 /// Reports that leave because they are full are no expiries of the feedback timer: a sender that took them for
@@ -856,11 +850,11 @@ fn receive_rates_are_measured_over_a_round_trip_however_often_reports_come() {
                 ecn: Ecn::NotEct,
             })
             .collect();
-        let mut departures = sender(120);
+        let mut tracker = sender(120);
         let mut told = Vec::new();
         for made in reports(&arrivals, &[every], 0) {
             let now = made.header.made_at - ZERO + Duration::from_millis(5);
-            told.extend(departures.handle_report(now, &made.header, made.fates.iter().copied()));
+            told.extend(tracker.handle_report(now, &made.header, made.statuses.iter().copied()));
         }
         // Ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
         for feedback in &told[told.len() / 2..] {
@@ -873,84 +867,84 @@ fn receive_rates_are_measured_over_a_round_trip_however_often_reports_come() {
 /// Its place is that of a packet which we marked ourselves.
 #[test]
 fn a_packet_whose_turn_comes_as_its_place_is_taken_is_not_the_one_that_takes_it() {
-    let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+    let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
     let now = Instant::from_secs(1);
     // Another R each, or they were counted in one run.
     for micros in 0..8 {
         let rtt = RTT + Duration::from_micros(micros);
-        departures.handle_sent(now, SIZE, Some(rtt));
+        tracker.handle_sent(now, SIZE, Some(rtt));
     }
     // The first is waited for.
     let report = |made_at, first, count| {
-        let header = Header {
+        let header = ReportHeader {
             first,
             made_at,
             resolution: Duration::ZERO,
         };
-        let arrived = Fate::Arrived {
+        let arrived = PacketStatus::Arrived {
             at: Some(made_at),
             ecn: Ecn::Ect0,
         };
         (header, std::vec![arrived; count])
     };
-    let (header, fates) = report(now + RTT / 2, 1, 7);
-    departures.handle_report(now + RTT, &header, fates);
-    assert_eq!(departures.counters().received, 0);
+    let (header, statuses) = report(now + RTT / 2, 1, 7);
+    tracker.handle_report(now + RTT, &header, statuses);
+    assert_eq!(tracker.counters().received, 0);
     for _ in 0..5 {
-        departures.handle_sent(now + RTT, SIZE, Some(RTT));
-        departures.handle_test_mark();
+        tracker.handle_sent(now + RTT, SIZE, Some(RTT));
+        tracker.handle_test_mark();
     }
-    let (header, fates) = report(now + RTT + RTT / 2, 5, 3);
-    departures.handle_report(now + 2 * RTT, &header, fates);
-    assert_eq!(departures.counters().received, 7);
-    assert!(!departures.loses_marks());
+    let (header, statuses) = report(now + RTT + RTT / 2, 5, 3);
+    tracker.handle_report(now + 2 * RTT, &header, statuses);
+    assert_eq!(tracker.counters().received, 7);
+    assert!(!tracker.loses_marks());
 }
 
 /// A datagram may end with a report that is refused. The packets that take their places are marked by ourselves.
 #[test]
-fn what_nobody_concluded_is_counted_before_others_take_the_places_of_its_packets() {
+fn what_nobody_settled_is_counted_before_others_take_the_places_of_its_packets() {
     for others in 0..20u32 {
-        let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+        let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
         let now = Instant::from_secs(1);
         // Another R each, or they were counted in one run.
         for micros in 0..4 {
             let rtt = RTT + Duration::from_micros(micros);
-            departures.handle_sent(now, SIZE, Some(rtt));
+            tracker.handle_sent(now, SIZE, Some(rtt));
         }
-        let arrived = |at| Fate::Arrived {
+        let arrived = |at| PacketStatus::Arrived {
             at: Some(at),
             ecn: Ecn::Ect0,
         };
-        let made = |first, made_at| Header {
+        let made = |first, made_at| ReportHeader {
             first,
             made_at,
             resolution: Duration::ZERO,
         };
         let header = made(0, now + RTT / 2);
-        departures.note_report(now + RTT, &header, [arrived(header.made_at); 4]);
+        tracker.ingest_report(now + RTT, &header, [arrived(header.made_at); 4]);
         for number in 1..=others {
-            departures.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
-            departures.handle_test_mark();
+            tracker.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
+            tracker.handle_test_mark();
         }
         // There is room for eight.
         let kept = (others <= 4).then_some(now);
-        let concluded = departures.conclude(now + RTT + SPACING * others);
-        assert_eq!(concluded.map(|feedback| feedback.sent_at), kept);
-        let counters = departures.counters();
+        let settled = tracker.settle(now + RTT + SPACING * others);
+        assert_eq!(settled.map(|feedback| feedback.sent_at), kept);
+        let counters = tracker.counters();
         assert_eq!((counters.received, counters.lost), (4, 0), "{others}");
-        assert!(!departures.loses_marks(), "{others}");
+        assert!(!tracker.loses_marks(), "{others}");
         // It tells nothing new, and makes no round trip of theirs.
         let header = made(0, now + 2 * RTT);
         assert_eq!(
-            departures.handle_report(now + 3 * RTT, &header, [arrived(header.made_at); 1]),
+            tracker.handle_report(now + 3 * RTT, &header, [arrived(header.made_at); 1]),
             None
         );
     }
 }
 
 /// The deliveries that the last report made known.
-fn delivered(departures: &Sender) -> Vec<(u64, Instant)> {
-    let deliveries = departures.deliveries();
+fn delivered(tracker: &Sender) -> Vec<(u64, Instant)> {
+    let deliveries = tracker.deliveries();
     deliveries.map(|it| (it.number, it.arrived_at)).collect()
 }
 
@@ -963,7 +957,7 @@ proptest! {
     ) {
         let arrivals = arrivals(&journeys);
         let made = reports(&arrivals, &every, 40);
-        let mut departures = sender(journeys.len());
+        let mut tracker = sender(journeys.len());
         let mut came: Vec<(Instant, &Made)> = Vec::new();
         for (made, (later, again)) in made.iter().zip(&order) {
             let now = made.header.made_at - ZERO + Duration::from_millis(40);
@@ -974,10 +968,10 @@ proptest! {
         let arrived = |number| arrivals.iter().find(|arrival| arrival.seq == number).map(|arrival| arrival.at);
         let mut numbers = std::collections::BTreeSet::new();
         for (now, made) in came {
-            let before = departures.counters().received;
-            departures.handle_report(now, &made.header, made.fates.iter().copied());
-            let delivered = delivered(&departures);
-            prop_assert_eq!(delivered.len() as u64, departures.counters().received - before);
+            let before = tracker.counters().received;
+            tracker.handle_report(now, &made.header, made.statuses.iter().copied());
+            let delivered = delivered(&tracker);
+            prop_assert_eq!(delivered.len() as u64, tracker.counters().received - before);
             prop_assert!(delivered.is_sorted_by_key(|(_, at)| *at));
             let zero = delivered.first().map(|(number, at)| (arrived(*number).expect("it arrived"), *at));
             for (number, at) in delivered {
@@ -992,49 +986,49 @@ proptest! {
 
 #[test]
 fn deliveries_leave_out_packets_never_sent() {
-    let mut departures = sender(4);
-    departures.handle_left_out(sent_at(FIRST + 4));
-    departures.handle_sent(sent_at(FIRST + 5), SIZE, Some(RTT));
+    let mut tracker = sender(4);
+    tracker.handle_left_out(sent_at(FIRST + 4));
+    tracker.handle_sent(sent_at(FIRST + 5), SIZE, Some(RTT));
     let now = sent_at(FIRST + 5) + RTT;
-    let header = Header {
+    let header = ReportHeader {
         first: (FIRST - 3) as u16,
         made_at: now,
         resolution: Duration::ZERO,
     };
-    let arrived = Fate::Arrived {
+    let arrived = PacketStatus::Arrived {
         at: Some(now - RTT / 2),
         ecn: Ecn::NotEct,
     };
-    departures.handle_report(now, &header, [arrived; 30]);
-    let numbers: Vec<u64> = departures.deliveries().map(|it| it.number).collect();
+    tracker.handle_report(now, &header, [arrived; 30]);
+    let numbers: Vec<u64> = tracker.deliveries().map(|it| it.number).collect();
     assert_eq!(numbers, [0, 1, 2, 3, 5].map(|number| FIRST + number));
     // Said again it is no news.
-    departures.handle_report(now + SPACING, &header, [arrived; 30]);
-    assert_eq!(delivered(&departures), []);
+    tracker.handle_report(now + SPACING, &header, [arrived; 30]);
+    assert_eq!(delivered(&tracker), []);
 }
 
 #[test]
 fn deliveries_are_none_after_room_was_made() {
-    let mut departures = Departures::<8>::new(0, ReceiverConfig::default());
+    let mut tracker = SentPacketTracker::<8>::new(0, ReceiverConfig::default());
     let now = Instant::from_secs(1);
     for _ in 0..4 {
-        departures.handle_sent(now, SIZE, Some(RTT));
+        tracker.handle_sent(now, SIZE, Some(RTT));
     }
-    let header = Header {
+    let header = ReportHeader {
         first: 0,
         made_at: now + RTT / 2,
         resolution: Duration::ZERO,
     };
-    let arrived = Fate::Arrived {
+    let arrived = PacketStatus::Arrived {
         at: Some(header.made_at),
         ecn: Ecn::Ect0,
     };
-    departures.note_report(now + RTT, &header, [arrived; 4]);
+    tracker.ingest_report(now + RTT, &header, [arrived; 4]);
     for number in 1..=20 {
-        departures.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
+        tracker.handle_sent(now + RTT + SPACING * number, SIZE, Some(RTT));
     }
-    assert_eq!(departures.counters().received, 4);
-    assert_eq!(departures.deliveries().count(), 0);
-    assert_eq!(departures.conclude(now + RTT * 3), None);
-    assert_eq!(departures.deliveries().count(), 0);
+    assert_eq!(tracker.counters().received, 4);
+    assert_eq!(tracker.deliveries().count(), 0);
+    assert_eq!(tracker.settle(now + RTT * 3), None);
+    assert_eq!(tracker.deliveries().count(), 0);
 }
