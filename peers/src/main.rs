@@ -14,9 +14,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{fs, thread};
 
+use evenkeel_lab::error::RunError;
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::findings::Sample;
-use evenkeel_lab::scenario::{Job, Kind, Peers, RunError};
+use evenkeel_lab::job::Job;
+use evenkeel_lab::scenario::{Kind, Peers};
 
 /// In names of metrics.
 const PEER: &str = "gcc";

@@ -12,11 +12,14 @@
 
 mod cellular;
 pub mod comparison;
+mod comparison_table;
+pub mod error;
 pub mod experiment;
 pub mod figure;
 pub mod findings;
 mod flow;
 pub mod golden;
+pub mod job;
 mod kept;
 pub mod machine;
 pub mod metrics;

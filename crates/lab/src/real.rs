@@ -11,10 +11,11 @@ use evenkeel_sim::FrameTrace;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
+use crate::error::RunError;
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::Throughput;
 use crate::network::{Feedback, Measured, Tcp, Told, Udp};
-use crate::scenario::{Job, RunError};
 
 /// What a test bed builds for one run. Equal ones are the same run, which several figures may show.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,13 +11,14 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use evenkeel_net::Clock;
 use tfrc::time::{Duration, Instant};
 
+use crate::error::RunError;
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::kept::Kept;
 use crate::machine;
 use crate::real::Bed;
 use crate::result::{self, RunResult};
-use crate::scenario::{Job, RunError};
 
 /// What to run and where to leave it.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::findings::Findings;
-use evenkeel_lab::scenario::Job;
+use evenkeel_lab::job::Job;
 
 /// The thesis has 18.9 dB there, of a camera's pictures of who talks, and calls 25 dB good (§7.5).
 const LEAST_DB: f64 = 30.0;

@@ -6,12 +6,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use evenkeel_lab::error::RunError;
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::golden::{self, Change, GoldenError};
 use evenkeel_lab::real::{Bed, Seen, Setup};
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{Plan, Progress, RunnerError, run};
-use evenkeel_lab::scenario::RunError;
 use evenkeel_lab::{report, result};
 use evenkeel_net::Clock;
 

@@ -5,10 +5,9 @@
 //! waits for its last packet anyway.
 
 use crate::Params;
-use crate::coarse::DepartedFrame;
 use crate::number::smaller;
 use crate::queue::SliceQueue;
-use crate::sent::SentPacket;
+use crate::sent::{DepartedFrame, SentPacket};
 
 /// The packets of a frame that arrived in order.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,10 @@ use alloc::collections::VecDeque;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
-use crate::PathModel;
 use crate::clock::{ClockReading, OffsetBounds};
-use crate::law::HIGHEST_RATE;
-use crate::model::{LeastDelayed, ReportFormat, seconds};
-use crate::sent::SentPacket;
+use crate::model::{LeastDelayed, PathModel, ReportFormat};
+use crate::number::{HIGHEST_RATE, seconds};
+use crate::sent::{DepartedFrame, SentPacket};
 
 /// TFRC's report with the least and the largest transit time of the packets since the report before.
 ///
@@ -26,16 +25,6 @@ pub struct TransitReport {
     pub largest: u32,
     /// The rate at which packets arrived.
     pub receive_rate: Rate,
-}
-
-/// A frame whose packets have left.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DepartedFrame {
-    pub(crate) number: u64,
-    /// Departures of the first and the last packet, in seconds.
-    pub(crate) sent: [f64; 2],
-    /// Bytes after the first packet.
-    pub(crate) bytes: f64,
 }
 
 /// Transit times of the packets of one report, in seconds. The last of the packets left at `sent`.

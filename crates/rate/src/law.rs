@@ -2,9 +2,18 @@
 
 use tfrc::float::sqrt;
 
-use crate::model::{Mode, PathModel};
-use crate::number::{larger, smaller};
+use crate::model::PathModel;
+use crate::number::{HIGHEST_RATE, larger, smaller};
 use crate::random_loss::TRIAL_RATE;
+
+/// The signal that sets the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Queueing delay: the rate keeps it at the target.
+    Delay,
+    /// TFRC's X alone, beside cross traffic that keeps a queue standing.
+    Compete,
+}
 
 /// The state of the law. Rates are in bytes per second.
 #[derive(Clone, Debug)]
@@ -61,8 +70,6 @@ const REFERENCE_RATE: f64 = 375e3;
 const LEAST_TARGET_RATE: f64 = 25e3;
 /// The least rate, in bytes per second: two packets of mostly headers at a usual frame rate.
 const LEAST_RATE: f64 = 6e3;
-/// The highest rate, in bytes per second, so that arithmetic on rates stays finite.
-pub(crate) const HIGHEST_RATE: f64 = 12.5e9;
 /// A rate up to this multiple of the least rate counts as the least.
 const LEAST_RATE_TOLERANCE: f64 = 1.25;
 /// ln 4: a rate with this growth in a round doubles in half a round.

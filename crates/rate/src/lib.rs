@@ -57,5 +57,6 @@ mod windowed_min;
 mod bad_input;
 
 pub use coarse::TransitReport;
-pub use model::{Mode, PathModel};
+pub use law::Mode;
+pub use model::PathModel;
 pub use params::Params;

@@ -9,23 +9,14 @@ use crate::bursts::Bursts;
 use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
 use crate::coarse::CoarseReports;
 use crate::cross::CrossEvidence;
-use crate::law::{QueueReport, RateLaw};
-use crate::number::{larger, smaller};
+use crate::law::{Mode, QueueReport, RateLaw};
+use crate::number::{larger, seconds, smaller};
 use crate::random_loss::{LossReport, RandomLoss};
 use crate::sent::{SentPacket, SentPackets};
 use crate::signal::QueueSignal;
 use crate::standing::{StandingQueue, StandingReport, StandingVerdict};
 use crate::window::DeliveryWindow;
 use crate::windowed_min::WindowedMin;
-
-/// The signal that sets the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Queueing delay: the rate keeps it at the target.
-    Delay,
-    /// TFRC's X alone, beside cross traffic that keeps a queue standing.
-    Compete,
-}
 
 /// The measurements that reports carry. Each format has transit times between clocks of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -502,10 +493,6 @@ impl PathModel {
         let least = self.round_trip.get();
         least.is_finite().then(|| duration(least))
     }
-}
-
-pub(crate) fn seconds(at: Instant) -> f64 {
-    at.as_nanos() as f64 * 1e-9
 }
 
 /// Converts seconds to a duration, and limits the result of arithmetic on false times.

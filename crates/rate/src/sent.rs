@@ -1,4 +1,4 @@
-//! Packets under way: sent and not yet reported.
+//! Packets and frames that have left, and the packets under way: sent and not yet reported.
 
 use crate::queue::SliceQueue;
 
@@ -16,6 +16,16 @@ pub(crate) struct SentPacket {
     /// True for the last packet of a burst.
     pub(crate) ends_burst: bool,
     delivered: bool,
+}
+
+/// A frame whose packets have left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DepartedFrame {
+    pub(crate) number: u64,
+    /// Departures of the first and the last packet, in seconds.
+    pub(crate) sent: [f64; 2],
+    /// Bytes after the first packet.
+    pub(crate) bytes: f64,
 }
 
 /// The packets under way, by number.

@@ -5,11 +5,13 @@
 //! limits a peer.
 
 use crate::agent::{Agent, Packet};
+use crate::body::{ArrivalReport, Body, FramePacket};
 use crate::camera::{Camera, Pictures, Shooting};
 use crate::frame_log::FrameLog;
+use crate::peer_end::PeerEnd;
 use crate::rate_controller::{FeedbackReport, PacketReport, RateController};
 use crate::tfrc_flow::LOWER_LAYERS;
-use crate::traffic::{Body, PeerEnd, Traffic};
+use crate::traffic::Traffic;
 use std::collections::{BTreeMap, VecDeque};
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -23,30 +25,6 @@ const REMEMBERED_PACKETS: u64 = 1_000;
 const REPORT_HEADERS: u64 = 8 + 8 + 4;
 /// RFC 8888 §3.1: a 16-bit block for each packet.
 const PACKET_BLOCK: u64 = 2;
-
-/// A packet of a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FramePacket {
-    /// The packet's number in its flow, from zero.
-    pub sequence: u64,
-    /// The frame's number, from zero.
-    pub frame: u32,
-    /// The packet's number in its frame, from zero.
-    pub index: u16,
-    /// Packets of the frame.
-    pub of: u16,
-}
-
-/// Feedback: which packets arrived, and when.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArrivalReport {
-    /// When the receiver sent it.
-    pub reported: Instant,
-    /// The packets from the first of these to before the second are reported for the first time.
-    pub range: [u64; 2],
-    /// Those that arrived, and late ones from before the range.
-    pub arrivals: BTreeMap<u64, Instant>,
-}
 
 /// Both ends of a flow that `controller` drives.
 pub fn controlled_flow(

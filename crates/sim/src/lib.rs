@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod body;
 mod camera;
 mod controlled_flow;
 mod distribution;
@@ -42,6 +43,7 @@ mod event;
 mod frame_log;
 mod media_flow;
 mod nada;
+mod peer_end;
 mod rap;
 mod rate_controller;
 mod session_flow;
@@ -60,16 +62,16 @@ mod viewer;
 mod web;
 
 pub use agent::{Agent, Packet};
+pub use body::{ArrivalReport, Body, FramePacket, RapAck};
 pub use camera::{Camera, Captured, Pictures, Shooting};
-pub use controlled_flow::{
-    ArrivalReport, ControlledReceiver, ControlledSender, FramePacket, controlled_flow,
-};
+pub use controlled_flow::{ControlledReceiver, ControlledSender, controlled_flow};
 pub use distribution::Law;
 pub use evenkeel_rtp::session::FeedbackMode;
 pub use frame_log::{FrameLog, LoggedFrame};
 pub use media_flow::MediaEnd;
 pub use nada::{Nada, NadaConfig};
-pub use rap::{RapAck, RapReceiver, RapSender};
+pub use peer_end::PeerEnd;
+pub use rap::{RapReceiver, RapSender};
 pub use rate_controller::{FeedbackReport, PacketReport, RateController};
 pub use session_flow::{Rtcp, SessionEnd};
 pub use shape::{Access, Place, Shape};
@@ -80,7 +82,7 @@ pub use tcp_flow::{TcpReceiver, TcpSender};
 pub use tear::{TearReceiver, TearSender};
 pub use tfrc_flow::{LOWER_LAYERS, TfrcConfig, TfrcReceiver, TfrcSender};
 pub use topology::{LinkId, NodeId, Path, Topology, TopologyError};
-pub use traffic::{Body, PeerEnd, Traffic};
+pub use traffic::Traffic;
 pub use video::{
     DATAGRAM, FRAME_RATE, Frame, FrameKind, FrameTrace, FrameTraceError, FrameTraceFileError, GOP,
     Movie, Pace, TsStream, VideoSender, VideoTransport,

@@ -2,9 +2,9 @@
 //! playout, each as the program has it, with the virtual clock in place of threads.
 
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::camera::{Camera, Pictures, Shooting};
 use crate::tfrc_flow::LOWER_LAYERS;
-use crate::traffic::Body;
 use crate::viewer::Viewer;
 use evenkeel_codec::source::Source;
 use evenkeel_media::call::{Call, CallEvent};

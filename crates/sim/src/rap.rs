@@ -12,8 +12,8 @@
 //! timeouts.
 
 use crate::agent::{Agent, Packet};
+use crate::body::{Body, RapAck};
 use crate::tcp::{DUP_THRESH, Rto};
-use crate::traffic::Body;
 use std::collections::VecDeque;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -30,16 +30,6 @@ const MIN_GAP: Duration = Duration::from_micros(1);
 
 /// Packets that wait for their acknowledgement at most; a sender with more waits too.
 const MAX_UNDER_WAY: usize = 10_000;
-
-/// What a receiver says of one packet and, in case that its last acknowledgements were lost, of those
-/// before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RapAck {
-    /// The packet that arrived.
-    pub sequence: u64,
-    /// All from this one to `sequence` have arrived.
-    pub since: u64,
-}
 
 /// A sender that always has something to send.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The product's own session as the ends of a flow: real RTP and RTCP, byte by byte.
 
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::tfrc_flow::{LOWER_LAYERS, TfrcConfig};
-use crate::traffic::Body;
 use evenkeel_rtp::endpoint::{Datagram, Transmit};
 use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{

@@ -1,7 +1,7 @@
 //! The end of a flow that answers nothing.
 
 use crate::agent::{Agent, Packet};
-use crate::traffic::Body;
+use crate::body::Body;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 

@@ -1,8 +1,8 @@
 //! Sources that send datagrams whatever the network does.
 
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::distribution::Law;
-use crate::traffic::Body;
 use core::fmt;
 use evenkeel_link::Random;
 use tfrc::Ecn;

@@ -1,8 +1,8 @@
 //! TCP as the two ends of a flow.
 
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::tcp::{Config, ConfigError, Receiver, Sender};
-use crate::traffic::Body;
 use evenkeel_prefetch::prefetch;
 use tfrc::Ecn;
 use tfrc::time::Instant;

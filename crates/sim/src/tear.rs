@@ -12,8 +12,8 @@
 //! as one), and late packets stay lost. Ours is that a sender without reports halves its rate.
 
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::tcp::{DUP_THRESH, Rto};
-use crate::traffic::Body;
 use evenkeel_rtp::packet::ext::RttSendTs;
 use evenkeel_rtp::packet::rtcp::TfrcFeedback;
 use tfrc::Ecn;

@@ -5,7 +5,7 @@
 //! compounds after the first, and the checks of a hostile network.
 
 use crate::agent::{Agent, Packet};
-use crate::traffic::Body;
+use crate::body::Body;
 use evenkeel_prefetch::{prefetch, prefetch_part};
 use evenkeel_rtp::packet::ext::RttSendTs;
 use evenkeel_rtp::packet::rtcp::TfrcFeedback;

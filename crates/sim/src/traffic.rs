@@ -1,65 +1,19 @@
-//! All kinds of ends and of packets in one type each, so that the engine calls them without
-//! indirection and a packet needs no memory of its own.
+//! All kinds of ends in one type, so that the engine calls them without indirection.
 
 use crate::agent::{Agent, Packet};
-use crate::controlled_flow::{ArrivalReport, FramePacket};
-use crate::frame_log::FrameLog;
+use crate::body::Body;
 use crate::media_flow::MediaEnd;
-use crate::rap::{RapAck, RapReceiver, RapSender};
+use crate::peer_end::PeerEnd;
+use crate::rap::{RapReceiver, RapSender};
 use crate::session_flow::SessionEnd;
 use crate::sink::Sink;
 use crate::source::Source;
-use crate::tcp::{Ack, Segment};
 use crate::tcp_flow::{TcpReceiver, TcpSender};
 use crate::tear::{TearReceiver, TearSender};
 use crate::tfrc_flow::{TfrcReceiver, TfrcSender};
 use crate::video::VideoSender;
 use crate::web::{WebReceiver, WebSender};
-use core::fmt;
-use evenkeel_rtp::packet::ext::RttSendTs;
-use evenkeel_rtp::packet::rtcp::TfrcFeedback;
 use tfrc::time::Instant;
-
-/// What a packet says.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    /// A datagram that nobody answers.
-    Datagram {
-        /// Its number, from zero.
-        sequence: u64,
-        /// When it left.
-        sent: Instant,
-    },
-    /// RTP or RTCP, byte by byte.
-    Bytes(Box<[u8]>),
-    /// Media under TFRC or TEAR.
-    TfrcData {
-        /// Its number, from zero.
-        sequence: u64,
-        /// The round-trip time and the send timestamp, as the wire carries them.
-        timing: RttSendTs,
-        /// When what it carries was ready to be sent.
-        ready: Instant,
-    },
-    /// The report of a TFRC receiver or a TEAR receiver, as the wire carries it.
-    TfrcReport(TfrcFeedback),
-    /// Data under TCP.
-    TcpSegment(Segment),
-    /// A TCP receiver's acknowledgement.
-    TcpAck(Ack),
-    /// A RAP receiver's acknowledgement.
-    RapAck(RapAck),
-    /// Media of a controlled flow.
-    FramePacket(FramePacket),
-    /// The feedback of a controlled flow.
-    Arrivals(Box<ArrivalReport>),
-}
-
-/// An end of a flow that runs a rate controller of others, of this crate or of another one.
-pub trait PeerEnd: Agent<Body = Body> + fmt::Debug {
-    /// The frames that this end receives; `None` for the end that sends.
-    fn frames(&self) -> Option<&FrameLog>;
-}
 
 /// An end of a flow of any kind. Each lies by itself, so that small ones stay close together in a large
 /// simulation whatever the largest needs.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
+use evenkeel_lab::error::RunError;
 use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
-use evenkeel_lab::scenario::RunError;
 use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, RouterSnapshot, Watch};
 use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};

@@ -7,9 +7,10 @@ use serde::Deserialize;
 
 use super::place::Place;
 use super::prose::Prose;
+use crate::error::Impossible;
 use crate::findings::Findings;
 use crate::nearest::nearest;
-use crate::scenario::{Impossible, Kind};
+use crate::scenario::{Kind, ReadScenario};
 use crate::units::Time;
 
 /// The papers that experiments are from, and RFC 8867.
@@ -222,8 +223,13 @@ impl From<Impossible> for Wrong {
 
 impl Definition {
     /// Reads the files that it names, refuses what types alone cannot, and leaves the checks of one half.
-    pub(super) fn complete(&mut self, folder: &Path, half: ClockKind) -> Result<(), Wrong> {
-        self.scenario.load(folder)?;
+    pub(super) fn complete(
+        &mut self,
+        folder: &Path,
+        read: ReadScenario<'_>,
+        half: ClockKind,
+    ) -> Result<(), Wrong> {
+        self.scenario.scenario_mut().load(folder, read)?;
         self.verify()?;
         let of_half = |check: &CheckDefinition| check.clock.is_none_or(|clock| clock == half);
         self.checks.retain(of_half);

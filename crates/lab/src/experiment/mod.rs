@@ -6,6 +6,7 @@ mod prose;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub use definition::{
     CheckDefinition, ClockKind, Definition, LogAxes, PanelDefinition, Paper, Question, Style,
@@ -13,6 +14,7 @@ pub use definition::{
 
 pub use prose::{Prose, Quote};
 
+use crate::scenario::Scenario;
 use crate::units::Time;
 use definition::Wrong;
 
@@ -168,7 +170,8 @@ impl Definition {
             wrong(at, place::key_of(text, &part), told(&error))
         })?;
         let folder = file.parent().unwrap_or(Path::new(""));
-        match definition.complete(folder, ClockKind::Virtual) {
+        let read = |id: &str| read_scenario(folder, id);
+        match definition.complete(folder, &read, ClockKind::Virtual) {
             Ok(()) => Ok(definition),
             Err(Wrong { place, what }) => {
                 Err(wrong(place.find(text), Some(place.key.to_owned()), what))
@@ -191,11 +194,18 @@ impl Definition {
             change(&mut root, setting)?;
         }
         let mut definition: Self = root.try_into().map_err(|error| told(&error))?;
+        let read = |id: &str| read_scenario(folder, id);
         definition
-            .complete(folder, half)
+            .complete(folder, &read, half)
             .map_err(|wrong| wrong.what)?;
         Ok(definition)
     }
+}
+
+/// The scenario of another experiment in the folder, or `None` if its file is no experiment.
+fn read_scenario(folder: &Path, id: &str) -> Option<Arc<dyn Scenario>> {
+    let experiment = Experiment::load(&folder.join(format!("{id}.toml")), &[]).ok()?;
+    Some(experiment.definition.scenario.into_scenario())
 }
 
 /// The parameters of the scenario in the document.

@@ -3,7 +3,7 @@
 use evenkeel_link::{GilbertElliott, Jitter, LinkConfig, Loss, Policer, QueueLimit, Reordering};
 use serde::Deserialize;
 
-use crate::scenario::{Impossible, require};
+use crate::error::{Impossible, require};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// What happens to packets along the data, before the queue or behind it; nothing unless given.

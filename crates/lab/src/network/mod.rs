@@ -1,6 +1,7 @@
 //! A bottleneck that TCP and TFRC flows share, as the papers' simulations have it: what experiments
 //! say of it, and what they measure of it.
 
+mod bottleneck;
 mod edition;
 mod flows;
 mod impairments;
@@ -9,90 +10,26 @@ mod protocol;
 mod queue;
 mod record;
 mod run;
+mod stacks;
 mod stage;
+mod tcp;
+mod tfrc_rules;
 mod told;
 mod udp;
 
-use evenkeel_link::{DeliveryTrace, Jitter, LinkConfig, Loss};
-use tfrc::time::Duration;
-use tfrc::units::{Bytes, Rate, duration_from_secs};
-
+pub(crate) use bottleneck::{Bottleneck, link};
 pub use edition::{Edition, Timeout};
-pub use flows::{Flows, Kernel, Tcp, TcpVariant};
-pub(crate) use flows::{MOST_PACKET, Member, Speaks, Stacks};
+pub use flows::Flows;
+pub(crate) use flows::{Member, Speaks};
 pub use impairments::{Impairments, Losses};
 pub use pace::Pace;
-pub use protocol::{Feedback, Protocol, Tfrc};
+pub use protocol::Protocol;
 pub use queue::Queue;
 pub(crate) use record::Measured;
-pub(crate) use run::{FLOW_STREAMS, Run, advance, broken, link, reached};
-pub(crate) use stage::Stage;
+pub(crate) use run::{FLOW_STREAMS, Run, advance, reached};
+pub(crate) use stacks::{MOST_PACKET, Stacks};
+pub use stage::Stage;
+pub use tcp::{Kernel, Tcp, TcpVariant};
+pub use tfrc_rules::{Feedback, Tfrc};
 pub use told::Told;
 pub use udp::Udp;
-
-use crate::units::BitRate;
-
-/// The shared link.
-#[derive(Clone, Debug)]
-pub(crate) struct Bottleneck {
-    /// On average, if a trace sets the pace.
-    pub(crate) rate: Rate,
-    pub(crate) trace: Option<DeliveryTrace>,
-    /// Each way.
-    pub(crate) queue: Queue,
-    /// What it does besides, along the data.
-    pub(crate) impairments: Impairments,
-    /// What is lost of what comes back.
-    pub(crate) report_loss: Loss,
-    /// Each sender's packets are late by a random time up to so many packet times of the bottleneck.
-    /// Without it, who is dropped at a full queue is a matter of phase, not of rates (Floyd and
-    /// Jacobson, 1992).
-    pub(crate) jitter: f64,
-}
-
-/// Access links are this many times as fast as the bottleneck: they drop and delay nothing.
-const ACCESS_SPEED: f64 = 10.0;
-
-impl Bottleneck {
-    /// One that only its queue makes drop.
-    pub(crate) fn new(rate: BitRate, queue: Queue) -> Self {
-        Self {
-            rate: rate.0,
-            trace: None,
-            queue,
-            impairments: Impairments::default(),
-            report_loss: Loss::None,
-            jitter: 0.0,
-        }
-    }
-
-    /// The link itself, along the data and back: the same queue, each way its own losses.
-    fn links(&self, delay: Duration) -> [LinkConfig; 2] {
-        let mut either = link(self.rate, delay);
-        self.queue.apply(&mut either);
-        let mut forward = either;
-        self.impairments.apply(&mut forward);
-        let back = LinkConfig {
-            loss: self.report_loss,
-            ..either
-        };
-        [forward, back]
-    }
-
-    fn access_rate(&self) -> Rate {
-        // A trace delivers in bursts, which no link beside it must spread.
-        match self.trace {
-            Some(_) => Rate::INFINITY,
-            None => self.rate * ACCESS_SPEED,
-        }
-    }
-
-    fn sending_jitter(&self, packet: Bytes) -> Jitter {
-        let most = (packet / self.rate).as_secs_f64() * self.jitter;
-        if most > 0.0 {
-            Jitter::Uniform(duration_from_secs(most))
-        } else {
-            Jitter::None
-        }
-    }
-}

@@ -7,8 +7,8 @@ use evenkeel_link::DeliveryTrace;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use tfrc::units::Rate;
 
+use crate::error::{Impossible, impossible};
 use crate::recorded;
-use crate::scenario::{Impossible, impossible};
 use crate::units::BitRate;
 
 /// `"3Mb/s"`, or `{ trace = "cellular.trace" }`: a file of Mahimahi's format, played again and again.

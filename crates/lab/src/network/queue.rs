@@ -6,7 +6,7 @@ use evenkeel_link::{
 use serde::Deserialize;
 use tfrc::units::Bytes;
 
-use crate::scenario::{Impossible, require};
+use crate::error::{Impossible, require};
 use crate::units::Size;
 
 /// The queue of a bottleneck.

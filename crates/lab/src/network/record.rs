@@ -4,7 +4,7 @@ use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use super::Told;
+use super::told::Told;
 use crate::metrics::{BIN, Throughput};
 
 /// Between two instants: what each flow sent and what came of it.

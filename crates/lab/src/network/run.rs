@@ -5,10 +5,13 @@ use evenkeel_sim::{Access, LinkId, Observer, Outcome, Path, Shape, Simulation, T
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
+use super::bottleneck::{Bottleneck, link};
+use super::flows::Member;
 use super::record::{Measured, Record};
-use super::{Bottleneck, Member, Udp};
+use super::udp::Udp;
+use crate::error::{RunError, broken};
+use crate::job::Job;
 use crate::metrics::BIN;
-use crate::scenario::{Job, RunError};
 
 /// One simulation: a dumbbell with flows, and what was seen of it.
 pub(crate) struct Run {
@@ -185,10 +188,6 @@ fn ticks(timer: Duration, rate: Rate) -> Result<DeliveryTrace, RunError> {
 /// More than a socket takes at once.
 const MOST_AT_A_TICK: f64 = 10_000.0;
 
-pub(crate) fn broken(error: &dyn std::fmt::Display) -> RunError {
-    RunError::Failed(error.to_string())
-}
-
 /// Refuses a run that ended before its time.
 pub(crate) fn reached(outcome: Outcome, to: Instant) -> Result<(), RunError> {
     let what = match outcome {
@@ -215,15 +214,6 @@ pub(crate) fn advance(
         reached(sim.run_observed(to.min(sim.now() + SLICE), observer), to)?;
     }
     Ok(())
-}
-
-/// A link whose queue holds whatever comes.
-pub(crate) fn link(rate: Rate, delay: Duration) -> LinkConfig {
-    LinkConfig {
-        rate,
-        delay,
-        ..LinkConfig::default()
-    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,23 @@ use evenkeel_link::{Loss, Random};
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Rate, duration_from_secs};
 
-use super::{
-    Bottleneck, Feedback, Measured, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc, Udp,
-};
-use crate::scenario::{Job, RunError};
+use super::bottleneck::Bottleneck;
+use super::flows::{Member, Speaks};
+use super::protocol::Protocol;
+use super::queue::Queue;
+use super::record::Measured;
+use super::run::Run;
+use super::stacks::Stacks;
+use super::tcp::Tcp;
+use super::tfrc_rules::{Feedback, Tfrc};
+use super::udp::Udp;
+use crate::error::RunError;
+use crate::job::Job;
 use crate::units::{BitRate, Size};
 
 /// What is built, what becomes of it, and when it is looked at.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
+pub struct Stage {
     pub(crate) bottleneck: Bottleneck,
     pub(crate) members: Vec<Member>,
     /// What crosses the bottleneck and nothing else, from when on, and what it draws from.

@@ -5,8 +5,7 @@ use evenkeel_sim::{Law, Pattern, Sink, Source, SourceError, Traffic};
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::broken;
-use crate::scenario::{Impossible, RunError, require};
+use crate::error::{Impossible, RunError, broken, require};
 use crate::units::{BitRate, Size, Time};
 
 /// UDP that heeds nothing. Sizes are those on the wire.

@@ -5,9 +5,11 @@ use tfrc::equation;
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, LossEventRate};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::{most, off_one};
+use crate::scenario::contract::Scenario;
 
 /// How much the rate grows at most from one round trip to the next (`sigcomm` §A.1).
 #[derive(Clone, Debug, Deserialize)]

@@ -3,9 +3,11 @@
 use evenkeel_link::Random;
 use serde::Deserialize;
 
-use super::{Impossible, Job, RunError, Scenario, impossible, require};
 use crate::cellular::{Model, Statistics};
+use crate::error::{Impossible, RunError, impossible, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
+use crate::scenario::contract::Scenario;
 use crate::units::Time;
 
 /// Parameters.

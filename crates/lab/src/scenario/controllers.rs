@@ -4,12 +4,15 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
 };
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Run};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.

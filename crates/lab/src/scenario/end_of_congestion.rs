@@ -4,14 +4,15 @@ use evenkeel_link::Loss;
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::job::Job;
 use crate::metrics::{largest_increase, mean_increase};
 use crate::network::{Edition, Stage, Tfrc};
 use crate::reader::Times;
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_lost_one_in, require_round_trips};
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -54,6 +55,10 @@ impl Scenario for EndOfCongestion {
 
     fn cells(&self) -> usize {
         EDITIONS.len()
+    }
+
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -113,7 +118,7 @@ fn lost_before(seq: u64) -> u64 {
 
 impl EndOfCongestion {
     /// The same between ends that may be sessions, measured once the loss has ended.
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let tfrc = Tfrc {
             edition: EDITIONS[cell].0,
             ..self.tfrc

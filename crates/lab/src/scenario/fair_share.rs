@@ -4,10 +4,13 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{Throughput, cov, drop_rate, least, mean, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -59,6 +62,10 @@ impl Scenario for FairShare {
 
     fn is_random(&self) -> bool {
         true
+    }
+
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -115,7 +122,7 @@ impl Scenario for FairShare {
 }
 
 impl FairShare {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let case = self.case(cell);
         let protocols = [Protocol::Tcp, Protocol::Tfrc].repeat(case.pairs);
         let factor = case.rate.0 / self.queues_at.0;

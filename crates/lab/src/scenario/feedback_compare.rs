@@ -3,15 +3,18 @@
 //! docs/notebook/2026-11-28-receivers-of-ours-compute-p.md.)
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, Kind, RunError, Scenario, require, require_bins, require_window};
-use crate::experiment::Experiment;
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{Estimate, cov, mean};
 use crate::network::{Feedback, Member, Protocol, Speaks, Stage, Tfrc};
+use crate::scenario::contract::{ReadScenario, Scenario};
+use crate::scenario::require::{require_bins, require_window};
 use crate::units::Time;
 
 /// Parameters.
@@ -49,7 +52,7 @@ struct Case {
     measured: Option<[Time; 2]>,
     /// Read from that file.
     #[serde(skip)]
-    scenario: Option<Box<Kind>>,
+    scenario: Option<Arc<dyn Scenario>>,
 }
 
 /// A flow whose rate varies by less than this is steady: how much less is the precision of a clock, or when a number
@@ -97,7 +100,7 @@ impl Case {
     }
 
     fn stage(&self, cell: usize, seed: u64) -> Option<Stage> {
-        let mut stage = self.scenario.as_ref()?.stage(cell, seed)?;
+        let mut stage = self.scenario.as_ref()?.comparable_stage(cell, seed)?;
         if let Some(measured) = self.measured {
             stage.measured = measured.map(|time| Instant::ZERO + time.0);
             stage.shown = stage.measured;
@@ -105,15 +108,11 @@ impl Case {
         Some(stage)
     }
 
-    fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
+    fn load(&mut self, read: ReadScenario<'_>) -> Result<(), Impossible> {
         require(self.repeat > 0, "repeat", "1 or more")?;
-        let file = folder.join(format!("{}.toml", self.of));
-        let experiment = Experiment::load(&file, &[]).ok();
-        self.scenario = experiment.map(|read| Box::new(read.definition.scenario));
-        let cells = self
-            .scenario
-            .as_ref()
-            .map_or(0, |kind| kind.scenario().cells());
+        self.scenario = read(&self.of);
+        let scenario = self.scenario.as_ref();
+        let cells = scenario.map_or(0, |scenario| scenario.cells());
         let has_tfrc = |cell: usize| {
             let stage = self.stage(cell, 1);
             stage.is_some_and(|stage| stage.members.iter().any(is_tfrc))
@@ -209,6 +208,14 @@ impl Scenario for FeedbackCompare {
         require_bins("timescale", [&self.timescale])
     }
 
+    fn load(&mut self, _folder: &Path, read: ReadScenario<'_>) -> Result<(), Impossible> {
+        let mut cases = self.case.iter_mut().enumerate();
+        cases.try_for_each(|(index, case)| {
+            let loaded = case.load(read);
+            loaded.map_err(|wrong| wrong.inside("case", index))
+        })
+    }
+
     fn cells(&self) -> usize {
         self.grid().len()
     }
@@ -286,15 +293,6 @@ fn count(ratios: &[Estimate], is_so: impl Fn(f64, f64) -> bool) -> f64 {
 }
 
 impl FeedbackCompare {
-    /// Reads the experiments.
-    pub(super) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
-        let mut cases = self.case.iter_mut().enumerate();
-        cases.try_for_each(|(index, case)| {
-            let loaded = case.load(folder);
-            loaded.map_err(|wrong| wrong.inside("case", index))
-        })
-    }
-
     fn places(&self) -> impl Iterator<Item = Place> {
         let formats = self.formats.iter().map(|format| Place::Sender(*format));
         [Place::Receiver, Place::Again].into_iter().chain(formats)
@@ -339,13 +337,18 @@ impl FeedbackCompare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
 
     fn compare(case: &str) -> Result<FeedbackCompare, Impossible> {
         let text =
             format!("formats = [\"ccfb\"]\ntimescale = \"1s\"\ntolerance = 0.03\ncase = [{case}]");
         let mut compare: FeedbackCompare = toml::from_str(&text).unwrap();
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-        compare.load(&folder)?;
+        let read = |id: &str| {
+            let experiment = Experiment::load(&folder.join(format!("{id}.toml")), &[]).ok()?;
+            Some(experiment.definition.scenario.into_scenario())
+        };
+        compare.load(&folder, &read)?;
         compare.verify()?;
         Ok(compare)
     }

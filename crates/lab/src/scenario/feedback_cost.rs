@@ -5,11 +5,14 @@ use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_window};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp, Tfrc,
 };
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::require_window;
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.

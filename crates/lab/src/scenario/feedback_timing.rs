@@ -8,14 +8,17 @@ use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-use super::{Impossible, Job, RunError, Scenario, require, require_recordable, require_window};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::{BIN, Throughput, cov};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp,
     Tfrc,
 };
 use crate::real::{self, Real, RealFlow, RealProtocol, RealReports, Setup};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_recordable, require_window};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.

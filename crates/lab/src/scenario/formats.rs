@@ -6,8 +6,9 @@ use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{
     BIN, Throughput, efficiency, friendliness, jain, mean, reaching_time, stability,
 };
@@ -15,6 +16,7 @@ use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Measured, Member, Protocol, Queue, Run, Speaks,
     Stacks, Tcp, Tfrc,
 };
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.

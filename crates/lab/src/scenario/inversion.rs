@@ -5,8 +5,10 @@ use serde::Deserialize;
 use tfrc::equation;
 use tfrc::units::{LossEventRate, Rate};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.

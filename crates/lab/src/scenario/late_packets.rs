@@ -9,9 +9,12 @@ use tfrc::time::Instant;
 use tfrc::units::{LossEventRate, duration_from_secs};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig, equation};
 
-use super::{Impossible, Job, RunError, Scenario, require, require_round_trips};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::mean;
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::require_round_trips;
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.

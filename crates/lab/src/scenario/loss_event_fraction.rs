@@ -9,9 +9,11 @@ use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, LossEventRate};
 use tfrc::{Arrival, Ecn, ReceiverConfig};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::off_one;
+use crate::scenario::contract::Scenario;
 use crate::units::Share;
 
 /// Parameters.

@@ -6,10 +6,12 @@ use tfrc::loss::{Average, LossEstimator, Weights};
 use tfrc::time::Instant;
 use tfrc::{Arrival, ReceiverConfig};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{Estimate, deviation, least, mean};
 use crate::network::{Bottleneck, Flows, Protocol, Queue, Run, Stage};
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Time};
 
 /// Parameters. Every combination of a rate, a queue and a number of flows is a condition: a cell.
@@ -69,6 +71,10 @@ impl Scenario for LossPredictors {
         true
     }
 
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let stage = self.stage(job.cell, job.seed);
         let nothing = [Instant::ZERO; 2];
@@ -116,7 +122,7 @@ impl Scenario for LossPredictors {
 }
 
 impl LossPredictors {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let (rest, tcp) = (cell / self.tcp_flows.len(), cell % self.tcp_flows.len());
         let (rate, queue) = (rest / self.queues.len(), rest % self.queues.len());
         let mut protocols = vec![Protocol::Tfrc];

@@ -6,12 +6,13 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{cov, drop_rate, equivalence_ratio, friendliness, least, most, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage, Udp};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_bins, require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -59,6 +60,10 @@ impl Scenario for OnOff {
         true
     }
 
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let measured = self.stage(job.cell, job.seed).run(job)?;
         Ok(self.sample(self.sources[job.cell], &measured))
@@ -93,7 +98,7 @@ impl Scenario for OnOff {
 }
 
 impl OnOff {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let [earliest, latest] = self.flows.start.map(Time::secs);
         let sources = (0..self.sources[cell]).map(|index| {
             let mut random = Random::new(seed, SOURCE_STREAMS + u64::from(index));

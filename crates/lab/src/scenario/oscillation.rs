@@ -4,14 +4,15 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{cov, least, utilisation};
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_bins, require_recordable, require_window};
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.
@@ -58,6 +59,10 @@ impl Scenario for Oscillation {
         self.buffers.len() * SPACINGS.len()
     }
 
+    fn comparable_stage(&self, cell: usize, _seed: u64) -> Option<Stage> {
+        Some(self.stage(cell))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let packets = self.buffers[job.cell / SPACINGS.len()];
         let (_, name) = SPACINGS[job.cell % SPACINGS.len()];
@@ -101,7 +106,7 @@ impl Scenario for Oscillation {
 }
 
 impl Oscillation {
-    pub(super) fn stage(&self, cell: usize) -> Stage {
+    fn stage(&self, cell: usize) -> Stage {
         let packets = self.buffers[cell / SPACINGS.len()];
         let (spacing, _) = SPACINGS[cell % SPACINGS.len()];
         let bottleneck = Bottleneck::new(self.rate, Queue::DropTail { packets });

@@ -5,14 +5,15 @@ use evenkeel_link::Loss;
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::job::Job;
 use crate::metrics::{halving, least, most};
 use crate::network::{Stage, Tfrc};
 use crate::reader::Times;
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_lost_one_in, require_round_trips};
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -57,6 +58,10 @@ impl Scenario for PersistentCongestion {
 
     fn cells(&self) -> usize {
         self.lost_one_in.len()
+    }
+
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -131,7 +136,7 @@ impl Scenario for PersistentCongestion {
 
 impl PersistentCongestion {
     /// The same between ends that may be sessions, measured from when every other packet is lost.
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let period = self.lost_one_in[cell];
         let zero = self.zero(period);
         let [onset, until] = [self.begins_at, self.until].map(|time| zero + time.0);

@@ -5,15 +5,15 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_jitter, require_recordable,
-    require_window,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{cov, drop_rate, mean, spread, utilisation};
 use crate::network::{
     Bottleneck, Feedback, Member, Protocol, Queue, Speaks, Stacks, Stage, Tcp, Tfrc,
 };
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_jitter, require_recordable, require_window};
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.
@@ -159,6 +159,10 @@ impl Scenario for QueueDynamics {
         true
     }
 
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / PROTOCOLS.len()];
         let (_, name) = PROTOCOLS[job.cell % PROTOCOLS.len()];
@@ -204,7 +208,7 @@ impl Scenario for QueueDynamics {
 }
 
 impl QueueDynamics {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let case = &self.case[cell / PROTOCOLS.len()];
         let (protocol, _) = PROTOCOLS[cell % PROTOCOLS.len()];
         let bottleneck = Bottleneck {

@@ -8,8 +8,10 @@ use tfrc::sent_packets::{MeteredArrivals, ReportSpan};
 use tfrc::time::{Duration, Instant};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.

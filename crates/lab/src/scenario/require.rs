@@ -1,58 +1,8 @@
 //! What is refused before anything runs: rules that several kinds of scenario have in common.
 
-use std::borrow::Cow;
-use std::fmt;
-
+use crate::error::{Impossible, require};
 use crate::metrics::BIN;
 use crate::units::Time;
-
-/// A parameter that types allow and sense does not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Impossible {
-    /// The parameter.
-    pub key: &'static str,
-    /// What would be right.
-    pub wanted: Cow<'static, str>,
-    /// The list that it is in, and which element of that from 0.
-    pub inside: Option<(&'static str, usize)>,
-}
-
-impl Impossible {
-    /// The parameter is one of this element of a list.
-    pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
-        self.inside = Some((list, index));
-        self
-    }
-}
-
-impl fmt::Display for Impossible {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}", self.key, self.wanted)
-    }
-}
-
-/// A parameter that is wrong, and what would be right.
-pub(crate) fn impossible(key: &'static str, wanted: impl Into<Cow<'static, str>>) -> Impossible {
-    let (wanted, inside) = (wanted.into(), None);
-    Impossible {
-        key,
-        wanted,
-        inside,
-    }
-}
-
-/// Refuses unless `sound`.
-pub(crate) fn require(
-    sound: bool,
-    key: &'static str,
-    wanted: &'static str,
-) -> Result<(), Impossible> {
-    if sound {
-        Ok(())
-    } else {
-        Err(impossible(key, wanted))
-    }
-}
 
 /// Refuses a part of the run that ends before it begins.
 pub(crate) fn require_window(key: &'static str, [from, to]: [Time; 2]) -> Result<(), Impossible> {

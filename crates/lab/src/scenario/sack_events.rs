@@ -9,8 +9,10 @@ use tfrc::sent_packets::{MeteredArrivals, PacketStatus, ReportSpan, SentPacketTr
 use tfrc::time::{Duration, Instant};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.

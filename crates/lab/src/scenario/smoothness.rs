@@ -4,14 +4,15 @@
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_bins, require_recordable, require_window,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{
     TIMESCALES, Throughput, cov, drop_rate, equivalence_ratio, friendliness, mean, utilisation,
 };
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_bins, require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -70,6 +71,10 @@ impl Scenario for Smoothness {
         true
     }
 
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let measured = self.stage(job.cell, job.seed).run(job)?;
         Ok(self.sample(self.queues[job.cell], &measured, job.seed))
@@ -89,7 +94,7 @@ fn of(protocol: Protocol, flows: &[Throughput]) -> Vec<&Throughput> {
 }
 
 impl Smoothness {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         // Alternating, so that neither protocol has the earlier places.
         let protocols = [Protocol::Tcp, Protocol::Tfrc].repeat(self.pairs);
         let bottleneck = Bottleneck::new(self.rate, self.queues[cell]);

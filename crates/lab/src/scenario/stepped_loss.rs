@@ -5,14 +5,15 @@ use evenkeel_link::Loss;
 use serde::Deserialize;
 use tfrc::time::Instant;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
-};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
 use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::job::Job;
 use crate::metrics::{cov, largest_increase_pct, mean};
 use crate::network::{Stage, Tfrc};
 use crate::reader::Times;
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_lost_one_in, require_round_trips};
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -47,7 +48,7 @@ const NAIVE: usize = 8;
 
 impl SteppedLoss {
     /// The same between ends that may be sessions, measured from the zero of the figure on.
-    pub(super) fn stage(&self, seed: u64) -> Stage {
+    fn stage(&self, seed: u64) -> Stage {
         let zero = Instant::ZERO + self.lead_in.0;
         let ends = self.phases.iter().map(|phase| zero + phase.until.0);
         let begins = [Instant::ZERO].into_iter().chain(ends);
@@ -79,6 +80,10 @@ impl Scenario for SteppedLoss {
         let end = self.phases[self.phases.len() - 1].until;
         require_round_trips("phases", end, self.rtt)?;
         require_lost_one_in(self.phases.iter().map(|phase| phase.lost_one_in))
+    }
+
+    fn comparable_stage(&self, _cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(seed))
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {

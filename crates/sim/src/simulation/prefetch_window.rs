@@ -99,7 +99,7 @@ fn links(stops: &[Packed]) -> impl Iterator<Item = u32> {
 #[cfg(test)]
 mod tests {
     use super::super::{Parcel, Travelling};
-    use crate::traffic::Body;
+    use crate::body::Body;
     use crate::{
         Access, End, FlowId, Outcome, Shape, Simulation, TcpReceiver, TcpSender, TfrcConfig,
         TfrcReceiver, TfrcSender, Traffic, tcp,

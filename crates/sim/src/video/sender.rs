@@ -2,8 +2,8 @@
 
 use super::TsStream;
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::tfrc_flow::{TfrcConfig, TfrcSender};
-use crate::traffic::Body;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;

@@ -2,8 +2,8 @@
 
 use super::config::{MAX_CONNECTIONS, WebConfig, WebConfigError};
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::tcp::{Config, Connection, Receiver};
-use crate::traffic::Body;
 use std::ops::Range;
 use tfrc::Ecn;
 use tfrc::time::Instant;

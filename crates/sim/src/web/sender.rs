@@ -2,9 +2,9 @@
 
 use super::config::{GapFrom, MAX_CONNECTIONS, WebConfig, WebConfigError};
 use crate::agent::{Agent, Packet};
+use crate::body::Body;
 use crate::distribution::exponential;
 use crate::tcp::{Config, Connection, Sender};
-use crate::traffic::Body;
 use evenkeel_link::Random;
 use std::ops::Range;
 use tfrc::time::{Duration, Instant};

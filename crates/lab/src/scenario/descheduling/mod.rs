@@ -9,16 +9,16 @@ use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::duration_from_secs;
 
-use super::{
-    Impossible, Job, RunError, Scenario, require, require_lost_one_in, require_round_trips,
-    require_window,
-};
+use crate::error::{Impossible, RunError, broken, require};
 use crate::findings::{Findings, Sample};
 use crate::flow::{self, Flow, Seen};
+use crate::job::Job;
 use crate::metrics::{BIN, dip_pct, mean, most};
-use crate::network::{Edition, Feedback, Tfrc, broken, reached};
+use crate::network::{Edition, Feedback, Tfrc, reached};
 use crate::reader::Times;
 use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_lost_one_in, require_round_trips, require_window};
 use crate::units::{Size, Time};
 use process::Process;
 

@@ -9,8 +9,8 @@ use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
 use crate::cellular::Model;
+use crate::error::{Impossible, RunError, impossible, require};
 use crate::recorded;
-use crate::scenario::{Impossible, RunError, impossible, require};
 use crate::units::{BitRate, Time};
 
 /// `[[time, rate], …]`, `{ grants = { every, packets } }`, `{ trace = "NAME" }` or `{ generated = "NAME" }`.

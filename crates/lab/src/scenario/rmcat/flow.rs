@@ -15,8 +15,8 @@ use tfrc::SenderConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate, duration_from_secs};
 
-use crate::network::{Tcp, TcpVariant, Tfrc, broken};
-use crate::scenario::{Impossible, RunError, require};
+use crate::error::{Impossible, RunError, broken, require};
+use crate::network::{Tcp, TcpVariant, Tfrc};
 use crate::units::{BitRate, Time};
 
 /// One flow.

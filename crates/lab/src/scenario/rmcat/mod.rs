@@ -34,10 +34,12 @@ pub use self::flow::{CallEnds, CallSetup};
 use self::model_state::ModelState;
 pub use self::peers::Peers;
 use self::record::Record;
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, broken, require};
 use crate::findings::{Findings, Sample};
-use crate::network::{Impairments, Tcp, Tfrc, advance, broken};
+use crate::job::Job;
+use crate::network::{Impairments, Tcp, Tfrc, advance};
 use crate::recorded;
+use crate::scenario::contract::{ReadScenario, Scenario};
 use crate::units::{Size, Time};
 
 /// Parameters.
@@ -147,6 +149,16 @@ impl Scenario for Rmcat {
         })
     }
 
+    fn load(&mut self, folder: &Path, _read: ReadScenario<'_>) -> Result<(), Impossible> {
+        self.load_recordings(folder)
+    }
+
+    fn absent_recordings(&self) -> Vec<&str> {
+        let recordings = self.case.iter().flat_map(Case::recordings);
+        let absent = recordings.filter_map(|(name, is_there)| (!is_there).then_some(name));
+        absent.collect()
+    }
+
     fn cells(&self) -> usize {
         self.case.len()
     }
@@ -181,7 +193,7 @@ impl Rmcat {
     }
 
     /// Reads the recordings that are there.
-    pub(super) fn load(&mut self, experiments: &Path) -> Result<(), Impossible> {
+    fn load_recordings(&mut self, experiments: &Path) -> Result<(), Impossible> {
         let folder = recorded::folder(experiments);
         for (index, case) in self.case.iter_mut().enumerate() {
             let mut capacities = case.bottleneck.iter_mut().chain(&mut case.backward);
@@ -189,12 +201,6 @@ impl Rmcat {
             loaded.map_err(|wrong| wrong.inside("case", index))?;
         }
         Ok(())
-    }
-
-    /// The recordings that are absent, so that models stand in for them.
-    pub(super) fn absent(&self) -> impl Iterator<Item = &str> {
-        let recordings = self.case.iter().flat_map(Case::recordings);
-        recordings.filter_map(|(name, is_there)| (!is_there).then_some(name))
     }
 }
 

@@ -20,10 +20,12 @@ use tfrc::SenderConfig;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::gain_pct;
 use crate::network::{Tfrc, reached};
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 use liar::Liar;
 use lie::Lie;

@@ -13,14 +13,17 @@ use serde::Deserialize;
 use tfrc::time::Instant;
 use tfrc::units::duration_from_secs;
 
-use super::{Impossible, Job, RunError, Scenario, require, require_bins, require_jitter};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{median, off_one, quantile};
 use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Pace, Protocol, Queue, Speaks, Stacks,
     Stage, Tcp, Tfrc,
 };
 use crate::real::Real;
+use crate::scenario::contract::{ReadScenario, Scenario};
+use crate::scenario::require::{require_bins, require_jitter};
 use crate::units::{BitRate, Size, Time};
 use window::Window;
 
@@ -200,6 +203,15 @@ impl Scenario for Timeline {
         require_bins("floor_over", &self.floor_over)
     }
 
+    fn load(&mut self, folder: &Path, _read: ReadScenario<'_>) -> Result<(), Impossible> {
+        let cases = self.case.iter_mut().enumerate();
+        let mut loaded = cases.map(|(index, case)| {
+            let loaded = case.rate.load(folder);
+            loaded.map_err(|wrong| wrong.inside("case", index))
+        });
+        loaded.try_for_each(|loaded| loaded)
+    }
+
     fn cells(&self) -> usize {
         self.case.len()
     }
@@ -236,6 +248,10 @@ impl Scenario for Timeline {
         findings.derive(format!("{key}_most"), quantile(&ratios, 1.0));
     }
 
+    fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
+        Some(self.stage(cell, seed))
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let measured = self.stage(job.cell, job.seed).run(job)?;
         Ok(self.sample_of(&self.case[job.cell], &measured))
@@ -248,7 +264,7 @@ const MOST_FLOWS: usize = 5_000;
 const MOST_POINTS: f64 = 50_000.0;
 
 impl Timeline {
-    pub(super) fn stage(&self, cell: usize, seed: u64) -> Stage {
+    fn stage(&self, cell: usize, seed: u64) -> Stage {
         let case = &self.case[cell];
         let bottleneck = Bottleneck {
             rate: case.rate.mean(),
@@ -267,16 +283,6 @@ impl Timeline {
             shown,
             ..Stage::new(bottleneck, self.members(case, seed), measured)
         }
-    }
-
-    /// Reads the traces that set the pace.
-    pub(super) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
-        let cases = self.case.iter_mut().enumerate();
-        let mut loaded = cases.map(|(index, case)| {
-            let loaded = case.rate.load(folder);
-            loaded.map_err(|wrong| wrong.inside("case", index))
-        });
-        loaded.try_for_each(|loaded| loaded)
     }
 
     /// How far from 1 the median ratio of a group is at most, over the cases that it takes part in.

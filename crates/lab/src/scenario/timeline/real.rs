@@ -4,11 +4,12 @@ use evenkeel_link::LinkConfig;
 use tfrc::time::{Duration, Instant};
 
 use super::{Also, Timeline};
+use crate::error::RunError;
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::BIN;
 use crate::network::{FLOW_STREAMS, Protocol, Speaks};
 use crate::real::{Real, RealFlow, RealProtocol, RealTcp, Seen, Setup};
-use crate::scenario::{Job, RunError};
 
 impl Real for Timeline {
     fn takes(&self, cell: usize) -> Duration {

@@ -212,7 +212,7 @@ mod tests {
     use super::super::tests::{halved_at, scenario};
     use super::*;
     use crate::findings::Findings;
-    use crate::scenario::Scenario as _;
+    use crate::scenario::contract::Scenario as _;
 
     #[test]
     fn losses_are_what_a_group_sent_and_nobody_got() {

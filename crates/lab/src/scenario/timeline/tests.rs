@@ -58,7 +58,7 @@ fn run(case: &str, tfrc: &str) -> Findings {
     );
     let mut scenario: Timeline = toml::from_str(&text).unwrap();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
-    scenario.load(&folder).unwrap();
+    scenario.load(&folder, &|_| None).unwrap();
     assert_eq!(scenario.verify(), Ok(()));
     let stop = std::sync::atomic::AtomicBool::new(false);
     let (cell, seed, stop) = (0, 1, &stop);

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 
 use super::{Case, MOST_POINTS, Timeline};
+use crate::error::{Impossible, require};
 use crate::metrics::Throughput;
-use crate::scenario::{Impossible, require, require_bins, require_recordable, require_window};
+use crate::scenario::require::{require_bins, require_recordable, require_window};
 use crate::units::Time;
 
 /// Times of the cases from a round trip on.

@@ -9,10 +9,12 @@ use tfrc::units::Rate;
 
 use super::world::{Content, Look, Seen, Setup, World};
 use super::{Named, require_fps, require_picture};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::{cov, mean};
 use crate::network::Tfrc;
-use crate::scenario::{Impossible, Job, RunError, Scenario, require};
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Share, Size, Time};
 
 /// Parameters.

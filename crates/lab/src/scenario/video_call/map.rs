@@ -10,10 +10,12 @@ use tfrc::units::Rate;
 
 use super::world::{Content, Setup, World, utilisation};
 use super::{Named, require_fps, require_picture};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{self, mean};
 use crate::network::Tfrc;
-use crate::scenario::{Impossible, Job, RunError, Scenario, require};
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 
 /// Parameters.

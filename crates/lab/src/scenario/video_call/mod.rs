@@ -13,10 +13,12 @@ use evenkeel_media::policy::Rules;
 use serde::Deserialize;
 use tfrc::units::Rate;
 
-use super::{Impossible, Job, RunError, Scenario, require};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{cov, growth, mean, quantile};
 use crate::network::Tfrc;
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
 use world::{Content, Look, Setup, World, utilisation};
 

@@ -16,9 +16,10 @@ use tfrc::SenderConfig;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-use super::super::{Job, RunError};
+use crate::error::{RunError, broken};
+use crate::job::Job;
 use crate::metrics::used_of_allowed;
-use crate::network::{Tfrc, advance, broken};
+use crate::network::{Tfrc, advance};
 use crate::units::{BitRate, Size, Time};
 
 /// What pictures are of.

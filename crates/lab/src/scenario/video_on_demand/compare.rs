@@ -2,7 +2,7 @@
 
 use super::{Case, MOST_IPLR, MOST_IPTD, Movie, Transport, VideoOnDemand, name};
 use crate::findings::Findings;
-use crate::scenario::Scenario;
+use crate::scenario::contract::Scenario;
 
 /// How a metric by TFRC is compared with the same by UDP.
 const COMPARED: [(&str, &str, Comparison); 6] = [

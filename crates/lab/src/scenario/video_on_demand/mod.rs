@@ -9,10 +9,13 @@ mod sample;
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 
-use super::{Impossible, Job, RunError, Scenario, require, require_jitter, require_window};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::network::{MOST_PACKET, Tcp, TcpVariant, Tfrc};
 use crate::real::Real;
+use crate::scenario::contract::Scenario;
+use crate::scenario::require::{require_jitter, require_window};
 use crate::units::{BitRate, Size, Time};
 use record::Record;
 use sample::{Stream, TcpFlow};

@@ -11,8 +11,9 @@ use tfrc::{ReceiverConfig, SenderConfig};
 
 use super::record::Record;
 use super::{Case, Movie, STARTS, STRAGGLERS, Transport, VideoOnDemand};
-use crate::network::{Edition, Tfrc, advance, broken, link};
-use crate::scenario::{Job, RunError};
+use crate::error::{RunError, broken};
+use crate::job::Job;
+use crate::network::{Edition, Tfrc, advance, link};
 
 /// Half an hour, so that streams of one movie are seldom at one scene.
 const FRAMES: usize = 30 * 60 * FRAME_RATE as usize;

@@ -6,11 +6,11 @@ use tfrc::time::Duration;
 
 use super::sample::{Stream, TcpFlow};
 use super::{STARTS, Transport, VideoOnDemand, network};
+use crate::error::{RunError, broken};
 use crate::findings::Sample;
+use crate::job::Job;
 use crate::metrics::{BIN, Throughput, lost_share};
-use crate::network::broken;
 use crate::real::{Played, Real, RealFlow, RealProtocol, RealTcp, RealTitle, Seen, Setup};
-use crate::scenario::{Job, RunError};
 
 impl Real for VideoOnDemand {
     fn takes(&self, _: usize) -> Duration {
@@ -123,7 +123,7 @@ mod tests {
     use super::super::tests::scenario;
     use super::*;
     use crate::findings::Findings;
-    use crate::scenario::Scenario as _;
+    use crate::scenario::contract::Scenario as _;
     use std::sync::atomic::AtomicBool;
     use tfrc::time::Instant;
     use tfrc::units::Bytes;

@@ -16,10 +16,12 @@ use super::flow::Kind as FlowKind;
 use super::record::BIN;
 use super::sample::{Period, possible};
 use super::{Case, Rmcat, Seen};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
+use crate::job::Job;
 use crate::metrics::{friendliness, least, mean, median};
 use crate::network::{Tcp, TcpVariant, Tfrc};
-use crate::scenario::{Impossible, Job, RunError, Scenario, require};
+use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Time};
 
 /// Parameters.

@@ -20,8 +20,10 @@ use self::kept::{KeptCell, KeptResults};
 use self::wire::WireRecord;
 use super::{CallEnds, CallSetup, Case, Rmcat, World};
 use crate::comparison::PeerComparison;
+use crate::error::{Impossible, RunError, impossible, require};
 use crate::findings::{Findings, Sample};
-use crate::scenario::{Impossible, Job, RunError, Scenario, impossible, require};
+use crate::job::Job;
+use crate::scenario::contract::{ReadScenario, Scenario};
 
 /// Parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -133,6 +135,23 @@ impl Scenario for Peers {
         require(known, "by_delay", "names of cases")
     }
 
+    fn load(&mut self, folder: &Path, _read: ReadScenario<'_>) -> Result<(), Impossible> {
+        self.rmcat.load_recordings(folder)?;
+        for file in &self.kept {
+            let path = folder.join(file);
+            let results = KeptResults::read(&path).map_err(|error| {
+                let path = path.display();
+                impossible("kept", format!("results of peers/: {path}: {error}"))
+            })?;
+            self.results.extend(results);
+        }
+        Ok(())
+    }
+
+    fn absent_recordings(&self) -> Vec<&str> {
+        self.rmcat.absent_recordings()
+    }
+
     fn cells(&self) -> usize {
         self.rmcat.case.len() * self.controllers.len()
     }
@@ -209,25 +228,6 @@ impl Peers {
     /// The file of results of a controller that is built apart, of the samples of every case.
     pub fn keep(&self, peer: &str, label: &str, cases: &[Vec<Sample>]) -> String {
         KeptResults::new(peer, label, &self.described, cases).text()
-    }
-
-    /// Reads the recordings and the kept results that are there.
-    pub(in crate::scenario) fn load(&mut self, folder: &Path) -> Result<(), Impossible> {
-        self.rmcat.load(folder)?;
-        for file in &self.kept {
-            let path = folder.join(file);
-            let results = KeptResults::read(&path).map_err(|error| {
-                let path = path.display();
-                impossible("kept", format!("results of peers/: {path}: {error}"))
-            })?;
-            self.results.extend(results);
-        }
-        Ok(())
-    }
-
-    /// The recordings that are absent, so that models stand in for them.
-    pub(in crate::scenario) fn absent(&self) -> impl Iterator<Item = &str> {
-        self.rmcat.absent()
     }
 
     /// Keys and labels of the controllers.

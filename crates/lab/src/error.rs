@@ -1,0 +1,63 @@
+//! Why a scenario is refused, and why a run gives no result.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a run gave nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The run was asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The run could not end, or its result makes no sense: the reason.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// A parameter that types allow and sense does not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} must be {wanted}")]
+pub struct Impossible {
+    /// The parameter.
+    pub key: &'static str,
+    /// What would be right.
+    pub wanted: Cow<'static, str>,
+    /// The list that it is in, and which element of that from 0.
+    pub inside: Option<(&'static str, usize)>,
+}
+
+impl Impossible {
+    /// The parameter is one of this element of a list.
+    pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
+        self.inside = Some((list, index));
+        self
+    }
+}
+
+/// A parameter that is wrong, and what would be right.
+pub(crate) fn impossible(key: &'static str, wanted: impl Into<Cow<'static, str>>) -> Impossible {
+    let (wanted, inside) = (wanted.into(), None);
+    Impossible {
+        key,
+        wanted,
+        inside,
+    }
+}
+
+/// Refuses unless `sound`.
+pub(crate) fn require(
+    sound: bool,
+    key: &'static str,
+    wanted: &'static str,
+) -> Result<(), Impossible> {
+    if sound {
+        Ok(())
+    } else {
+        Err(impossible(key, wanted))
+    }
+}
+
+/// An error of a component as the reason why a run failed.
+pub(crate) fn broken(error: &dyn fmt::Display) -> RunError {
+    RunError::Failed(error.to_string())
+}
