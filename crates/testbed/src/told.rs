@@ -1,5 +1,6 @@
-//! The queue, the discipline and the loss of a link in the words of a [`control`](crate::control) message: of all that a
-//! snapshot tells, these can be sent back as they are.
+//! The queue, the discipline and the loss of a link as a [`control`](crate::control) message.
+//!
+//! A snapshot of these can be sent back unchanged.
 
 use evenkeel_link::{CoDelConfig, Discipline, Loss, QueueLimit};
 use serde_json::{Value, json};

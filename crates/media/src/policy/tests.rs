@@ -1,3 +1,5 @@
+//! Tests of the policy: the size of the next frame, and the deadline.
+
 use super::*;
 use proptest::prelude::*;
 use tfrc::units::LossEventRate;

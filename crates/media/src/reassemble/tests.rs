@@ -1,3 +1,5 @@
+//! Tests of reassembly in each payload format: order, holes and bounds.
+
 use super::*;
 use crate::frame::{
     AccessUnit, DvFrame, EncodedFrame, JpegImage, QuantTables, RawPicture, Sampling,
