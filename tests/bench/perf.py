@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `evenkeel perf` does on this machine, beside its peer: the table of docs/METHOD.md in one run.
+"""What `evenkeel perf` does on this machine, beside its peer: the table of docs/notebook/2026-11-28-traffic-generator.md in one run.
 
     cargo build --release && cargo build --release -p evenkeel-net --examples
     chrt -r 10 python3 tests/bench/perf.py            # needs iperf3, and nothing else running

@@ -1,5 +1,6 @@
-//! What pictures are worth whole, with half of their sides and with a quarter, and as the encoder codes them: the table in
-//! docs/decisions/0012-halve-the-sides-of-coarse-pictures.md.
+//! PSNR and SSIM of pictures coded whole, with half of their sides and with a quarter, and as the encoder codes them.
+//!
+//! The table is in docs/notebook/2026-11-28-halve-the-sides-of-coarse-pictures.md.
 //!
 //! `cargo run --release -p evenkeel-codec --example halved_sides -- 352x288 CLIP...`
 //!

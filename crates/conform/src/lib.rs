@@ -1,5 +1,6 @@
-//! Conformance checks for TFRC over RTP, after appendix B of the thesis: a sender, a receiver, and an
-//! *interface system* between them that forwards, drops, delays, reorders and rewrites datagrams and
+//! Conformance checks for TFRC over RTP, after appendix B of the thesis.
+//!
+//! An *interface system* between sender and receiver forwards, drops, delays, reorders and rewrites datagrams. The interface system
 //! sees nothing else of either.
 //!
 //! ```text

@@ -1,5 +1,6 @@
-//! What is left of a call of H.264 where packets are lost, with repair packets and without: the table in
-//! docs/METHOD.md.
+//! A call of H.264 under packet loss, with repair packets and without.
+//!
+//! The table is in docs/notebook/2026-11-28-pictures-under-loss-and-at-their-targets.md.
 
 #[path = "../tests/two_ends/mod.rs"]
 mod two_ends;

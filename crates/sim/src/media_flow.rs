@@ -1,5 +1,4 @@
-//! The product's own call as the ends of a flow: pictures, encoder, policy, sending buffer, session and
-//! playout, each as the program has it, with the virtual clock in place of threads.
+//! The product's own call as the ends of a flow, with the virtual clock in place of threads.
 
 use crate::agent::{Agent, Packet};
 use crate::body::Body;

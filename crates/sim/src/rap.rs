@@ -1,6 +1,7 @@
-//! RAP, the rate adaptation protocol: AIMD of the gap between packets (Rejaie, Handley and Estrin, "RAP:
-//! An End-to-End Rate-Based Congestion Control Mechanism for Realtime Streams in the Internet", INFOCOM
-//! 1999; `thesis` §2.5.2).
+//! RAP, the rate adaptation protocol: AIMD of the gap between packets.
+//!
+//! Sources: Rejaie, Handley and Estrin, "RAP: An End-to-End Rate-Based Congestion Control Mechanism for Realtime Streams in the
+//! Internet", INFOCOM 1999; `thesis` §2.5.2.
 //!
 //! The receiver acknowledges every packet. Each smoothed round trip without loss adds a packet a round
 //! trip to the rate, and a loss halves it. Losses among the packets that were under way at a reduction

@@ -1,5 +1,7 @@
-//! What a link does over time, as a file: lines of `time, rate, delay, loss` for the way from A to B, whose delays
-//! hold both ways, and lines of `time, MESSAGE` for whatever else a [`control`](crate::control) message changes.
+//! The changes of a link over time, as a file.
+//!
+//! A line of `time, rate, delay, loss` is for the way from A to B, and its delays hold both ways. A line of `time, MESSAGE` changes
+//! whatever else a [`control`](crate::control) message can change.
 //!
 //! ```text
 //! 0, 8M, 20ms

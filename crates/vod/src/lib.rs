@@ -1,5 +1,4 @@
-//! Video on demand: a [`Server`] that sends MPEG-TS over RTP (RFC 2250) at its own pace, bounded by TFRC, and
-//! a [`Player`] that buffers, plays, and counts what a viewer would see of the network.
+//! Video on demand: a [`Server`] that sends MPEG-TS over RTP (RFC 2250), bounded by TFRC, and a [`Player`] that counts stalls.
 //!
 //! Both are [endpoints](evenkeel_rtp::endpoint). A datagram carries seven TS packets; its RTP timestamp says
 //! when it was ready, so what it waited for behind TFRC can be told from what the network added.

@@ -9,7 +9,7 @@ use super::tally::Row;
 /// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
 const SAFE_LENGTH: u16 = 1_200;
 
-/// A host that keeps up is at its rate to a thousandth (`docs/METHOD.md`); what starts and ends a test is less than the rest
+/// A host that keeps up is at its rate to a thousandth (docs/notebook, traffic generator); what starts and ends a test is less than the rest
 /// of this.
 const KEPT: f64 = 0.99;
 

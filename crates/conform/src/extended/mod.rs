@@ -1,5 +1,4 @@
-//! What appendix B leaves out, in the same manner: marks, loss events to the packet, averages and
-//! discounting to the digit, the receive limit, silence, bursts, numbers that wrap and clocks that jump.
+//! Checks of RFC 5348 beyond appendix B: loss events to the packet, averages to the digit, marks, silence, bursts, wrapping numbers.
 //!
 //! RFC 5348 is quoted by the section in each number, `E.<section>-<n>`. What cannot be seen from outside is
 //! made to show: a loss event's first packet in the p of a later report, the allowed rate in departures.

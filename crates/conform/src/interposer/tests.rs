@@ -1,3 +1,5 @@
+//! Tests of the interface system: which datagrams it drops, delays and rewrites.
+
 use evenkeel_rtp::packet::ext::{Element, RttSendTs};
 use evenkeel_rtp::packet::rtcp::{Packet as Rtcp, Packets, TfrcFeedback};
 use evenkeel_rtp::packet::rtp::RtpHeader;

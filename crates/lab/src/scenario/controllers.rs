@@ -1,5 +1,6 @@
-//! TFRC and its relatives, each beside as many TCP flows: what share it takes, how like TCP's its rate is,
-//! and how smooth. (`thesis` §2.5.2; `sigcomm` §4.1 for the metrics.)
+//! TFRC and its relatives, each beside as many TCP flows: share, likeness to TCP and smoothness.
+//!
+//! Sources: `thesis` §2.5.2; `sigcomm` §4.1 for the metrics.
 
 use serde::Deserialize;
 use tfrc::time::Instant;

@@ -1,6 +1,6 @@
-//! The same flows with p computed at the receiver and at the sender: what that makes of their rate and
-//! smoothness on the networks of other experiments. (`light` §IV;
-//! docs/notebook/2026-11-28-receivers-of-ours-compute-p.md.)
+//! The flows of other experiments with p computed at the receiver and at the sender: rate and smoothness of both.
+//!
+//! Source: `light` §IV. Results: docs/notebook/2026-11-28-receivers-of-ours-compute-p.md.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! What reports cost beside the data that they are about, in each format, by rate and round trip: bytes on the
-//! wire, headers of all layers included, of a flow alone on its bottleneck.
+//! The bytes of reports beside the bytes of data, in each format, by rate and round trip.
+//!
+//! One flow is alone on its bottleneck. The headers of all layers count.
 
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use serde::Deserialize;

@@ -1,6 +1,6 @@
-//! How often TFRC's receiver reports, and by which rules of timing: with RTCP's compounds alone, at random
-//! times, or whenever it wants to, in packets of reduced size. (`hdtv` §6; RFC 3550 §6.2, RFC 4585 §3,
-//! RFC 5506.)
+//! How often TFRC's receiver reports by three rules of timing: in RTCP's compounds, at random times, and at TFRC's own times.
+//!
+//! Sources: `hdtv` §6; RFC 3550 §6.2, RFC 4585 §3, RFC 5506.
 
 use evenkeel_link::{LinkConfig, Loss};
 use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Rtcp, Traffic};

@@ -1,5 +1,6 @@
-//! What it makes of a flow of TFRC where p is computed, and in which format its receiver reports: the same
-//! flows on the same bottleneck, a format at a time. (`light` §IV.)
+//! The same TFRC flows on the same bottleneck with each feedback format, one format at a time.
+//!
+//! Source: `light` §IV.
 
 use evenkeel_link::{Loss, Random};
 use serde::Deserialize;

@@ -1,5 +1,6 @@
-//! One TCP and one TFRC flow among many UDP sources that are on and off by turns: what is lost, how
-//! alike the two are, and how smooth, on every timescale. (`sigcomm` §4.1.3, figures 11 to 13.)
+//! One TCP and one TFRC flow among many on-off UDP sources: loss, likeness and smoothness on every timescale.
+//!
+//! Source: `sigcomm` §4.1.3, figures 11 to 13.
 
 use evenkeel_link::Random;
 use serde::Deserialize;

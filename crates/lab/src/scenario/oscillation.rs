@@ -1,5 +1,6 @@
-//! One TFRC flow fills a buffer of several sizes: does its rate oscillate with the round-trip time,
-//! without and with the spacing by √R? (`sigcomm` §3.4, figures 3 and 4; RFC 5348 §4.5.)
+//! One TFRC flow fills buffers of several sizes: how far its rate oscillates, without and with the spacing by √R.
+//!
+//! Sources: `sigcomm` §3.4, figures 3 and 4; RFC 5348 §4.5.
 
 use serde::Deserialize;
 use tfrc::time::Instant;

@@ -1,5 +1,6 @@
-//! What a receiver holds and how often it computes, where it computes p and where it only reports: both see the
-//! same packets on a path without loss. (`light` §V, table V.)
+//! The state and the computations of a receiver that computes p, and of one that only reports arrivals.
+//!
+//! Both receive the same packets on a path without loss. Source: `light` §V, table V.
 
 use std::mem::size_of;
 

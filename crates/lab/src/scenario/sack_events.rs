@@ -1,5 +1,6 @@
-//! Loss events counted in three ways over the same losses: by the receiver, by the sender from SACK vectors as
-//! the `light` paper has it, and naively, an event for every vector that tells of a new loss. (`light` §III.)
+//! Loss events counted over the same losses by the receiver, by the sender from SACK vectors, and naively.
+//!
+//! The naive count has an event for every vector that reports a new loss. Source: `light` §III.
 
 use std::collections::VecDeque;
 

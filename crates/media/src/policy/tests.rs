@@ -1,3 +1,5 @@
+//! Tests of the policy: the size of the next frame, and the deadline.
+
 use proptest::prelude::*;
 use tfrc::units::LossEventRate;
 

@@ -1,3 +1,5 @@
+//! Tests of reassembly in each payload format: order, holes and bounds.
+
 use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_codec::picture::{AccessUnit, DvFrame, JpegImage, QuantTables, RawPicture, Sampling};
 use evenkeel_rtp::packet::payload::jpeg::{Restart, WHOLE_FRAME};

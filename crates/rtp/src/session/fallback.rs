@@ -1,5 +1,6 @@
-//! The rate towards a receiver that sends no feedback: by reception reports where it sends those, fixed and
-//! low where it sends nothing; and the circuit breakers of RFC 8083, which hold in any case.
+//! The rate towards a receiver without TFRC feedback, and the circuit breakers of RFC 8083.
+//!
+//! Reception reports set the rate if the receiver sends them. Without any report the rate is fixed and low.
 
 use std::time::Duration;
 

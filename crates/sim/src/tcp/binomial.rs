@@ -1,5 +1,6 @@
-//! Binomial congestion control: AIMD and its nonlinear relatives (Bansal and Balakrishnan, "Binomial
-//! Congestion Control Algorithms", INFOCOM 2001; `thesis` §2.5.2).
+//! Binomial congestion control: AIMD and its nonlinear relatives.
+//!
+//! Sources: Bansal and Balakrishnan, "Binomial Congestion Control Algorithms", INFOCOM 2001; `thesis` §2.5.2.
 //!
 //! A round trip without loss adds α / w^k to the window w, and a loss takes β · w^l. Under a steady rate
 //! p of losses that balances at a window that grows as p^(-1/(k+l+1)). TCP's grows as p^(-1/2), so

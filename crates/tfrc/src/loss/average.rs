@@ -1,6 +1,7 @@
-//! What loss intervals say about p: the method of RFC 5348 §5.4, and those that the 2000 paper held
-//! against it (Floyd, Handley, Padhye, Widmer, "Equation-Based Congestion Control for Unicast
-//! Applications", extended version, §3.3).
+//! The averages of loss intervals that give p: the method of RFC 5348 §5.4, and the alternatives of the 2000 paper.
+//!
+//! The paper is Floyd, Handley, Padhye, Widmer, "Equation-Based Congestion Control for Unicast Applications", extended version,
+//! §3.3.
 
 use core::time::Duration;
 

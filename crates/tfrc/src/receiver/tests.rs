@@ -1,3 +1,5 @@
+//! Tests of the receiver: when it reports, and which p and X_recv.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Tests of the sender: X after each report and after each timeout.
+
 use super::*;
 use crate::trace::Branch;
 use proptest::prelude::*;

@@ -1,5 +1,6 @@
-//! Flows that come and go on a bottleneck, in several cases: their rates over time, how they share it,
-//! how smooth they are, and how soon they settle after a change. (`thesis` §5.2.)
+//! Flows that join and leave on a bottleneck: rates over time, shares, smoothness, and settling time after a change.
+//!
+//! Source: `thesis` §5.2.
 
 mod first;
 mod real;

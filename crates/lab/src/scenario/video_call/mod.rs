@@ -1,5 +1,4 @@
-//! Calls over one link, as chapter 7 of the `thesis` has them: what the sending buffer makes of X, and what
-//! the viewer sees of it, by one policy or by two beside each other.
+//! Calls over one link, after chapter 7 of the `thesis`: the use of X and the pictures shown, by one policy or by two.
 
 mod filled;
 mod map;

@@ -1,5 +1,6 @@
-//! The payload structures of RTP's H.264 format in packetisation modes 0 and 1 (RFC 6184 §5.6, §5.7.1,
-//! §5.8): a NAL unit by itself, several in one packet, or a fragment of one.
+//! The payload structures of RTP's H.264 format: a single NAL unit, an aggregate, a fragment.
+//!
+//! Packetisation modes 0 and 1 (RFC 6184 §5.6, §5.7.1, §5.8) are supported.
 
 use crate::packet::wire::{ParseError, Reader};
 
