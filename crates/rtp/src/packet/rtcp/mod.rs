@@ -3,6 +3,7 @@
 pub mod app;
 pub mod bye;
 pub mod ccfb;
+mod compound;
 pub mod feedback;
 mod feedback_mode;
 mod header;
@@ -17,6 +18,7 @@ pub mod twcc;
 
 pub use app::App;
 pub use bye::Bye;
+pub use compound::Compound;
 pub use feedback::{Feedback, TfrcFeedback, TransitBounds};
 pub use feedback_mode::{FeedbackMode, UnknownFeedback};
 pub use header::{

@@ -33,6 +33,23 @@ pub enum Packet<'a> {
     Unknown(RawPacket<'a>),
 }
 
+impl Packet<'_> {
+    /// The source that wrote the packet, if the packet names one.
+    pub(super) fn author(&self) -> Option<u32> {
+        match self {
+            Self::SenderReport(report, _) => Some(report.ssrc),
+            Self::ReceiverReport(report, _) => Some(report.ssrc),
+            Self::Feedback(feedback) | Self::PayloadFeedback(feedback) => {
+                Some(feedback.sender_ssrc)
+            }
+            Self::Application(app) => Some(app.ssrc),
+            Self::Sdes(sdes) => sdes.chunks().next().map(|chunk| chunk.ssrc),
+            Self::Bye(bye) => bye.sources().next(),
+            Self::Unknown(raw) => raw.body.first_chunk().map(|ssrc| u32::from_be_bytes(*ssrc)),
+        }
+    }
+}
+
 /// The packets of a datagram, a compound or a reduced-size one (RFC 5506).
 #[derive(Clone, Debug)]
 pub struct Packets<'a> {

@@ -1,0 +1,111 @@
+//! The packets of a datagram, read once for all that look at them.
+
+use super::packets::{Packet, Packets};
+use super::receiver_report::ReportBlock;
+use crate::packet::wire::ParseError;
+
+/// Packets that are kept as they were read: more than our compounds have. The packets after them are read anew at each
+/// look, so that no datagram makes its reader allocate.
+const KEPT: usize = 8;
+
+/// The packets of a datagram, a compound or a reduced-size one (RFC 5506), all of which read well.
+#[derive(Clone, Debug)]
+pub struct Compound<'a> {
+    kept: [Option<Packet<'a>>; KEPT],
+    /// The packets after those kept.
+    rest: Packets<'a>,
+    author: Option<u32>,
+    is_full: bool,
+}
+
+impl<'a> Compound<'a> {
+    /// Reads every packet of a datagram.
+    ///
+    /// # Errors
+    ///
+    /// A header or the content of any packet is not what it should be.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
+        let mut packets = Packets::parse(datagram)?;
+        let is_full = packets.is_compound();
+        let mut kept = [const { None }; KEPT];
+        let mut author = None;
+        for (place, packet) in kept.iter_mut().zip(&mut packets) {
+            let packet = packet?;
+            author = author.or_else(|| packet.author());
+            *place = Some(packet);
+        }
+        let rest = packets.clone();
+        for packet in packets {
+            let packet = packet?;
+            author = author.or_else(|| packet.author());
+        }
+        Ok(Self {
+            kept,
+            rest,
+            author,
+            is_full,
+        })
+    }
+
+    /// The packets, in the order of the datagram.
+    pub fn packets(&self) -> impl Iterator<Item = Packet<'a>> + Clone {
+        let kept = self.kept.iter().flatten().cloned();
+        kept.chain(self.rest.clone().flatten())
+    }
+
+    /// The source that wrote the packets: the one that the first packet with a source names.
+    pub fn author(&self) -> Option<u32> {
+        self.author
+    }
+
+    /// True if the datagram is a full compound: it begins with a report (RFC 3550 §6.1).
+    pub fn is_full(&self) -> bool {
+        self.is_full
+    }
+
+    /// The first reception report about a source.
+    pub fn block_about(&self, ssrc: u32) -> Option<ReportBlock> {
+        self.packets().find_map(|packet| match packet {
+            Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {
+                blocks.find(|block| block.ssrc == ssrc)
+            }
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Bye, ReceiverReport};
+    use super::*;
+
+    #[test]
+    fn packets_come_in_order_beyond_those_kept() {
+        let mut buf = [0; 256];
+        let mut len = ReceiverReport { ssrc: 7 }.emit(&[], &mut buf).unwrap();
+        for source in 0..20 {
+            len += Bye::emit(source, &mut buf[len..]).unwrap();
+        }
+        let compound = Compound::parse(&buf[..len]).unwrap();
+        assert!(compound.is_full());
+        assert_eq!(compound.author(), Some(7));
+        let sources = compound.packets().filter_map(|packet| match packet {
+            Packet::Bye(bye) => bye.sources().next(),
+            _ => None,
+        });
+        assert!(sources.eq(0..20));
+    }
+
+    #[test]
+    fn one_bad_packet_refuses_all() {
+        let mut buf = [0; 256];
+        let mut len = 0;
+        for source in 0..12 {
+            len += Bye::emit(source, &mut buf[len..]).unwrap();
+        }
+        // The last packet claims two sources and has room for one.
+        buf[len - 8] = 0x82;
+        assert!(Compound::parse(&buf[..len]).is_err());
+        assert!(Compound::parse(&buf[..len - 8]).is_ok());
+    }
+}
