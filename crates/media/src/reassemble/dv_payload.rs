@@ -1,8 +1,8 @@
 //! The RTP payload of DV (RFC 6469): DIF blocks of 80 bytes and nothing else.
 
 use evenkeel_codec::dif::{BLOCK, BlockId, System};
-use evenkeel_rtp::ParseError;
-use evenkeel_rtp::wire::Reader;
+use evenkeel_rtp::packet::wire::ParseError;
+use evenkeel_rtp::packet::wire::Reader;
 
 /// A payload of whole DIF blocks whose IDs read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
