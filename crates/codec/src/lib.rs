@@ -9,7 +9,7 @@
 //! - `coder.rs` has the contract of a codec, `codec.rs` the codecs by name, `stream.rs` a decoder that follows a change of codec.
 //! - [`mjpeg`], [`h264`], [`raw`] and [`dv`] are the codecs. None of them knows another one.
 //! - [`rate_target`] is the encoder of M-JPEG that hits a size; `downscale.rs` decides when it halves the sides.
-//! - `thinning.rs` chooses which pictures are sent, of codecs whose pictures have a size of their own.
+//! - [`own_size`] is the encoder of codecs whose pictures have a size of their own; `thinning.rs` chooses which ones are sent.
 //! - [`dif`] has the blocks of DV, [`resize`] changes sizes, [`quality`] measures PSNR and SSIM.
 //!
 //! A new codec is a file of its own, a variant of [`Codec`] and one of [`picture::CodedPicture`].
@@ -23,6 +23,7 @@ pub mod dv;
 pub mod h264;
 mod log2;
 pub mod mjpeg;
+pub mod own_size;
 pub mod picture;
 pub mod quality;
 pub mod rate_target;

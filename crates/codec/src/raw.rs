@@ -3,18 +3,13 @@
 //! The samples of a [`Picture`] have half the chroma rows: each is sent with both of its luma rows, and
 //! the receiver takes their mean.
 
-use std::time::Duration;
-
 use tfrc::units::Bytes;
 
-use crate::coder::{
-    Coded, DecodeError, Decoded, EncodeError, FrameTarget, PictureSizeError, VideoDecoder,
-    VideoEncoder,
-};
+use crate::coder::{DecodeError, Decoded, VideoDecoder};
+use crate::own_size::{OwnSize, OwnSizeEncoder};
 use crate::picture::{BLACK, CodedPicture, GREY, Picture, RawPicture};
-use crate::thinning::Thinning;
 
-/// What [`PictureSizeError`] says.
+/// What a [`PictureSizeError`](crate::PictureSizeError) says.
 pub(crate) const POSSIBLE_SIZES: &str =
     "uncompressed video has an even width, and at most the pixels of 3840x2160";
 
@@ -40,49 +35,27 @@ pub(crate) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
 }
 
 /// Sends pictures whole or not at all.
+pub type Encoder = OwnSizeEncoder<Uncompressed>;
+
+/// Uncompressed pictures, whose size is that of their samples.
 #[derive(Debug)]
-pub struct Encoder {
-    thinning: Thinning,
-}
+pub struct Uncompressed;
 
-impl Encoder {
-    /// An encoder of pictures that come every `interval`.
-    pub fn new(interval: Duration) -> Self {
-        Self {
-            thinning: Thinning::new(interval),
-        }
-    }
-}
+impl OwnSize for Uncompressed {
+    const POSSIBLE_SIZES: &'static str = POSSIBLE_SIZES;
 
-impl VideoEncoder for Encoder {
-    fn encode(
-        &mut self,
-        picture: &Picture,
-        target: &FrameTarget,
-    ) -> Result<Option<Coded>, EncodeError> {
-        let (width, height) = (picture.width(), picture.height());
-        let Some((width, height)) = dimensions(width, height) else {
-            let error = PictureSizeError {
-                width,
-                height,
-                possible: POSSIBLE_SIZES,
-            };
-            return Err(error.into());
-        };
+    fn plan(picture: &Picture) -> Option<(Bytes, impl FnOnce() -> CodedPicture)> {
+        let (width, height) = dimensions(picture.width(), picture.height())?;
         let size = Bytes::from(2 * picture.width() * picture.height());
-        if !self.thinning.admits(size, target.rate) {
-            return Ok(None);
-        }
-        Ok(Some(Coded {
-            picture: CodedPicture::Raw(RawPicture {
+        let code = move || {
+            CodedPicture::Raw(RawPicture {
                 width,
                 height,
                 data: pack(picture),
                 missing: Vec::new(),
-            }),
-            // It is what it is: nothing else could be reached.
-            size_error: 0.0,
-        }))
+            })
+        };
+        Some((size, code))
     }
 }
 
@@ -185,6 +158,8 @@ fn black(groups: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coder::{FrameTarget, VideoEncoder as _};
+    use std::time::Duration;
     use tfrc::units::Rate;
 
     const INTERVAL: Duration = Duration::from_millis(40);

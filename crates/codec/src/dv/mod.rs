@@ -5,19 +5,14 @@
 //! picture carries the frame itself, which a recording takes over byte for byte.
 
 mod mosaic;
-use std::time::Duration;
-
 use tfrc::units::Bytes;
 
-use crate::coder::{
-    Coded, DecodeError, Decoded, EncodeError, FrameTarget, PictureSizeError, VideoDecoder,
-    VideoEncoder,
-};
+use crate::coder::{DecodeError, Decoded, VideoDecoder};
 use crate::dif::System;
+use crate::own_size::{OwnSize, OwnSizeEncoder};
 use crate::picture::{CodedPicture, DvFrame, Picture};
-use crate::thinning::Thinning;
 
-/// What [`PictureSizeError`] says.
+/// What a [`PictureSizeError`](crate::PictureSizeError) says.
 pub(crate) const POSSIBLE_SIZES: &str =
     "DV is sent as a source of raw DV has it, in 720x480 or 720x576";
 
@@ -43,43 +38,19 @@ pub(crate) fn picture(frame: DvFrame) -> Picture {
 }
 
 /// Sends frames whole or not at all.
+pub type Encoder = OwnSizeEncoder<Dv>;
+
+/// Frames of DV, whose size is that of their scanning system.
 #[derive(Debug)]
-pub struct Encoder {
-    thinning: Thinning,
-}
+pub struct Dv;
 
-impl Encoder {
-    /// An encoder of frames that come every `interval`.
-    pub fn new(interval: Duration) -> Self {
-        Self {
-            thinning: Thinning::new(interval),
-        }
-    }
-}
+impl OwnSize for Dv {
+    const POSSIBLE_SIZES: &'static str = POSSIBLE_SIZES;
 
-impl VideoEncoder for Encoder {
-    fn encode(
-        &mut self,
-        picture: &Picture,
-        target: &FrameTarget,
-    ) -> Result<Option<Coded>, EncodeError> {
-        let Some(frame) = picture.dv() else {
-            let error = PictureSizeError {
-                width: picture.width(),
-                height: picture.height(),
-                possible: POSSIBLE_SIZES,
-            };
-            return Err(error.into());
-        };
+    fn plan(picture: &Picture) -> Option<(Bytes, impl FnOnce() -> CodedPicture)> {
+        let frame = picture.dv()?;
         let size = Bytes::from(frame.data.len());
-        if !self.thinning.admits(size, target.rate) {
-            return Ok(None);
-        }
-        Ok(Some(Coded {
-            picture: CodedPicture::Dv(frame.clone()),
-            // It is what it is: nothing else could be reached.
-            size_error: 0.0,
-        }))
+        Some((size, || CodedPicture::Dv(frame.clone())))
     }
 }
 
@@ -120,7 +91,9 @@ impl VideoDecoder for Decoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coder::{FrameTarget, VideoEncoder as _};
     use crate::dif::{BLOCK, BlockId};
+    use std::time::Duration;
     use tfrc::units::Rate;
 
     const INTERVAL: Duration = Duration::from_millis(40);
