@@ -21,7 +21,7 @@ use crate::wiring;
 const POLL: Duration = Duration::from_millis(50);
 
 /// A test that was run.
-pub(super) struct Report {
+pub(super) struct PerfReport {
     pub(super) server: SocketAddr,
     pub(super) begun: json::Begun,
     pub(super) intervals: Vec<Vec<Rows>>,
@@ -111,7 +111,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if let Some(line) = &too_late {
         eprintln!("evenkeel: warning: {line}");
     }
-    let report = Report {
+    let report = PerfReport {
         server,
         begun: json::Begun {
             ends: [local, server],
@@ -142,7 +142,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     captured.and(traced)
 }
 
-fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {
+fn print_ends(report: &PerfReport, output: &mut Output) -> Result<(), Failure> {
     if let Some(refused) = text::refused(&report.driver.sent) {
         output.say(refused)?;
     }
