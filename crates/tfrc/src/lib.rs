@@ -147,7 +147,6 @@ extern crate std;
 mod config_error;
 mod ecn;
 pub mod equation;
-pub mod float;
 pub mod loss;
 pub mod pacer;
 pub mod receiver;

@@ -3,7 +3,8 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use crate::float::sqrt;
+use libm::sqrt;
+
 use crate::time::Nanos;
 use crate::units::duration_from_secs;
 
