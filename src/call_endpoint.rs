@@ -23,7 +23,7 @@ pub(crate) struct CallEndpoint {
     events: SyncSender<CallEvent>,
 }
 
-/// What comes out of a endpoint.
+/// What comes out of an endpoint.
 pub(crate) struct Outlets {
     /// Frames, each at the moment at which it is to be shown.
     pub(crate) frames: Receiver<ReceivedFrame>,

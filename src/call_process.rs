@@ -199,7 +199,7 @@ impl CallProcess {
 mod tests {
     use super::*;
     use crate::choices::{Choice, Choices};
-    use crate::setup::{self, Role};
+    use crate::wiring::{self, Role};
     use evenkeel_codec::picture::Picture;
     use evenkeel_codec::source::{Format, FrameRate, Source, SourceError};
     use evenkeel_media::filler::Filler;
@@ -232,7 +232,7 @@ mod tests {
         let peer_address = peer.local_address();
         let codec = Codec::H264;
         let format = source.format();
-        let mut session = setup::session("end", Role::Sends, codec, Some(peer_address), 1, &clock);
+        let mut session = wiring::session("end", Role::Sends, codec, Some(peer_address), 1, &clock);
         if let Some(send) = &mut session.send {
             // Nobody answers.
             send.fixed_rate = Some(Rate::from_bits_per_sec(1e6));
@@ -253,7 +253,7 @@ mod tests {
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
-            stream: setup::stream(codec, &[], &format).expect("a size that H.264 has"),
+            stream: wiring::stream(codec, &[], &format).expect("a size that H.264 has"),
             source: Some(feed),
             sink: None,
             captured: References::default(),

@@ -2,7 +2,7 @@
 //!
 //! The program parses arguments, composes the crates and prints. It computes nothing.
 #![forbid(unsafe_code)]
-// `println` panics where nobody reads any more: `setup::say`.
+// `println` panics where nobody reads any more: `outputs::say`.
 #![deny(clippy::print_stdout)]
 
 mod call_endpoint;
@@ -15,22 +15,24 @@ mod conform;
 mod control_socket;
 mod display;
 mod failure;
+mod inputs;
 mod link_rate;
 mod live;
 mod monitor;
 mod output_file;
+mod outputs;
 mod page;
 mod possible_size;
 mod queue;
 mod recording;
 mod reference;
-mod setup;
 mod stall;
 mod stop;
 mod tcp;
 mod trace;
 mod units;
 mod warning;
+mod wiring;
 
 use std::process::ExitCode;
 
@@ -74,7 +76,7 @@ fn run(command: Command) -> Result<(), Failure> {
         && picture.codec == CodecChoice::List
     {
         for codec in Codec::ALL {
-            setup::say(format_args!("{:<6} {}", codec.name(), codec.summary()))?;
+            outputs::say(format_args!("{:<6} {}", codec.name(), codec.summary()))?;
         }
         return Ok(());
     }

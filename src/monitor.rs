@@ -19,8 +19,8 @@ use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::live::{AtHand, Live, Snapshot};
+use crate::outputs::{self, Outputs};
 use crate::page::Page;
-use crate::setup::{self, Outputs};
 use crate::stop::Stop;
 use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
@@ -120,7 +120,7 @@ impl Monitor {
             self.gather()?;
             ticks += 1;
             if ticks % TICKS_A_LINE == 0 {
-                setup::tell(self.outputs.json_is_said(), self.live.line())?;
+                outputs::tell(self.outputs.json_is_said(), self.live.line())?;
             }
         }
         Ok(())
@@ -229,7 +229,7 @@ impl Monitor {
         }
         let told = match self.outputs.json {
             None => Ok(()),
-            Some(None) => setup::say(summary),
+            Some(None) => outputs::say(summary),
             Some(Some(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
         };
         ended.and(told).and(lost)

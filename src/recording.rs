@@ -103,7 +103,7 @@ impl Sink for Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::DEFAULT_FRAME_RATE;
+    use crate::inputs::DEFAULT_FRAME_RATE;
 
     #[test]
     fn a_peer_that_changes_its_size_does_not_end_the_recording() {

@@ -156,6 +156,8 @@ fn rate_control(decision: &Decision) -> (&'static str, Value) {
                 "interval_ms": millis(*interval),
             }),
         ),
+        // A decision that `tfrc` gained is traced before it has fields here.
+        other => ("decision", json!({ "debug": format!("{other:?}") })),
     }
 }
 

@@ -11,7 +11,7 @@ use evenkeel_rtp::session::FeedbackMode;
 use crate::cli::ConformArgs;
 use crate::conform::{self, Parties};
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
@@ -38,10 +38,10 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
         return Err(Failure::runtime("interrupted; nothing was judged"));
     };
     if args.json {
-        setup::say(conform::json(&judged))?;
+        outputs::say(conform::json(&judged))?;
     } else {
         for judged in &judged {
-            setup::say(conform::line(judged))?;
+            outputs::say(conform::line(judged))?;
         }
     }
     let failed = judged.iter().filter(|judged| !judged.outcome.pass);
@@ -108,7 +108,7 @@ fn fits(args: &ConformArgs, run: &Run) -> bool {
 fn list(checks: &[&Check]) -> Result<(), Failure> {
     for check in checks {
         let rfc: Vec<_> = check.rfc.iter().map(|rfc| rfc.number()).collect();
-        setup::say(format_args!(
+        outputs::say(format_args!(
             "{:<9} {} ({}; RFC {})",
             check.id,
             check.title,

@@ -19,19 +19,21 @@ use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::choices::Choices;
 use crate::cli::DemoArgs;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::link_rate;
 use crate::monitor::{LinkView, Monitor, Watch};
+use crate::outputs;
 use crate::page::{Knobs, Mode, Page};
 use crate::reference::References;
-use crate::setup::{self, Role};
 use crate::stop::Stop;
 use crate::tcp::TcpFlows;
+use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    setup::summarised(&args.run)?;
+    outputs::summarised(&args.run)?;
     let clock = Clock::start();
-    let schedule = args.schedule.as_deref().map(setup::schedule).transpose()?;
+    let schedule = args.schedule.as_deref().map(wiring::schedule).transpose()?;
     let trace_link = args.trace_link.as_deref();
     let trace = trace_link.map(|file| {
         let given = format_args!("--trace-link {}", file.display());
@@ -39,30 +41,30 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     });
     let trace = trace.transpose()?;
     if args.both {
-        setup::for_two(&args.picture)?;
+        inputs::for_two(&args.picture)?;
     }
-    let source = setup::source(&args.picture, &args.run, &stop)?;
+    let source = inputs::source(&args.picture, &args.run, &stop)?;
     // Before an end runs: one that is left behind would say no goodbye and finish no recording.
     let second = args
         .both
-        .then(|| setup::second_source(&args.picture, &args.run, &stop));
+        .then(|| inputs::second_source(&args.picture, &args.run, &stop));
     let second = second.transpose()?;
     let format = source.format();
-    let others = setup::other_codecs(args.picture.codec(), &format);
-    let stream = setup::stream(args.picture.codec(), &others, &format)?;
+    let others = wiring::other_codecs(args.picture.codec(), &format);
+    let stream = wiring::stream(args.picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    setup::spare(
+    outputs::spare(
         &[
-            setup::source_file(&args.picture),
+            inputs::source_file(&args.picture),
             ("--schedule", args.schedule.as_deref()),
             ("--trace-link", trace_link),
         ],
-        setup::run_files(&args.run)
+        outputs::run_files(&args.run)
             .into_iter()
             .chain([("--record", args.record.as_deref())]),
     )?;
-    let sink = setup::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
-    let outputs = setup::outputs(&args.run)?;
+    let sink = outputs::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
+    let outputs = outputs::outputs(&args.run)?;
 
     let (socket_a, socket_b) = (loopback_socket()?, loopback_socket()?);
     let link = LinkConfig {
@@ -110,7 +112,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         (Role::Sends, Role::Receives)
     };
     let session = |name: &str, role, peer| {
-        let mut session = setup::session(
+        let mut session = wiring::session(
             name,
             role,
             stream.codec,
@@ -118,16 +120,16 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             args.picture.seed(),
             &clock,
         );
-        setup::accept(&mut session, &others);
-        setup::set_feedback(&mut session, args.run.feedback);
+        wiring::accept(&mut session, &others);
+        wiring::set_feedback(&mut session, args.run.feedback);
         for &filler in choices.fillers() {
-            setup::set_filler(&mut session, filler)?;
+            wiring::set_filler(&mut session, filler)?;
         }
-        setup::require_arrivals(&session, &args.picture)?;
+        wiring::require_arrivals(&session, &args.picture)?;
         Ok::<_, Failure>(session)
     };
-    let policy = setup::policy(&args.picture, &format);
-    let feed = |source| setup::feed(&args.picture, source, Arc::clone(&choices));
+    let policy = wiring::policy(&args.picture, &format);
+    let feed = |source| inputs::feed(&args.picture, source, Arc::clone(&choices));
     let a = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),
@@ -136,7 +138,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         policy,
         stream: stream.clone(),
         source: Some(feed(source)),
-        sink: both.then(setup::no_sink),
+        sink: both.then(outputs::no_sink),
         captured: from_a.clone(),
         originals: from_b.clone(),
         sent_page: page.clone(),
@@ -232,8 +234,8 @@ fn carrying_media(both: bool) -> &'static [Direction] {
 /// What can be chosen while the call runs. Repair packets need their own source from the start, and room that
 /// media leave them in each packet: only where there is a page to choose them on.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
-    let choice = setup::choice(&args.picture);
-    let feedback = args.run.feedback.unwrap_or(setup::CALL_FEEDBACK);
+    let choice = inputs::choice(&args.picture);
+    let feedback = args.run.feedback.unwrap_or(wiring::CALL_FEEDBACK);
     let is_counted = feedback == FeedbackMode::Ccfb || feedback.counts_two_sources();
     let fillers = if !args.run.headless && is_counted {
         Filler::ALL.to_vec()
@@ -251,7 +253,7 @@ fn start_page(
     relay: Arc<RelayHandle<TcpFlows>>,
     choices: Arc<Choices>,
 ) -> Result<Option<Arc<Page>>, Failure> {
-    let mut info = setup::page_info(Mode::Demo, Some(&args.picture), Some(format));
+    let mut info = outputs::page_info(Mode::Demo, Some(&args.picture), Some(format));
     info.choices = BTreeMap::from([
         (
             "codec",
@@ -276,7 +278,7 @@ fn start_page(
         choices.set(&knobs);
         Ok(())
     };
-    setup::page(&args.run, &info, controls)
+    outputs::page(&args.run, &info, controls)
 }
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.

@@ -9,14 +9,14 @@ use tfrc::time::Duration;
 
 use crate::cli::DoctorArgs;
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
     let report = probe(Clock::start()).map_err(Failure::runtime)?;
     let ffmpeg = ffmpeg_version();
     let cameras = cameras();
     if args.json {
-        setup::say(as_json(&report, ffmpeg.as_deref(), &cameras))
+        outputs::say(as_json(&report, ffmpeg.as_deref(), &cameras))
     } else {
         print(&report, ffmpeg.as_deref(), &cameras)
     }
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Result<(), Failure> {
     let line = |name: &str, value: String, meaning: &str| {
-        setup::say(format_args!("{name:<26}{value:<22}{meaning}"))
+        outputs::say(format_args!("{name:<26}{value:<22}{meaning}"))
     };
     let yes = |yes: bool| {
         if yes {

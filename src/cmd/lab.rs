@@ -15,7 +15,7 @@ use tfrc::time::Duration;
 
 use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
 use crate::stop::Stop;
 
 /// Runs the subcommand.
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::Run(run_args) => run_experiments(run_args),
         LabCommand::Report(report_args) => {
             let experiments = all(&report_args.experiments)?;
-            setup::say(write_report(&report_args.out, &experiments)?.display())
+            outputs::say(write_report(&report_args.out, &experiments)?.display())
         }
     }
 }
@@ -51,13 +51,13 @@ pub(crate) fn say_results(
 ) -> Result<(), Failure> {
     let report = all.map(|all| write_report(out, all)).transpose()?;
     if json {
-        return setup::say(format_args!("{:#}", json!(results)));
+        return outputs::say(format_args!("{:#}", json!(results)));
     }
     if let Some(report) = report {
-        return setup::say(report.display());
+        return outputs::say(report.display());
     }
     let mut folders = results.iter().map(|it| result::folder(out, &it.id));
-    folders.try_for_each(|folder| setup::say(folder.display()))
+    folders.try_for_each(|folder| outputs::say(folder.display()))
 }
 
 fn list(args: &LabListArgs) -> Result<(), Failure> {
@@ -78,7 +78,7 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
                 })
             })
             .collect();
-        return setup::say(format_args!("{:#}", json!(entries)));
+        return outputs::say(format_args!("{:#}", json!(entries)));
     }
     let row = |experiment: &Experiment| {
         let definition = &experiment.definition;
@@ -94,7 +94,7 @@ fn list(args: &LabListArgs) -> Result<(), Failure> {
     let rows: Vec<_> = std::iter::once(head)
         .chain(experiments.iter().map(row))
         .collect();
-    setup::say(table(&rows).trim_end())
+    outputs::say(table(&rows).trim_end())
 }
 
 /// Columns as wide as what stands in them; the fourth, of numbers, to the right. The last is as long as it is.
@@ -277,13 +277,13 @@ fn left(progress: &Progress<'_>) -> String {
 
 fn print(result: &RunResult) -> Result<(), Failure> {
     let (id, verdict) = (&result.id, result.verdict().name());
-    setup::say(format_args!("{id:<24} {verdict}"))?;
+    outputs::say(format_args!("{id:<24} {verdict}"))?;
     if let Some(how) = &result.failed {
-        setup::say(format_args!("  a run failed: {how}"))?;
+        outputs::say(format_args!("  a run failed: {how}"))?;
     }
     for check in &result.checks {
         let value = check.value;
-        setup::say(format_args!(
+        outputs::say(format_args!(
             "  {:<46} {:>12}  {:<18} {}",
             check.name,
             value.map_or_else(|| "–".to_owned(), |value| value.to_string()),

@@ -22,8 +22,9 @@ use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouter
 use crate::control_socket::ControlSocket;
 use crate::failure::Failure;
 use crate::link_rate::{self, LinkRate};
-use crate::setup;
+use crate::outputs;
 use crate::stop::Stop;
+use crate::wiring;
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &LinkArgs) -> Result<(), Failure> {
@@ -201,9 +202,9 @@ fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
         };
         Ok(Emulator::Relay(relay.map_err(|error| match error {
             RelayError::Bind(error) if error.address() == args.listen => {
-                setup::refused(&error, "LISTEN")
+                wiring::refused(&error, "LISTEN")
             }
-            RelayError::Bind(error) => setup::refused(&error, "--from"),
+            RelayError::Bind(error) => wiring::refused(&error, "--from"),
             RelayError::Start(_) => Failure::usage(error),
         })?))
     })
@@ -300,16 +301,16 @@ fn emulate(
     }
     let summary = emulator.snapshot().map_err(Failure::runtime)?;
     if args.json {
-        setup::say(&summary)?;
+        outputs::say(&summary)?;
     } else {
         for direction in ["forward", "reverse"] {
             let link = &summary[direction];
-            setup::say(format_args!(
+            outputs::say(format_args!(
                 "{direction}: {} packets in, {} out, {} dropped by the queue, {} lost",
                 link["received"], link["delivered"], link["dropped"], link["lost"]
             ))?;
         }
-        setup::say(format_args!(
+        outputs::say(format_args!(
             "late by {} µs at p99; {} refused on their way out",
             summary["late_us"]["p99"], summary["send_errors"]
         ))?;

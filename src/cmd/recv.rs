@@ -9,42 +9,44 @@ use evenkeel_net::Clock;
 use crate::call_process::{CallProcess, CallProcessConfig, Stream};
 use crate::cli::RecvArgs;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::monitor::{Monitor, Watch};
+use crate::outputs;
 use crate::page::Mode;
 use crate::reference::References;
-use crate::setup::{self, Role};
 use crate::stop::Stop;
+use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    setup::summarised(&args.run)?;
-    setup::spare(
+    outputs::summarised(&args.run)?;
+    outputs::spare(
         &[("--sdp", args.sdp.as_deref())],
-        setup::run_files(&args.run)
+        outputs::run_files(&args.run)
             .into_iter()
             .chain([("--record", args.record.as_deref())]),
     )?;
     let clock = Clock::start();
-    let seed = setup::network_seed(args.seed);
-    let mut session = setup::session("recv", Role::Receives, Codec::Mjpeg, None, seed, &clock);
+    let seed = wiring::network_seed(args.seed);
+    let mut session = wiring::session("recv", Role::Receives, Codec::Mjpeg, None, seed, &clock);
     let mut frame_rate = None;
     let mut stream = Stream {
         codec: Codec::Mjpeg,
         payloads: Payload::Jpeg.into(),
     };
     if let Some(path) = &args.sdp {
-        let description = setup::description(path)?;
-        stream = setup::follow(&description, &mut session)?;
-        frame_rate = description.frame_rate.and_then(setup::frame_rate);
+        let description = wiring::description(path)?;
+        stream = wiring::follow(&description, &mut session)?;
+        frame_rate = description.frame_rate.and_then(inputs::frame_rate);
     }
-    setup::set_feedback(&mut session, args.run.feedback);
-    let frame_rate = frame_rate.unwrap_or(setup::DEFAULT_FRAME_RATE);
-    let sink = setup::sink(args.record.as_deref(), stream.codec, frame_rate)?;
-    let outputs = setup::outputs(&args.run)?;
-    let socket = setup::bind(args.bind, "BIND")?;
+    wiring::set_feedback(&mut session, args.run.feedback);
+    let frame_rate = frame_rate.unwrap_or(inputs::DEFAULT_FRAME_RATE);
+    let sink = outputs::sink(args.record.as_deref(), stream.codec, frame_rate)?;
+    let outputs = outputs::outputs(&args.run)?;
+    let socket = wiring::bind(args.bind, "BIND")?;
     let policy = PolicyConfig::new(FrameRate::interval(frame_rate));
-    let info = setup::page_info(Mode::Recv, None, None);
-    let page = setup::page(&args.run, &info, setup::no_knobs)?;
+    let info = outputs::page_info(Mode::Recv, None, None);
+    let page = outputs::page(&args.run, &info, outputs::no_knobs)?;
     let process = CallProcess::start(CallProcessConfig {
         clock,
         stop: stop.clone(),

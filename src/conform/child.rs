@@ -9,7 +9,8 @@ use evenkeel_net::{Clock, Driver};
 
 use crate::cli::{ConformArgs, ConformRole};
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
+use crate::wiring;
 
 /// Runs one implementation until standard input ends, as it does when the parent stops or dies. Its
 /// address is the first line of standard output.
@@ -18,9 +19,9 @@ pub(crate) fn serve(
     args: &ConformArgs,
     run: Option<&Run>,
 ) -> Result<(), Failure> {
-    let socket = setup::bind(args.bind.unwrap_or(ANY_PORT), "--bind")?;
+    let socket = wiring::bind(args.bind.unwrap_or(ANY_PORT), "--bind")?;
     let clock = Clock::start();
-    let (now, seed) = (clock.now(), setup::network_seed(None));
+    let (now, seed) = (clock.now(), wiring::network_seed(None));
     let rfc = args.rfc();
     let implementation = match (role, args.peer, run) {
         (ConformRole::Sender, Some(peer), Some(run)) => {
@@ -34,7 +35,7 @@ pub(crate) fn serve(
         }
     };
     let handle = Driver::spawn(clock, socket, implementation).map_err(Failure::runtime)?;
-    setup::say(handle.local_address())?;
+    outputs::say(handle.local_address())?;
     io::copy(&mut io::stdin(), &mut io::sink()).map_err(Failure::runtime)?;
     handle.stop().map(drop).map_err(Failure::runtime)
 }

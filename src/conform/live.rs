@@ -10,8 +10,8 @@ use tfrc::time::Duration;
 
 use super::child::Process;
 use crate::failure::Failure;
-use crate::setup;
 use crate::stop::Stop;
+use crate::wiring;
 
 /// Who is tested.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>,
     };
     let address = receiver.as_ref().map(Process::address).or(parties.receiver);
     let address = address.ok_or_else(|| Failure::usage("there is no receiver"))?;
-    let socket = setup::bind(parties.bind, "--bind")?;
+    let socket = wiring::bind(parties.bind, "--bind")?;
     let mut interposer = Interposer::new(address, (run.script)());
     if let Some(sender) = parties.sender {
         interposer = interposer.expecting(sender);

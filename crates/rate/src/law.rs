@@ -1,6 +1,6 @@
 //! The law that sets the rate from the queueing delay and the bursts.
 
-use tfrc::float::sqrt;
+use libm::sqrt;
 
 use crate::model::PathModel;
 use crate::number::{HIGHEST_RATE, larger, smaller};

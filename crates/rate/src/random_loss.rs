@@ -75,7 +75,7 @@ impl LossCount {
 
     /// Losses per packet, one standard deviation above the measured ratio, up to what TFRC tolerates.
     fn upper_ratio(&self) -> f64 {
-        let most = self.losses + tfrc::float::sqrt(self.losses);
+        let most = self.losses + libm::sqrt(self.losses);
         if most > 0.0 {
             (most / self.packets).min(Receiver::MAX_TOLERATED_LOSS)
         } else {

@@ -252,7 +252,7 @@ impl Agent for TfrcReceiver {
     }
 
     fn prefetch(&self) {
-        prefetch_part(&self.receiver, Receiver::HOT);
+        prefetch_part(&self.receiver, Receiver::CACHED);
         prefetch(&self.received);
     }
 }

@@ -2,7 +2,8 @@
 
 use core::time::Duration;
 
-use crate::float::sqrt;
+use libm::sqrt;
+
 use crate::units::{Bytes, LossEventRate, Rate};
 
 /// X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).

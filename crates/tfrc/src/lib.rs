@@ -54,6 +54,72 @@
 //! assert_eq!(sender.allowed_rate() * Duration::from_millis(60), Bytes::new(4_380));
 //! ```
 //!
+//! # Sender and receiver in virtual time
+//!
+//! A path of 30 ms each way loses every hundredth packet. After 20 s the sender has the rate of the throughput equation:
+//!
+//! ```
+//! use std::collections::VecDeque;
+//! use tfrc::time::{Duration, Instant};
+//! use tfrc::units::Bytes;
+//! use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfig};
+//!
+//! let (size, one_way) = (Bytes::new(1_460), Duration::from_millis(30));
+//! let mut now = Instant::ZERO;
+//! let mut sender = Sender::new(now, SenderConfig::default());
+//! let mut receiver = Receiver::new(ReceiverConfig::default());
+//! let (mut data, mut reports) = (VecDeque::new(), VecDeque::new());
+//!
+//! for seq in 0.. {
+//!     // Serve the path and both timers until the next packet may leave.
+//!     loop {
+//!         let departure = sender.next_departure(now).max(now);
+//!         let due = receiver.poll_timeout().map_or(Instant::MAX, |due| due.max(now));
+//!         let arrival = data.front().map_or(Instant::MAX, |packet: &Arrival| packet.at);
+//!         let report = reports.front().map_or(Instant::MAX, |&(at, _)| at);
+//!         let next = departure.min(due).min(arrival).min(report).min(sender.poll_timeout());
+//!         now = next.max(now);
+//!         if next == arrival {
+//!             receiver.handle_data(&data.pop_front().expect("a packet arrives"));
+//!         } else if next == report {
+//!             let (_, feedback) = reports.pop_front().expect("a report arrives");
+//!             sender.handle_feedback(now, &feedback);
+//!         } else if next == due {
+//!             let report = receiver.poll_report(now).expect("a report is due");
+//!             reports.push_back((now + one_way, Feedback {
+//!                 sent_at: Instant::from_micros(report.timestamp.into()),
+//!                 delay: report.delay,
+//!                 receive_rate: report.receive_rate,
+//!                 loss_event_rate: report.loss_event_rate,
+//!             }));
+//!         } else if next == departure {
+//!             break;
+//!         } else {
+//!             sender.handle_timeout(now);
+//!         }
+//!     }
+//!     sender.handle_sent(now, size);
+//!     if seq % 100 != 99 {
+//!         data.push_back(Arrival {
+//!             seq,
+//!             at: now + one_way,
+//!             timestamp: now.as_micros() as u32,
+//!             rtt: sender.rtt(),
+//!             size,
+//!             ecn: Ecn::NotEct,
+//!         });
+//!     }
+//!     if now >= Instant::from_secs(20) {
+//!         break;
+//!     }
+//! }
+//!
+//! let rtt = sender.rtt().expect("reports arrived");
+//! let equation = tfrc::equation::rate(size, rtt, sender.loss_event_rate());
+//! assert_eq!(sender.bound(), tfrc::trace::Bound::Equation);
+//! assert!((sender.allowed_rate() / equation - 1.0).abs() < 1e-3);
+//! ```
+//!
 //! # What the caller does
 //!
 //! - **Time goes forward.** A backward step panics nothing, but what it measures is then wrong. `at` and
@@ -78,9 +144,9 @@
 #[cfg(test)]
 extern crate std;
 
+mod config_error;
 mod ecn;
 pub mod equation;
-pub mod float;
 pub mod loss;
 pub mod pacer;
 pub mod receiver;
@@ -93,6 +159,7 @@ pub mod time;
 pub mod trace;
 pub mod units;
 
+pub use config_error::TfrcConfigError;
 pub use ecn::Ecn;
 pub use receiver::{Arrival, FeedbackPacket, Receiver, ReceiverConfig};
 pub use sender::{Feedback, RetransmissionTimeout, Sender, SenderConfig};

@@ -7,6 +7,7 @@ use crate::units::{LossEventRate, Rate};
 
 /// One decision about the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Trace {
     /// A report was taken in (RFC 5348 §4.3).
     Feedback {
@@ -42,6 +43,7 @@ pub enum Trace {
 
 /// What holds the allowed rate where it is (RFC 5348 §4.2, §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Bound {
     /// No report yet: one packet a second.
     Unknown,
@@ -61,6 +63,7 @@ pub enum Bound {
 
 /// The branches of RFC 5348 §4.4, in the order of its pseudocode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Branch {
     /// No round-trip time yet: X is halved.
     BeforeFirstReport,

@@ -14,14 +14,14 @@ use super::trace::TraceFile;
 use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
 use crate::failure::Failure;
-use crate::setup;
 use crate::stop::Stop;
+use crate::wiring;
 
 /// How often the client's phase is looked at.
 const POLL: Duration = Duration::from_millis(50);
 
 /// A test that was run.
-pub(super) struct Report {
+pub(super) struct PerfReport {
     pub(super) server: SocketAddr,
     pub(super) begun: json::Begun,
     pub(super) intervals: Vec<Vec<Rows>>,
@@ -49,7 +49,7 @@ pub(super) struct End {
 pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
     let mut output = Output::open(args.output.logfile.as_deref())?;
-    let server = setup::peer_at(&args.host, args.output.port)?;
+    let server = wiring::peer_at(&args.host, args.output.port)?;
     let terms = terms(args)?;
     let clock = Clock::start();
     let local = spawn::towards(server)
@@ -64,7 +64,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         server,
         terms: terms.clone(),
         nonce,
-        seed: setup::network_seed(None),
+        seed: wiring::network_seed(None),
         wallclock: clock.ntp_of_zero(),
         traced: trace.is_some(),
     };
@@ -111,7 +111,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     if let Some(line) = &too_late {
         eprintln!("evenkeel: warning: {line}");
     }
-    let report = Report {
+    let report = PerfReport {
         server,
         begun: json::Begun {
             ends: [local, server],
@@ -142,7 +142,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     captured.and(traced)
 }
 
-fn print_ends(report: &Report, output: &mut Output) -> Result<(), Failure> {
+fn print_ends(report: &PerfReport, output: &mut Output) -> Result<(), Failure> {
     if let Some(refused) = text::refused(&report.driver.sent) {
         output.say(refused)?;
     }

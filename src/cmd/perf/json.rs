@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::client::{End, Report};
+use super::client::{End, PerfReport};
 use super::intervals;
 use super::tally::{self, Half, Row, Rows};
 
 /// The whole object.
-pub(super) fn report(report: &Report) -> Value {
+pub(super) fn report(report: &PerfReport) -> Value {
     let terms = &report.begun.terms;
     let mut end = json!({
         "streams": report.ends.iter().flat_map(end_streams).collect::<Vec<_>>(),
@@ -263,7 +263,7 @@ fn agreed(terms: &Terms) -> Value {
     })
 }
 
-fn tfrc(report: &Report) -> Value {
+fn tfrc(report: &PerfReport) -> Value {
     let departures = &report.driver.departures;
     let send_times = &report.driver.send_times;
     let micros = |times: &Lateness, q| times.quantile(q).as_nanos() as f64 / 1e3;

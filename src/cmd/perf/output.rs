@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
 
 /// A file that is written when there is something to write: what it had before stays until then.
 pub(super) fn reserve(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).open(path);
-    file.map_err(|error| setup::cannot("write", path, &error))
+    file.map_err(|error| outputs::cannot("write", path, &error))
 }
 
 /// Takes what a file has away; a pipe or a terminal has no old text, and cannot be emptied.
@@ -96,7 +96,7 @@ impl Output {
             None => Box::new(io::stdout()),
             Some(path) => {
                 let file = OpenOptions::new().append(true).create(true).open(path);
-                Box::new(file.map_err(|error| setup::cannot("write", path, &error))?)
+                Box::new(file.map_err(|error| outputs::cannot("write", path, &error))?)
             }
         };
         Ok(Self { out })

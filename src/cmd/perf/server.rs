@@ -16,8 +16,8 @@ use super::tally::Rows;
 use super::{json, spawn};
 use crate::cli::PerfServerArgs;
 use crate::failure::Failure;
-use crate::setup;
 use crate::stop::Stop;
+use crate::wiring;
 
 /// How often events are looked for.
 const POLL: Duration = Duration::from_millis(100);
@@ -37,7 +37,7 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
         },
         one_off: args.one_off,
         key: [drawn.hash_one(0), drawn.hash_one(1)],
-        seed: setup::network_seed(None),
+        seed: wiring::network_seed(None),
         wallclock: clock.ntp_of_zero(),
     });
     let begun = Started::default();

@@ -10,7 +10,7 @@ use evenkeel_rtp::endpoint::Endpoint;
 use super::output::{Kept, Started};
 use crate::cli::PerfOutputArgs;
 use crate::failure::Failure;
-use crate::setup;
+use crate::wiring;
 
 /// Starts the thread of an end that is bound to `address`. Its capture takes the place of the last one when something has
 /// `begun`.
@@ -21,7 +21,7 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
     args: &PerfOutputArgs,
     begun: Started,
 ) -> Result<Handle<Tapped<E>>, Failure> {
-    let socket = setup::bind(address, "--port")?;
+    let socket = wiring::bind(address, "--port")?;
     let capture = match &args.pcap {
         Some(path) => {
             let file = Kept::open(path, begun)?;

@@ -11,7 +11,7 @@ use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
 
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
 
 use super::output;
 
@@ -37,7 +37,7 @@ impl TraceFile {
         Ok(Self {
             file: file
                 .try_clone()
-                .map_err(|error| setup::cannot("write", path, &error))?,
+                .map_err(|error| outputs::cannot("write", path, &error))?,
             out: Records::new(file),
             name: path.display().to_string(),
             start: None,

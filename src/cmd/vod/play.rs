@@ -12,7 +12,8 @@ use serde_json::json;
 use super::{LOOK, Rounds, ms};
 use crate::cli::VodPlayArgs;
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
+use crate::wiring;
 
 pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
@@ -22,13 +23,13 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         ));
     }
     let clock = Clock::start();
-    let mut session = Config::new("vod", setup::network_seed(None));
+    let mut session = Config::new("vod", wiring::network_seed(None));
     session.wallclock = clock.ntp_of_zero();
     let config = PlayerConfig {
         session,
         buffer: args.buffer,
     };
-    let socket = setup::bind(args.bind, "BIND")?;
+    let socket = wiring::bind(args.bind, "BIND")?;
     // What stands there is lost: not for a player that does not begin.
     let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
@@ -68,7 +69,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         )));
     }
     if args.run.json {
-        setup::say(summary(&figures))
+        outputs::say(summary(&figures))
     } else {
         eprintln!(
             "received {} datagrams, lost {:.2} %; {} stalls, {:.1} s in all",
@@ -87,7 +88,7 @@ fn open(path: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
         Some(path) if path == Path::new("-") => Ok(Box::new(io::stdout())),
         Some(path) => File::create(path)
             .map(|file| Box::new(io::BufWriter::new(file)) as Box<dyn Write>)
-            .map_err(|error| setup::cannot("write", path, &error)),
+            .map_err(|error| outputs::cannot("write", path, &error)),
     }
 }
 

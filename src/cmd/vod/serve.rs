@@ -20,15 +20,16 @@ use super::frames::Frames;
 use super::{LOOK, Rounds, ms};
 use crate::cli::VodServeArgs;
 use crate::failure::Failure;
-use crate::setup;
+use crate::outputs;
+use crate::wiring;
 
 pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     let clock = Clock::start();
-    let peer = setup::peer(&args.to)?;
+    let peer = wiring::peer(&args.to)?;
     let files = args.files.iter().map(|path| ("FILE", Some(path.as_path())));
     let mut read: Vec<_> = files.collect();
     read.push(("--trace", args.trace.as_deref()));
-    setup::spare(&read, [("--sdp", args.sdp.as_deref())])?;
+    outputs::spare(&read, [("--sdp", args.sdp.as_deref())])?;
     let content = content(args)?;
     let rates = content.rates().to_vec();
     if args.udp && rates.len() > 1 {
@@ -38,17 +39,17 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.sdp {
         fs::write(path, describe(peer, args.udp).to_string())
-            .map_err(|error| setup::cannot("write", path, &error))?;
+            .map_err(|error| outputs::cannot("write", path, &error))?;
     }
-    let mut session = Config::new("vod", setup::network_seed(None));
+    let mut session = Config::new("vod", wiring::network_seed(None));
     session.peer = Some(peer);
     session.wallclock = clock.ntp_of_zero();
     let config = ServerConfig {
         session,
         is_uncontrolled: args.udp,
     };
-    let bind = args.bind.unwrap_or_else(|| setup::any_port_towards(peer));
-    let socket = setup::bind(bind, "--bind")?;
+    let bind = args.bind.unwrap_or_else(|| wiring::any_port_towards(peer));
+    let socket = wiring::bind(bind, "--bind")?;
     let server = Server::new(clock.now(), config, content);
     let handle = Driver::spawn(clock, socket, server).map_err(Failure::runtime)?;
 
@@ -76,7 +77,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         let now = clock.now();
         if rounds.is_line_due(now) && !args.run.json {
             let allowed = path.filter(|_| !args.udp).map(|path| path.allowed_rate);
-            setup::say(line(&figures, rates[figures.rendition], allowed))?;
+            outputs::say(line(&figures, rates[figures.rendition], allowed))?;
         }
         if figures.is_done || figures.gone.is_some() || rounds.is_over(now) {
             break None;
@@ -93,7 +94,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             "nothing came back from {peer} for 30 s; is a player there? (one that sends no reports needs --udp)"
         )));
     }
-    setup::say(if args.run.json {
+    outputs::say(if args.run.json {
         summary(&figures, &rates, late_max).to_string()
     } else {
         format!(
@@ -108,13 +109,14 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
 
 fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     if let Some(path) = &args.trace {
-        let text = fs::read_to_string(path).map_err(|error| setup::cannot("read", path, &error))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| outputs::cannot("read", path, &error))?;
         let trace = FrameTrace::parse(&text)
             .map_err(|error| Failure::usage(format!("--trace {}: {error}", path.display())))?;
         return Ok(Box::new(Frames::new(trace)));
     }
     let open = |path: &Path| {
-        let cannot = |error| setup::cannot("read", path, &error);
+        let cannot = |error| outputs::cannot("read", path, &error);
         let name = path.display().to_string();
         if !path.metadata().map_err(cannot)?.is_file() {
             return Err(Failure::usage(format!(

@@ -1,5 +1,6 @@
 //! The one estimator: arrivals in, loss event rate out (RFC 5348 §5).
 
+#[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
 use core::time::Duration;
 
@@ -37,9 +38,9 @@ pub struct Arrived {
 }
 
 /// Arrivals → loss events → p. Its state is a constant size, whatever is lost.
-// What a packet touches is first, as `Receiver` wants it.
+// The fields that every packet touches are first, as `Receiver` has them side by side.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[cfg_attr(feature = "cache-layout", repr(C))]
 pub struct LossEstimator {
     rtt: Option<Duration>,
     history: History,
@@ -51,7 +52,8 @@ pub struct LossEstimator {
 
 impl LossEstimator {
     /// Where what a packet in sequence touches ends.
-    pub(crate) const HOT: usize = offset_of!(Self, history) + History::HOT;
+    #[cfg(feature = "cache-layout")]
+    pub(crate) const CACHED: usize = offset_of!(Self, history) + History::CACHED;
 
     /// An estimator that has seen nothing.
     pub fn new(config: &ReceiverConfig) -> Self {

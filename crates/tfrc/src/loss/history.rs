@@ -1,5 +1,6 @@
 //! Which packets are missing, and when each must be called lost (RFC 5348 §5.1).
 
+#[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
 use core::time::Duration;
 
@@ -144,9 +145,9 @@ impl Lost {
 }
 
 /// The reception record: constant in size, whatever is lost.
-// What a packet touches is first, as `Receiver` wants it.
+// The fields that every packet touches are first, as `Receiver` has them side by side.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[cfg_attr(feature = "cache-layout", repr(C))]
 pub(super) struct History {
     highest: Option<u64>,
     latest: (u64, Instant),
@@ -157,7 +158,8 @@ pub(super) struct History {
 
 impl History {
     /// Where what a packet in sequence touches ends: it looks whether anything is missing.
-    pub(super) const HOT: usize =
+    #[cfg(feature = "cache-layout")]
+    pub(super) const CACHED: usize =
         offset_of!(Self, pending) + offset_of!(Ring<Hole, PENDING>, items);
 
     pub(super) const fn new(standard: Standard) -> Self {
@@ -340,7 +342,7 @@ impl History {
 
 /// A list in a circle, oldest first. Inserting into a full one is a bug of the caller's.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[cfg_attr(feature = "cache-layout", repr(C))]
 struct Ring<T, const N: usize> {
     len: usize,
     /// Where the oldest is.

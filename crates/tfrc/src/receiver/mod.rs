@@ -3,12 +3,15 @@
 mod rate_meter;
 mod schedule;
 
+#[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
+#[cfg(feature = "cache-layout")]
 use core::ops::Range;
 use core::time::Duration;
 
 use crate::Ecn;
 use crate::Standard;
+use crate::config_error::TfrcConfigError;
 use crate::equation;
 use crate::loss::{Arrived, Average, LossEstimator, MAX_RATIO, Past};
 use crate::time::Instant;
@@ -75,7 +78,7 @@ pub struct ReceiverConfig {
     /// round trips at most, and the current interval does not while it is as short. Off by default.
     pub small_packets: bool,
     /// Quarters of a round trip from a report to the next: 4 by default, as RFC 5348 §6.1 has it. Others are
-    /// for comparison. At least 1.
+    /// for comparison. At least 1: [`Receiver::new`] takes 0 as 1, and [`ReceiverConfig::validate`] refuses it.
     pub report_quarters: u32,
     /// The edition of the standard. RFC 5348 by default.
     pub standard: Standard,
@@ -97,6 +100,24 @@ impl Default for ReceiverConfig {
     }
 }
 
+impl ReceiverConfig {
+    /// Checks the ranges that [`Receiver::new`] would otherwise enforce.
+    ///
+    /// # Errors
+    ///
+    /// Names the field that is out of its range.
+    pub fn validate(&self) -> Result<(), TfrcConfigError> {
+        if self.report_quarters == 0 {
+            return Err(TfrcConfigError {
+                field: "report_quarters",
+                value: 0.0,
+                remedy: "give 1 or more; 4 is one report a round trip",
+            });
+        }
+        Ok(())
+    }
+}
+
 /// Packets as the receiver counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -113,10 +134,10 @@ pub struct Counters {
 }
 
 /// The data receiver: a constant amount of state, no clock.
-// In this order what a packet in sequence touches lies in four cache lines, from the meter's end to the
-// estimator's beginning: where there are thousands of receivers, each has to be fetched.
+// With `cache-layout` this order puts the fields that a packet in sequence touches into four cache lines, from the meter's
+// end to the estimator's beginning.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[cfg_attr(feature = "cache-layout", repr(C))]
 pub struct Receiver {
     meter: RateMeter,
     schedule: Schedule,
@@ -134,9 +155,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Which bytes of a receiver a packet in sequence touches, for who has thousands of them and fetches
-    /// what the next will need.
-    pub const HOT: Range<usize> = RateMeter::HOT..offset_of!(Self, estimator) + LossEstimator::HOT;
+    /// The bytes that a packet in sequence touches. The simulator of this workspace prefetches them.
+    #[cfg(feature = "cache-layout")]
+    #[doc(hidden)]
+    pub const CACHED: Range<usize> =
+        RateMeter::CACHED..offset_of!(Self, estimator) + LossEstimator::CACHED;
 
     /// The highest ratio that [`Receiver::tolerate_losses`] follows, in losses per packet.
     pub const MAX_TOLERATED_LOSS: f64 = MAX_RATIO;

@@ -1,5 +1,6 @@
 //! X_recv, measured over the packets' own arrival times (RFC 5348 §6.2).
 
+#[cfg(feature = "cache-layout")]
 use core::mem::offset_of;
 use core::time::Duration;
 
@@ -23,9 +24,9 @@ struct Mark {
 
 /// Counts bytes, and divides by the time that their own arrivals span: a process that was descheduled,
 /// or has read only a part of what waits, measures the same rate as one that was not.
-// What a packet touches is last, as `Receiver` wants it.
+// The fields that every packet touches are last, as `Receiver` has them side by side.
 #[derive(Clone, Debug)]
-#[repr(C)]
+#[cfg_attr(feature = "cache-layout", repr(C))]
 pub(crate) struct RateMeter {
     marks: [Option<Mark>; MARKS],
     newest: usize,
@@ -38,7 +39,8 @@ pub(crate) struct RateMeter {
 
 impl RateMeter {
     /// Where what a packet touches begins.
-    pub(crate) const HOT: usize = offset_of!(Self, newest);
+    #[cfg(feature = "cache-layout")]
+    pub(crate) const CACHED: usize = offset_of!(Self, newest);
 
     pub(crate) const fn new() -> Self {
         Self {

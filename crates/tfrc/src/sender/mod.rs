@@ -10,6 +10,7 @@ mod small_packets;
 use core::time::Duration;
 
 use crate::Standard;
+use crate::config_error::TfrcConfigError;
 use crate::equation;
 use crate::pacer::Pacer;
 use crate::time::{Instant, Nanos};
@@ -18,7 +19,7 @@ use crate::units::{Bytes, LossEventRate, Rate};
 pub use receivable::Receivable;
 
 use limits::{DataLimit, ReceiveRates};
-use rtt::RoundTrip;
+use rtt::{RTT_WEIGHTS, RoundTrip};
 use small_packets::SmallPackets;
 
 /// t_mbi: one packet in this time is the slowest that a sender gets (RFC 5348 §4.3).
@@ -40,7 +41,8 @@ pub struct SenderConfig {
     /// sender use. The average would feed back on itself where frames fit into one packet: a lower
     /// rate makes smaller packets, which lower the average and so the rate, down to nothing. RFC 4828
     /// takes the same way out. A sender that has only small packets to send must give their size, or
-    /// it sends more of them than a TCP would. Held between 1 and 65,535 bytes.
+    /// it sends more of them than a TCP would. Between 1 and 65,535 bytes: [`Sender::new`] takes the nearest, and
+    /// [`SenderConfig::validate`] refuses any other.
     pub segment_size: Bytes,
     /// Spacing by √R against oscillation (RFC 5348 §4.5). On by default.
     pub oscillation_reduction: bool,
@@ -52,7 +54,8 @@ pub struct SenderConfig {
     /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
     /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.
     pub min_nofeedback: Duration,
-    /// The weight of the newest sample in R and R_sqmean, held between 0.001 and 1. 0.1 by default, as
+    /// The weight of the newest sample in R and R_sqmean, between 0.001 and 1: [`Sender::new`] takes the nearest, and
+    /// [`SenderConfig::validate`] refuses any other. 0.1 by default, as
     /// RFC 5348 §4.3 has it (its q is the rest); 0.05 in the experiments of `sigcomm` §3.4. More makes X
     /// follow delay, a round trip late: it may oscillate with it.
     pub rtt_weight: f64,
@@ -69,6 +72,7 @@ pub struct SenderConfig {
 /// t_RTO, the time after which a TCP would send again, in the throughput equation (RFC 5348 §3.1). It
 /// weighs where p is high. The nofeedback timer is not concerned, nor the receiver's first loss interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RetransmissionTimeout {
     /// 4R, which SHOULD be used: fair to TCPs of fine timers.
     #[default]
@@ -92,6 +96,31 @@ impl Default for SenderConfig {
             small_packets: false,
             standard: Standard::default(),
         }
+    }
+}
+
+impl SenderConfig {
+    /// Checks the ranges that [`Sender::new`] would otherwise enforce.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is out of its range.
+    pub fn validate(&self) -> Result<(), TfrcConfigError> {
+        if !(Bytes::new(1)..=MAX_SEGMENT).contains(&self.segment_size) {
+            return Err(TfrcConfigError {
+                field: "segment_size",
+                value: self.segment_size.as_f64(),
+                remedy: "give 1 to 65535 bytes; 1460 fills an Ethernet frame",
+            });
+        }
+        if !RTT_WEIGHTS.contains(&self.rtt_weight) {
+            return Err(TfrcConfigError {
+                field: "rtt_weight",
+                value: self.rtt_weight,
+                remedy: "give 0.001 to 1; RFC 5348 has 0.1",
+            });
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,17 @@
 //! The round-trip time, and how far it is from its usual (RFC 5348 §4.3, §4.5).
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use crate::float::sqrt;
+use libm::sqrt;
+
 use crate::time::Nanos;
 use crate::units::duration_from_secs;
 
 /// The least weight of a sample: with less R would follow nothing.
 const MIN_WEIGHT: f64 = 1e-3;
+/// The weights of the newest sample that a configuration may have.
+pub(super) const RTT_WEIGHTS: RangeInclusive<f64> = MIN_WEIGHT..=1.0;
 /// α and β (RFC 6298 §2.3).
 const ALPHA: f64 = 1.0 / 8.0;
 const BETA: f64 = 1.0 / 4.0;

@@ -279,7 +279,7 @@ fn every_branch_of_a_blackout_halves_the_rate_at_its_time() {
         .iter()
         .filter_map(|(_, trace)| match trace {
             Trace::NoFeedback { branch, .. } => Some(*branch),
-            Trace::Feedback { .. } => None,
+            _ => None,
         })
         .collect();
     println!("{branches:?}");

@@ -270,7 +270,7 @@ pub(crate) fn run_remembering<const N: usize>(seed: u64) -> Verdict {
                 for told in datagram {
                     match told {
                         SentReport::Arrivals(header, told) => {
-                            sender.ingest_report(now, &header, told)
+                            sender.ingest_report(now, &header, told);
                         }
                         SentReport::Vector(vector, received) => {
                             sender.ingest_vector(now, &vector, received);

@@ -285,5 +285,6 @@ fn decision(trace: Trace) -> Decision {
             x: bits(allowed_rate),
             interval,
         },
+        other => unreachable!("{other:?}"),
     }
 }

@@ -1,0 +1,301 @@
+//! Pictures in: opens the sources that the command line names.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use evenkeel_codec::Codec;
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+use evenkeel_codec::source::Camera;
+use evenkeel_codec::source::{
+    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
+};
+use evenkeel_net::Clock;
+
+use crate::capture::Feed;
+use crate::choices::{Choice, Choices};
+use crate::cli::{PictureArgs, RunArgs};
+use crate::failure::Failure;
+use crate::outputs::{NamedFile, quoted};
+use crate::possible_size::possible_size;
+use crate::stop::Stop;
+
+/// Decorrelates the second scene of a two-way demo from the first.
+const SECOND: u64 = 0x5ec0_4d00;
+
+/// The scene's size where none is asked for.
+const DEFAULT_SIZE: (usize, usize) = (640, 480);
+
+/// The scene's pictures a second, and those of a stream whose description does not say.
+pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// Where pictures come from.
+pub(crate) type Pictures = Box<dyn Source + Send>;
+
+/// How often it is asked whether anybody still waits for a source.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long what opens a source may take to end once nobody does.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Opens what `--source` names, if `--codec` can carry its pictures. A pipe may have no writer and a camera may hang:
+/// Ctrl-C and the end of the run are waited for beside it.
+pub(crate) fn source(
+    picture: &PictureArgs,
+    run: &RunArgs,
+    stop: &Stop,
+) -> Result<Pictures, Failure> {
+    let given_up = Stop::default();
+    let (opened, awaited) = mpsc::channel();
+    let (wanted, unwanted) = (picture.clone(), given_up.clone());
+    // It is left behind where it hangs, and ends with the program.
+    thread::spawn(move || opened.send(open(&wanted, &unwanted)));
+    let clock = Clock::start();
+    let end = run.seconds.map(|limit| clock.now() + limit);
+    let source = loop {
+        match awaited.recv_timeout(LOOK) {
+            // Ctrl-C at a terminal also reaches the program that a source runs.
+            Ok(Err(_)) if stop.is_asked() => {}
+            Ok(source) => break source?,
+            Err(RecvTimeoutError::Disconnected) if !stop.is_asked() => {
+                return Err(Failure::runtime("what opens the source panicked"));
+            }
+            Err(_) => {}
+        }
+        let name = quoted(&picture.source);
+        let failure = if stop.is_asked() {
+            Failure::interrupted(format!("--source {name}: stopped before its first picture"))
+        } else if end.is_some_and(|end| clock.now() >= end) {
+            Failure::usage(format!(
+                "--source {name}: no picture came within --seconds; does anything write to it?"
+            ))
+        } else {
+            continue;
+        };
+        given_up.ask();
+        // A program that it runs does not outlive us.
+        let _ = awaited.recv_timeout(GRACE);
+        return Err(failure);
+    };
+    let format = source.format();
+    let size = (format.width, format.height);
+    let codec = picture.codec();
+    let (width, height) = possible_size(codec, size);
+    if (width, height) == size {
+        return Ok(source);
+    }
+    let (own_width, own_height) = size;
+    let possible = codec.possible_sizes();
+    Err(Failure::usage(if picture.size.is_some() {
+        format!(
+            "--size {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; choose --size {width}x{height}"
+        )
+    } else {
+        format!(
+            "--source {}: pictures of {own_width}x{own_height} cannot be sent by --codec {codec}: {possible}; add --size {width}x{height}",
+            quoted(&picture.source)
+        )
+    }))
+}
+
+/// What a name after `--source` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named<'a> {
+    Scene,
+    StandardInput,
+    /// One that is read without ffmpeg.
+    Camera(&'a str),
+    /// A file, a device, or what else ffmpeg reads.
+    Path(&'a Path),
+}
+
+fn named(source: &str) -> Named<'_> {
+    match source {
+        "scene" => Named::Scene,
+        "-" => Named::StandardInput,
+        name => match name.strip_prefix("v4l2:") {
+            Some(device) => Named::Camera(device),
+            None => Named::Path(Path::new(name)),
+        },
+    }
+}
+
+fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
+    let name = picture.source.as_str();
+    let wrong = |error| Failure::usage(unreadable(name, &error));
+    if picture.codec() == Codec::Dv {
+        return raw_dv(picture);
+    }
+    match named(name) {
+        Named::Scene => {
+            let format = wanted(picture);
+            let scene = Scene::new(format, picture.seed()).map_err(|error| {
+                let Format { width, height, .. } = format;
+                Failure::usage(format!(
+                    "--size {width}x{height}: {error}; pictures of a file or a camera may be larger"
+                ))
+            })?;
+            return Ok(Box::new(scene));
+        }
+        Named::Camera(device) => return camera(device, picture),
+        Named::StandardInput | Named::Path(_) => {}
+    }
+    let as_it_is = picture.size.is_none() && picture.fps.is_none();
+    if as_it_is
+        && Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "y4m")
+    {
+        return Ok(Box::new(Y4m::open(Path::new(name)).map_err(wrong)?));
+    }
+    let options = FfmpegOptions {
+        input_format: name.starts_with("/dev/video").then(|| "v4l2".to_owned()),
+        frame_rate: picture.fps,
+        size: picture.size,
+        repeat: !name.starts_with("/dev/"),
+    };
+    let unwanted = unwanted.clone();
+    let ffmpeg = Ffmpeg::open_unless(name, &options, move || unwanted.is_asked());
+    Ok(Box::new(ffmpeg.map_err(wrong)?))
+}
+
+/// What is wrong with a source, which the line names once, and what to do.
+fn unreadable(name: &str, error: &SourceError) -> String {
+    let name = quoted(name);
+    match error {
+        SourceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => format!(
+            "--source {name}: there is no such file; name a video file, a device, or scene for the built-in one"
+        ),
+        SourceError::Io { error, .. } => format!("--source {name}: {error}"),
+        SourceError::NoFfmpeg(error) => format!(
+            "--source {name}: ffmpeg, which is to read it, cannot be run: {error}; install ffmpeg, or name a .y4m file"
+        ),
+        SourceError::Ffmpeg { message, .. } => {
+            format!("--source {name}: ffmpeg cannot read it: {message}")
+        }
+        SourceError::Invalid { .. } => format!("--source {name}: {error}"),
+    }
+}
+
+/// DV is what its source has, and nothing makes it of other pictures.
+fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
+    let name = picture.source.as_str();
+    if picture.size.is_some() || picture.fps.is_some() {
+        let why = "DV is sent as it is; leave out --size and --fps";
+        return Err(Failure::usage(format!("--codec dv: {why}")));
+    }
+    let opened = match named(name) {
+        Named::Scene | Named::Camera(_) => {
+            let why =
+                "only raw DV can be sent; name a file of it by --source, or - for standard input";
+            return Err(Failure::usage(format!("--codec dv: {why}")));
+        }
+        Named::StandardInput => {
+            let pipe = DvFile::new(std::io::stdin(), "standard input".into());
+            pipe.map(|pipe| Box::new(pipe) as Pictures)
+        }
+        Named::Path(path) => DvFile::open(path).map(|file| Box::new(file) as _),
+    };
+    opened.map_err(|error| {
+        Failure::usage(format!(
+            "{}; `ffmpeg -i INPUT -target pal-dv OUTPUT.dv` makes raw DV",
+            unreadable(name, &error)
+        ))
+    })
+}
+
+#[cfg(all(feature = "v4l2", target_os = "linux"))]
+fn camera(device: &str, picture: &PictureArgs) -> Result<Pictures, Failure> {
+    let wrong = |error| Failure::usage(unreadable(&picture.source, &error));
+    let camera = Camera::open(Path::new(device), wanted(picture)).map_err(wrong)?;
+    Ok(Box::new(camera))
+}
+
+#[cfg(not(all(feature = "v4l2", target_os = "linux")))]
+fn camera(device: &str, _picture: &PictureArgs) -> Result<Pictures, Failure> {
+    Err(Failure::usage(format!(
+        "--source v4l2:{device}: this program was built without the feature v4l2; build with --features v4l2, or read the camera through ffmpeg with --source {device}"
+    )))
+}
+
+/// What is asked of a source that can choose.
+pub(crate) fn wanted(picture: &PictureArgs) -> Format {
+    let (width, height) = picture.size.unwrap_or(DEFAULT_SIZE);
+    Format {
+        width,
+        height,
+        frame_rate: picture.fps.unwrap_or(DEFAULT_FRAME_RATE),
+    }
+}
+
+/// The same for the other end of a two-way demo: another scene, or the same file once more.
+pub(crate) fn second_source(
+    picture: &PictureArgs,
+    run: &RunArgs,
+    stop: &Stop,
+) -> Result<Pictures, Failure> {
+    let other = PictureArgs {
+        seed: Some(picture.seed() ^ SECOND),
+        ..picture.clone()
+    };
+    source(&other, run, stop)
+}
+
+/// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
+pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
+    let has_one_reader = match named(&picture.source) {
+        Named::Scene => false,
+        Named::StandardInput | Named::Camera(_) => true,
+        Named::Path(path) => path.metadata().is_ok_and(|place| !place.is_file()),
+    };
+    if has_one_reader {
+        return Err(Failure::usage(format!(
+            "--both --source {}: a pipe or a camera has one reader, and this is no file; name one, or leave out --both",
+            quoted(&picture.source)
+        )));
+    }
+    Ok(())
+}
+
+/// The file that `--source` names, if it names one.
+pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
+    let path = match named(&picture.source) {
+        Named::Path(path) => Some(path),
+        Named::Scene | Named::StandardInput | Named::Camera(_) => None,
+    };
+    ("--source", path)
+}
+
+/// What the command line asks a sending end to do.
+pub(crate) fn choice(picture: &PictureArgs) -> Choice {
+    Choice {
+        codec: picture.codec(),
+        rules: picture.policy,
+        filler: picture.filler,
+    }
+}
+
+/// What an end sends, and what it does with it for good.
+pub(crate) fn fixed_feed(picture: &PictureArgs, source: Pictures) -> Feed {
+    feed(picture, source, Arc::new(Choices::fixed(choice(picture))))
+}
+
+/// The same, where that may change.
+pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices>) -> Feed {
+    Feed {
+        name: quoted(&picture.source),
+        source,
+        choices,
+    }
+}
+
+/// A frame rate as a description states it, in thousandths.
+pub(crate) fn frame_rate(per_second: f64) -> Option<FrameRate> {
+    FrameRate::new((per_second * 1e3).round() as u32, 1_000)
+}

@@ -1,0 +1,368 @@
+//! Sockets, sessions and the sending policy, as the command line sets them.
+
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
+use std::path::Path;
+use std::time::Duration;
+
+use evenkeel_codec::Codec;
+use evenkeel_codec::source::Format;
+use evenkeel_link::Schedule;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::{PolicyConfig, Rules};
+use evenkeel_media::reassemble::{Payload, Payloads};
+use evenkeel_media::rtp_codec::RtpCodec as _;
+use evenkeel_net::{BindError, Clock, Socket};
+use evenkeel_rtp::sdp::{self, Description};
+use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
+
+use crate::call_process::Stream;
+use crate::cli::PictureArgs;
+use crate::failure::Failure;
+use crate::outputs::cannot;
+use crate::units;
+
+/// RTP's registered port (RFC 3551 §8), where a peer's is not given.
+const DEFAULT_PORT: u16 = 5_004;
+
+/// Which way media goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Sends,
+    Receives,
+    Both,
+}
+
+/// Binds a port; `option` is what says which.
+pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
+    Socket::bind(address).map_err(|error| refused(&error, option))
+}
+
+/// What to say where the system refuses a port, and what to do about it.
+pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
+    let remedy = match error {
+        BindError::PortInUse(_) => "end the program that has it, or name another port",
+        BindError::NoSuchAddress(address) if address.is_ipv6() => {
+            "name one of this machine, or [::] for all"
+        }
+        BindError::NoSuchAddress(_) => "name one of this machine, or 0.0.0.0 for all",
+        BindError::NotPermitted(_) => "name a port from 1024 on",
+        BindError::Other(..) => "name another",
+    };
+    Failure::usage(format!("{option} {error}; {remedy}"))
+}
+
+/// Reads `--sdp`.
+pub(crate) fn description(path: &Path) -> Result<Description, Failure> {
+    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
+    let read = match String::from_utf8(bytes) {
+        Err(_) => Err("it is no text".to_owned()),
+        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
+        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
+            .map_err(|error| error.to_string()),
+    };
+    read.map_err(|why| {
+        Failure::usage(format!(
+            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
+            path.display()
+        ))
+    })
+}
+
+/// The seed of an end that talks over a network: whoever can guess the identifiers that are drawn
+/// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
+/// run for the first.
+pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
+    seed.unwrap_or_else(|| RandomState::new().hash_one(()))
+}
+
+/// Reads `--schedule`.
+pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
+    Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// What receivers of a call report unless `--feedback` says otherwise: arrivals, of which the path model is made.
+pub(crate) const CALL_FEEDBACK: FeedbackMode = FeedbackMode::Ccfb;
+
+/// One end's session: video under TFRC.
+pub(crate) fn session(
+    name: &str,
+    role: Role,
+    codec: Codec,
+    peer: Option<SocketAddr>,
+    seed: u64,
+    clock: &Clock,
+) -> session::Config {
+    // Each end has random numbers of its own, whatever the other draws.
+    let own = name.bytes().fold(seed, |seed, byte| {
+        seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
+    let mut config = session::Config::new(format!("{name}@evenkeel"), own);
+    config.peer = peer;
+    config.wallclock = clock.ntp_of_zero();
+    if role != Role::Receives {
+        config.send = Some(SendConfig {
+            feedback: CALL_FEEDBACK,
+            ..SendConfig::new(codec.payload_type())
+        });
+    }
+    if role != Role::Sends {
+        config.receive = Some(ReceiveConfig {
+            repair: Some(RepairConfig::PAYLOAD_TYPE),
+            feedback: CALL_FEEDBACK,
+            ..ReceiveConfig::new(codec.payload_type())
+        });
+    }
+    config
+}
+
+/// What receivers report, if `--feedback` says it.
+pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<FeedbackMode>) {
+    let Some(feedback) = feedback else {
+        return;
+    };
+    if let Some(send) = &mut session.send {
+        send.feedback = feedback;
+    }
+    if let Some(receive) = &mut session.receive {
+        receive.feedback = feedback;
+    }
+}
+
+/// Refuses `--random-loss` if reports have no arrivals.
+pub(crate) fn require_arrivals(
+    session: &session::Config,
+    picture: &PictureArgs,
+) -> Result<(), Failure> {
+    let Some(send) = session.send.as_ref().filter(|_| picture.random_loss) else {
+        return Ok(());
+    };
+    let wrong = if send.fixed_rate.is_some() {
+        "a rate that --fixed-rate sets follows no loss; leave one of them out".to_owned()
+    } else if picture.policy != Rules::Evenkeel {
+        format!(
+            "frames of --policy {} follow every loss; choose --policy evenkeel",
+            picture.policy.name()
+        )
+    } else if !matches!(send.feedback, FeedbackMode::Ccfb | FeedbackMode::Twcc) {
+        format!(
+            "--feedback {} reports no arrivals; choose --feedback ccfb or twcc",
+            send.feedback.name()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--random-loss: {wrong}")))
+}
+
+/// Gives the session repair packets to send, if `--filler` asks for any.
+pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
+    let Some(send) = &mut session.send else {
+        return Ok(());
+    };
+    if filler == Filler::None {
+        return Ok(());
+    }
+    // Transport-wide numbers count media and repair packets together.
+    if send.feedback == FeedbackMode::Ccfb {
+        send.feedback = FeedbackMode::Twcc;
+    }
+    if !send.feedback.counts_two_sources() {
+        return Err(Failure::usage(format!(
+            "--filler {}: --feedback {} reports on media alone; choose --feedback tfrc or twcc",
+            filler.name(),
+            send.feedback.name()
+        )));
+    }
+    send.repair = Some(RepairConfig {
+        payload_type: RepairConfig::PAYLOAD_TYPE,
+        ssrc: None,
+    });
+    Ok(())
+}
+
+/// Decides on the sources of media and repair packets before the session would, for a description to name.
+pub(crate) fn name_sources(session: &mut session::Config) {
+    let drawn = RandomState::new().hash_one(session.seed);
+    if let Some(repair) = session.send.as_mut().and_then(|send| send.repair.as_mut()) {
+        session.ssrc = Some(drawn as u32);
+        repair.ssrc = Some((drawn >> 32) as u32);
+    }
+}
+
+/// What `codec` makes of pictures of this format, which it can carry, in a stream that may change to the
+/// `others` as it runs.
+pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<Stream, Failure> {
+    let payload = |codec: Codec| {
+        let payload = codec.payload((format.width, format.height));
+        payload.ok_or_else(|| Failure::usage(codec.possible_sizes()))
+    };
+    let others = others
+        .iter()
+        .map(|&other| Ok((other.payload_type(), payload(other)?)));
+    let others = others.collect::<Result<_, Failure>>()?;
+    let payloads = Payloads::new(payload(codec)?, others);
+    Ok(Stream { codec, payloads })
+}
+
+/// The codecs besides this one that can carry pictures of this format: none beside DV, of which we have
+/// no more than a mosaic, and never DV.
+pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
+    let size = (format.width, format.height);
+    let others = Codec::ALL.into_iter().filter(|&other| other != codec);
+    others
+        .filter(|other| codec.codes_pictures() && other.codes_pictures())
+        .filter(|other| other.nearest_size(size) == size)
+        .collect()
+}
+
+/// Lets the session receive these codecs too.
+pub(crate) fn accept(session: &mut session::Config, others: &[Codec]) {
+    if let Some(receive) = &mut session.receive {
+        receive.alternatives = others.iter().map(|codec| codec.payload_type()).collect();
+    }
+}
+
+/// The sending buffer's policy for a source.
+pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
+    PolicyConfig {
+        deadline: picture.deadline,
+        rules: picture.policy,
+        filler: picture.filler,
+        random_loss: picture.random_loss,
+        ..PolicyConfig::new(format.frame_rate.interval())
+    }
+}
+
+/// The description of a stream, for receivers that are not ours too. Repair packets later than `deadline` are of no use.
+pub(crate) fn describe(
+    session: &session::Config,
+    codec: Codec,
+    format: &Format,
+    peer: SocketAddr,
+    deadline: Duration,
+) -> Description {
+    // The origin only names the session; what host it was written on is nobody's business.
+    let origin = if peer.is_ipv4() {
+        Ipv4Addr::LOCALHOST.into()
+    } else {
+        Ipv6Addr::LOCALHOST.into()
+    };
+    let mut description = Description::new(origin, peer.ip(), peer.port(), codec.payload_type());
+    description.encoding = codec.encoding().into();
+    description.parameters = codec.parameters((format.width, format.height));
+    description.session_id = session.seed;
+    description.keyframe_requests = codec == Codec::H264;
+    description.extension_id = Some(session.extension_id);
+    description.frame_rate = Some(format.frame_rate.per_second());
+    description.reduced_size = session.reduced_size;
+    if let Some(send) = &session.send {
+        description.feedback = vec![send.feedback];
+        description.transit_bounds = send.feedback == FeedbackMode::Tfrc;
+        let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
+        description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
+        description.repair = send.repair.map(|repair| sdp::Repair {
+            payload_type: repair.payload_type,
+            window: deadline,
+            ssrcs: session.ssrc.zip(repair.ssrc).map(<[u32; 2]>::from),
+        });
+    }
+    description
+}
+
+/// The codec that a description calls so.
+pub(crate) fn codec_of(encoding: &str) -> Option<Codec> {
+    let mut codecs = Codec::ALL.into_iter();
+    codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
+}
+
+/// Takes over what a description says of the stream to be received.
+pub(crate) fn follow(
+    description: &Description,
+    session: &mut session::Config,
+) -> Result<Stream, Failure> {
+    let Some(codec) = codec_of(&description.encoding) else {
+        return Err(Failure::usage(format!(
+            "--sdp: encoding is {}; there are {}",
+            description.encoding,
+            Codec::ALL.map(Codec::encoding).join(", ")
+        )));
+    };
+    let parameters = description.parameters.as_deref().unwrap_or_default();
+    let payload = Payload::described(codec, parameters)
+        .map_err(|error| Failure::usage(format!("--sdp: {error}")))?;
+    session.extension_id = description
+        .extension_id
+        .unwrap_or(session::Config::EXTENSION_ID);
+    session.reduced_size = description.reduced_size;
+    if let Some(bandwidth) = description.bandwidth {
+        session.bandwidth = bandwidth;
+    }
+    session.transport_sequence_id = description
+        .transport_sequence_id
+        .unwrap_or(session::Config::TRANSPORT_SEQUENCE_ID);
+    let repair = description.repair.as_ref();
+    session.receive = Some(ReceiveConfig {
+        repair: repair.map(|repair| repair.payload_type),
+        transit_bounds: description.transit_bounds,
+        ..ReceiveConfig::new(description.payload_type)
+    });
+    set_feedback(session, description.feedback.first().copied());
+    Ok(Stream {
+        codec,
+        payloads: payload.into(),
+    })
+}
+
+/// `ADDR` or `ADDR:PORT`, names resolved.
+pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
+    peer_at(text, DEFAULT_PORT)
+}
+
+/// The same, where the port is another unless given.
+pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(format!(
+            "'{text}' is no peer: {why}; write an address or a name, and a port if not {port}"
+        ))
+    };
+    if let Some(port) = units::no_port(text) {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer: port `{port}` is no number from 1 to 65535"
+        )));
+    }
+    // An IPv6 address may end like one with a port.
+    let has_port = text.parse::<std::net::IpAddr>().is_err()
+        && text
+            .rsplit_once(':')
+            .is_some_and(|(_, last)| last.parse::<u16>().is_ok());
+    let resolved = if has_port {
+        text.to_socket_addrs()
+    } else {
+        (text, port).to_socket_addrs()
+    };
+    let peer = resolved
+        .map_err(|error| wrong(error.to_string()))?
+        .next()
+        .ok_or_else(|| wrong("the name has no address".into()))?;
+    if peer.port() == 0 {
+        return Err(Failure::usage(format!(
+            "'{text}' is no peer at port 0, where nobody answers; give the port where it listens"
+        )));
+    }
+    Ok(peer)
+}
+
+/// A free port of the peer's family.
+pub(crate) fn any_port_towards(peer: SocketAddr) -> SocketAddr {
+    if peer.is_ipv4() {
+        SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+    } else {
+        SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests;
