@@ -1,7 +1,6 @@
 //! Runs experiments, all of their runs at once over the cores, and writes each as soon as it is whole.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -55,27 +54,16 @@ pub struct Progress<'a> {
 }
 
 /// Why experiments could not be run to their end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// It was told to stop. Experiments that are complete are written, and of long ones the runs that are: neither
     /// need run again.
+    #[error("interrupted: what is complete is kept, and the same command goes on")]
     Interrupted,
     /// A result could not be written.
+    #[error("{}: {}", .0.display(), .1)]
     Unwritable(PathBuf, io::Error),
 }
-
-impl fmt::Display for RunnerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => {
-                f.write_str("interrupted: what is complete is kept, and the same command goes on")
-            }
-            Self::Unwritable(folder, error) => write!(f, "{}: {error}", folder.display()),
-        }
-    }
-}
-
-impl std::error::Error for RunnerError {}
 
 /// One run of one experiment.
 #[derive(Clone, Copy, Debug)]
