@@ -161,7 +161,7 @@ impl Flow {
             self.reader.handle_data(arrival, data.sent_at);
         }
         let report = self.reader.poll_report(now, |seq, arrived| {
-            see(now, TfrcFlowEvent::Arrival { seq, arrived })
+            see(now, TfrcFlowEvent::Arrival { seq, arrived });
         });
         if let Some((report, sent_at)) = report {
             let p = report.loss_event_rate;
