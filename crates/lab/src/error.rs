@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why a run gave nothing.
+/// The reason why a run gives no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The run was asked to stop.
@@ -14,7 +14,7 @@ pub enum RunError {
     Failed(String),
 }
 
-/// A parameter that types allow and sense does not.
+/// The value of a parameter that its type allows and no run can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key} must be {wanted}")]
 pub struct Impossible {
@@ -22,19 +22,19 @@ pub struct Impossible {
     pub key: &'static str,
     /// What would be right.
     pub wanted: Cow<'static, str>,
-    /// The list that it is in, and which element of that from 0.
+    /// The list that has the parameter, and the number of the element from 0.
     pub inside: Option<(&'static str, usize)>,
 }
 
 impl Impossible {
-    /// The parameter is one of this element of a list.
+    /// Places the parameter in this element of a list.
     pub(crate) fn inside(mut self, list: &'static str, index: usize) -> Self {
         self.inside = Some((list, index));
         self
     }
 }
 
-/// A parameter that is wrong, and what would be right.
+/// Refuses a parameter and says what would be right.
 pub(crate) fn impossible(key: &'static str, wanted: impl Into<Cow<'static, str>>) -> Impossible {
     let (wanted, inside) = (wanted.into(), None);
     Impossible {

@@ -12,7 +12,7 @@ use tfrc::{Arrival, Ecn, Feedback, Receiver, ReceiverConfig, Sender, SenderConfi
 
 /// The path and the packets.
 #[derive(Clone, Debug)]
-pub(crate) struct Setup {
+pub(crate) struct TfrcFlowSetup {
     /// Round-trip time with empty queues, half of it each way.
     pub rtt: Duration,
     /// Of every packet.
@@ -31,7 +31,7 @@ pub(crate) struct Setup {
 
 /// What happened, for whoever watches.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Seen {
+pub(crate) enum TfrcFlowEvent {
     /// A data packet came to the receiver.
     Arrival {
         /// Its number.
@@ -63,30 +63,30 @@ pub(crate) struct Flow {
     packet: Bytes,
     sender: Sender,
     reader: Reader,
-    forward: Link<Data>,
-    back: Link<Report>,
+    forward: Link<DataPacket>,
+    back: Link<ReportPacket>,
     next_seq: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Data {
+struct DataPacket {
     seq: u64,
     sent_at: Instant,
     rtt: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Report(Feedback);
+struct ReportPacket(Feedback);
 
-impl Packet for Data {}
-impl Packet for Report {}
+impl Packet for DataPacket {}
+impl Packet for ReportPacket {}
 
 /// RTCP compounds are about this long; on a link without a limit it does not matter.
 const REPORT_SIZE: Bytes = Bytes::new(100);
 
 impl Flow {
     /// A flow that starts at the clock's zero, on a link that only `loss` limits.
-    pub(crate) fn new(setup: &Setup) -> Self {
+    pub(crate) fn new(setup: &TfrcFlowSetup) -> Self {
         let path = |loss, stream| {
             let config = LinkConfig {
                 delay: setup.rtt / 2,
@@ -129,7 +129,7 @@ impl Flow {
     }
 
     /// Runs until `end`, and shows everything that happens before it.
-    pub(crate) fn run_until(&mut self, end: Instant, see: &mut impl FnMut(Instant, Seen)) {
+    pub(crate) fn run_until(&mut self, end: Instant, see: &mut impl FnMut(Instant, TfrcFlowEvent)) {
         let mut now = Instant::ZERO;
         loop {
             let next = [
@@ -148,7 +148,7 @@ impl Flow {
         }
     }
 
-    fn step(&mut self, now: Instant, see: &mut impl FnMut(Instant, Seen)) {
+    fn step(&mut self, now: Instant, see: &mut impl FnMut(Instant, TfrcFlowEvent)) {
         while let Some(data) = self.forward.poll_output(now) {
             let arrival = Arrival {
                 seq: data.seq,
@@ -160,28 +160,29 @@ impl Flow {
             };
             self.reader.handle_data(arrival, data.sent_at);
         }
-        let report = self
-            .reader
-            .poll_report(now, |seq, arrived| see(now, Seen::Arrival { seq, arrived }));
+        let report = self.reader.poll_report(now, |seq, arrived| {
+            see(now, TfrcFlowEvent::Arrival { seq, arrived });
+        });
         if let Some((report, sent_at)) = report {
             let p = report.loss_event_rate;
-            see(now, Seen::Report { p });
+            see(now, TfrcFlowEvent::Report { p });
             let feedback = Feedback {
                 sent_at,
                 delay: report.delay,
                 receive_rate: report.receive_rate,
                 loss_event_rate: p,
             };
-            self.back.handle_packet(now, Report(feedback), REPORT_SIZE);
+            self.back
+                .handle_packet(now, ReportPacket(feedback), REPORT_SIZE);
         }
-        while let Some(Report(feedback)) = self.back.poll_output(now) {
+        while let Some(ReportPacket(feedback)) = self.back.poll_output(now) {
             if let Trace::Feedback {
                 allowed_rate: allowed,
                 rtt,
                 ..
             } = self.sender.handle_feedback(now, &feedback)
             {
-                see(now, Seen::Feedback { allowed, rtt });
+                see(now, TfrcFlowEvent::Feedback { allowed, rtt });
             }
         }
         if let Some(Trace::NoFeedback {
@@ -189,11 +190,11 @@ impl Flow {
             ..
         }) = self.sender.handle_timeout(now)
         {
-            see(now, Seen::Silence { allowed });
+            see(now, TfrcFlowEvent::Silence { allowed });
         }
         while self.sender.next_departure(now) <= now {
             self.sender.handle_sent(now, self.packet);
-            let data = Data {
+            let data = DataPacket {
                 seq: self.next_seq,
                 sent_at: now,
                 rtt: self.sender.rtt(),
@@ -216,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_steady_loss_gives_the_rate_of_the_equation() {
-        let setup = Setup {
+        let setup = TfrcFlowSetup {
             rtt: Duration::from_millis(100),
             packet: Bytes::new(1_000),
             loss: Loss::Periodic(100),
@@ -228,7 +229,7 @@ mod tests {
         let mut flow = Flow::new(&setup);
         let mut last = None;
         flow.run_until(Instant::from_secs(60), &mut |at, seen| {
-            if let Seen::Feedback { allowed, rtt } = seen {
+            if let TfrcFlowEvent::Feedback { allowed, rtt } = seen {
                 last = Some((at, allowed, rtt));
             }
         });

@@ -49,35 +49,18 @@ fn told(value: Option<Option<f64>>) -> String {
 }
 
 /// Why there is nothing to compare with, or nothing could be kept.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum GoldenError {
     /// The experiment has no golden result.
+    #[error("{}: no golden result: write it with --bless", .0.display())]
     Missing(PathBuf),
     /// It cannot be read or written.
+    #[error("{}: {}", .0.display(), .1)]
     Inaccessible(PathBuf, io::Error),
     /// It is not what `--bless` writes.
+    #[error("{}: {}: write it again with --bless", .0.display(), .1)]
     Malformed(PathBuf, serde_json::Error),
 }
-
-impl fmt::Display for GoldenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing(file) => write!(
-                f,
-                "{}: no golden result: write it with --bless",
-                file.display()
-            ),
-            Self::Inaccessible(file, error) => write!(f, "{}: {error}", file.display()),
-            Self::Malformed(file, error) => write!(
-                f,
-                "{}: {error}: write it again with --bless",
-                file.display()
-            ),
-        }
-    }
-}
-
-impl std::error::Error for GoldenError {}
 
 /// The file of an experiment's golden result.
 pub fn file(folder: &Path, id: &str) -> PathBuf {

@@ -7,16 +7,16 @@ use crate::error::RunError;
 /// One run: a cell with a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// Which cell, from 0.
+    /// The number of the cell, from 0.
     pub cell: usize,
-    /// The seed of everything random in it.
+    /// The seed of all random numbers of the run.
     pub seed: u64,
-    /// Set when nobody waits for the result any more.
+    /// True once nobody waits for the result.
     pub stop: &'a AtomicBool,
 }
 
 impl Job<'_> {
-    /// An error once nobody waits any more: for a long run to ask now and then.
+    /// Gives an error once nobody waits for the result; long runs ask regularly.
     pub fn go_on(&self) -> Result<(), RunError> {
         if self.stop.load(Ordering::Relaxed) {
             Err(RunError::Interrupted)

@@ -10,6 +10,7 @@
 //! its bounds and where they are from.
 #![forbid(unsafe_code)]
 
+mod atomic_file;
 mod cellular;
 pub mod comparison;
 mod comparison_table;
@@ -20,7 +21,6 @@ pub mod findings;
 mod flow;
 pub mod golden;
 pub mod job;
-mod kept;
 pub mod machine;
 pub mod metrics;
 pub mod nearest;
@@ -30,7 +30,7 @@ pub mod real;
 pub mod recorded;
 pub mod report;
 pub mod result;
+mod run_cache;
 pub mod runner;
 pub mod scenario;
 pub mod units;
-mod whole;

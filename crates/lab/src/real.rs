@@ -1,7 +1,7 @@
 //! The real half of an experiment: the same scenario, with kernels and a clock in place of the simulator.
 //!
-//! A scenario that can be built from hosts and an emulated link says what to build ([`Setup`]) and makes the
-//! same metrics and curves of what a test bed saw ([`Seen`]) as of what a simulation saw. Its file says in
+//! A scenario that can be built from hosts and an emulated link says what to build ([`BedSetup`]) and makes the
+//! same metrics and curves of what a test bed saw ([`BedRecord`]) as of what a simulation saw. Its file says in
 //! `[real]` what the test bed changes, which is mostly how long it takes.
 
 use std::sync::atomic::AtomicBool;
@@ -15,11 +15,11 @@ use crate::error::RunError;
 use crate::findings::Sample;
 use crate::job::Job;
 use crate::metrics::Throughput;
-use crate::network::{Feedback, Measured, Tcp, Told, Udp};
+use crate::network::{Feedback, LossReports, Measured, Tcp, Udp};
 
 /// What a test bed builds for one run. Equal ones are the same run, which several figures may show.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Setup {
+pub struct BedSetup {
     /// The emulated link with the data, then the one back.
     pub links: [LinkConfig; 2],
     /// Of every data packet, on the wire.
@@ -128,7 +128,7 @@ pub struct Played {
 
 /// What a test bed saw.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct BedRecord {
     /// What of each flow came to the link.
     pub sent: Vec<Throughput>,
     /// What of each flow came out of it.
@@ -143,8 +143,8 @@ pub struct Seen {
     pub carried: Bytes,
     /// Times in seconds, and bytes that waited.
     pub queue: Vec<(f64, u64)>,
-    /// What TFRC's receivers told their senders of p.
-    pub told: Told,
+    /// The loss event rates that TFRC's receivers reported.
+    pub loss_reports: LossReports,
     /// X of the first flow, if that is TFRC, each time that its sender set it: seconds, bytes a second.
     pub allowed: Vec<(f64, f64)>,
     /// Seconds from packet to packet of the first flow, as they came to the link while it was measured.
@@ -160,9 +160,9 @@ pub struct Seen {
     pub late: Duration,
 }
 
-impl Seen {
+impl BedRecord {
     /// Nothing yet.
-    pub fn new(setup: &Setup) -> Self {
+    pub fn new(setup: &BedSetup) -> Self {
         let [from, to] = setup.shown.map(|time| Instant::ZERO + time);
         let empty = vec![Throughput::new(from, to, setup.bin); setup.flows.len()];
         Self {
@@ -173,7 +173,7 @@ impl Seen {
             lost: 0,
             carried: Bytes::ZERO,
             queue: Vec::new(),
-            told: Told::new(setup.measured.map(|time| Instant::ZERO + time)),
+            loss_reports: LossReports::new(setup.measured.map(|time| Instant::ZERO + time)),
             allowed: Vec::new(),
             gaps: Vec::new(),
             lateness: None,
@@ -197,12 +197,12 @@ impl Seen {
     }
 }
 
-impl From<Seen> for Measured {
-    fn from(seen: Seen) -> Self {
+impl From<BedRecord> for Measured {
+    fn from(seen: BedRecord) -> Self {
         Self {
             sent: seen.sent,
             received: seen.received,
-            told: seen.told,
+            loss_reports: seen.loss_reports,
             gaps: seen.gaps,
             arrived: seen.arrived,
             dropped: seen.dropped,
@@ -217,7 +217,7 @@ impl From<Seen> for Measured {
 /// Builds networks of real hosts.
 pub trait Bed: Sync {
     /// Builds one, runs it to its end, and takes it down whatever happens.
-    fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError>;
+    fn run(&self, setup: &BedSetup, stop: &AtomicBool) -> Result<BedRecord, RunError>;
 }
 
 /// A scenario that a test bed can run.
@@ -226,10 +226,10 @@ pub trait Real {
     fn takes(&self, cell: usize) -> Duration;
 
     /// What one cell needs with one seed.
-    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError>;
+    fn setup(&self, job: Job<'_>) -> Result<BedSetup, RunError>;
 
     /// Makes of what was seen what the simulator's half makes of its own.
-    fn sample(&self, job: Job<'_>, seen: Seen) -> Sample;
+    fn sample(&self, job: Job<'_>, seen: BedRecord) -> Sample;
 }
 
 #[cfg(test)]
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn the_latest_of_the_senders_is_told_and_a_kernels_is_not() {
         let whole = [Duration::ZERO, Duration::from_secs(1)];
-        let mut seen = Seen::new(&Setup {
+        let mut seen = BedRecord::new(&BedSetup {
             links: [LinkConfig::default(); 2],
             packet: Bytes::new(1_000),
             flows: Vec::new(),

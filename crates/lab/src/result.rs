@@ -7,10 +7,10 @@ use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic_file;
 use crate::experiment::{CheckDefinition, Experiment, Prose};
 use crate::figure::{self, readable, rounded};
 use crate::findings::Findings;
-use crate::whole;
 
 /// `result.json`. Everything in it but `wall_s`, `machine` and `command` is the same to the byte for the same
 /// commit, experiment and seeds, on any number of cores.
@@ -254,11 +254,11 @@ pub(crate) fn write(
     let definition = &experiment.definition;
     let title = format!("{}: {}", experiment.id, definition.caption);
     let figure = figure::draw(&experiment.id, &title, &definition.panels, findings);
-    whole::write(&folder.join("figure.svg"), &figure)?;
-    whole::write(&folder.join("series.csv"), &csv(findings))?;
+    atomic_file::write(&folder.join("figure.svg"), &figure)?;
+    atomic_file::write(&folder.join("series.csv"), &csv(findings))?;
     let mut text = serde_json::to_string_pretty(result)?;
     text.push('\n');
-    whole::write(&complete, &text)
+    atomic_file::write(&complete, &text)
 }
 
 /// Every point of every curve; the interval is empty with one seed.

@@ -1,7 +1,6 @@
 //! Runs experiments, all of their runs at once over the cores, and writes each as soon as it is whole.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -15,10 +14,10 @@ use crate::error::RunError;
 use crate::experiment::Experiment;
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
-use crate::kept::Kept;
 use crate::machine;
 use crate::real::Bed;
 use crate::result::{self, RunResult};
+use crate::run_cache::RunCache;
 
 /// What to run and where to leave it.
 #[derive(Clone)]
@@ -55,27 +54,16 @@ pub struct Progress<'a> {
 }
 
 /// Why experiments could not be run to their end.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RunnerError {
     /// It was told to stop. Experiments that are complete are written, and of long ones the runs that are: neither
     /// need run again.
+    #[error("interrupted: what is complete is kept, and the same command goes on")]
     Interrupted,
     /// A result could not be written.
+    #[error("{}: {}", .0.display(), .1)]
     Unwritable(PathBuf, io::Error),
 }
-
-impl fmt::Display for RunnerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interrupted => {
-                f.write_str("interrupted: what is complete is kept, and the same command goes on")
-            }
-            Self::Unwritable(folder, error) => write!(f, "{}: {error}", folder.display()),
-        }
-    }
-}
-
-impl std::error::Error for RunnerError {}
 
 /// One run of one experiment.
 #[derive(Clone, Copy, Debug)]
@@ -238,18 +226,20 @@ impl Plan<'_> {
         job: Job<'_>,
         clock: Clock,
     ) -> (Result<Sample, RunError>, Duration) {
-        let kept = self.kept(experiment);
-        let known = kept.as_ref().and_then(|kept| kept.load(job.cell, job.seed));
+        let cache = self.run_cache(experiment);
+        let known = cache
+            .as_ref()
+            .and_then(|cache| cache.load(job.cell, job.seed));
         if let Some((sample, took)) = known {
             return (Ok(sample), took);
         }
         let began = clock.now();
         let mut sample = job.go_on().and_then(|()| self.try_run(experiment, job));
         let took = clock.now() - began;
-        if let (Some(kept), Ok(run)) = (&kept, &sample) {
-            let stored = kept.store(job.cell, job.seed, run, took);
+        if let (Some(cache), Ok(run)) = (&cache, &sample) {
+            let stored = cache.store(job.cell, job.seed, run, took);
             if let Err(error) = stored {
-                let folder = kept.folder.display();
+                let folder = cache.folder.display();
                 sample = Err(RunError::Failed(format!("{folder}: {error}")));
             }
         }
@@ -258,9 +248,9 @@ impl Plan<'_> {
 
     /// Where runs are kept: a test bed's and those of long experiments, and only if their source can be told from
     /// another.
-    fn kept(&self, experiment: &Experiment) -> Option<Kept> {
+    fn run_cache(&self, experiment: &Experiment) -> Option<RunCache> {
         let long = self.bed.is_some() || experiment.definition.takes.0 >= LONG;
-        (long && self.has_source()).then(|| Kept {
+        (long && self.has_source()).then(|| RunCache {
             folder: result::folder(&self.out, &experiment.id).join("runs"),
             commit: self.commit.clone(),
             fingerprint: self.fingerprint(experiment),
@@ -384,8 +374,9 @@ impl Plan<'_> {
         let unwritable =
             |error| RunnerError::Unwritable(result::folder(&self.out, &experiment.id), error);
         result::write(&self.out, experiment, &findings, &result).map_err(unwritable)?;
-        let kept = self.kept(experiment).filter(|_| has_run);
-        kept.map_or(Ok(()), |kept| kept.clear())
+        let cache = self.run_cache(experiment).filter(|_| has_run);
+        cache
+            .map_or(Ok(()), |cache| cache.clear())
             .map_err(unwritable)?;
         Ok(result)
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use evenkeel_lab::error::RunError;
 use evenkeel_lab::experiment::Experiment;
 use evenkeel_lab::golden::{self, Change, GoldenError};
-use evenkeel_lab::real::{Bed, Seen, Setup};
+use evenkeel_lab::real::{Bed, BedRecord, BedSetup};
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{Plan, Progress, RunnerError, run};
 use evenkeel_lab::{report, result};
@@ -599,11 +599,11 @@ struct Empty {
 }
 
 impl Bed for Empty {
-    fn run(&self, setup: &Setup, _: &AtomicBool) -> Result<Seen, RunError> {
+    fn run(&self, setup: &BedSetup, _: &AtomicBool) -> Result<BedRecord, RunError> {
         if self.runs.fetch_add(1, Ordering::Relaxed) == self.interrupted {
             return Err(RunError::Interrupted);
         }
-        Ok(Seen::new(setup))
+        Ok(BedRecord::new(setup))
     }
 }
 

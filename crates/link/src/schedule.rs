@@ -55,6 +55,18 @@ pub enum Field {
     Loss,
 }
 
+impl Field {
+    /// What the field holds, with an example.
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Time => "seconds, as in 12.5 or 500ms",
+            Self::Rate => "bits per second, as in 800k or 3M",
+            Self::Delay => "milliseconds, as in 30 or 30ms",
+            Self::Loss => "a probability, as in 0.01 or 1%",
+        }
+    }
+}
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -67,9 +79,10 @@ impl fmt::Display for Field {
 }
 
 /// Why a text is no schedule. Lines count from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// The field does not read as what it should be.
+    #[error("line {line}: {field} is not {}", .field.expected())]
     Invalid {
         /// Which line.
         line: usize,
@@ -77,40 +90,18 @@ pub enum ScheduleError {
         field: Field,
     },
     /// The line's time lies before that of the line above it.
+    #[error("line {line}: time is earlier than the line before")]
     NotInOrder {
         /// Which line.
         line: usize,
     },
     /// The line has more than four fields.
+    #[error("line {line}: more than time, rate, delay, loss")]
     TooManyFields {
         /// Which line.
         line: usize,
     },
 }
-
-impl fmt::Display for ScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid { line, field } => {
-                let expected = match field {
-                    Field::Time => "seconds, as in 12.5 or 500ms",
-                    Field::Rate => "bits per second, as in 800k or 3M",
-                    Field::Delay => "milliseconds, as in 30 or 30ms",
-                    Field::Loss => "a probability, as in 0.01 or 1%",
-                };
-                write!(f, "line {line}: {field} is not {expected}")
-            }
-            Self::NotInOrder { line } => {
-                write!(f, "line {line}: time is earlier than the line before")
-            }
-            Self::TooManyFields { line } => {
-                write!(f, "line {line}: more than time, rate, delay, loss")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ScheduleError {}
 
 impl Schedule {
     /// Reads `time, rate, delay, loss` lines. Missing or empty fields leave things as they are;

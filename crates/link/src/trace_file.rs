@@ -1,6 +1,5 @@
 //! A rate from a file: the delivery opportunities that Mahimahi records and replays.
 
-use core::fmt;
 use std::sync::Arc;
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate};
@@ -16,35 +15,24 @@ pub struct DeliveryTrace {
 }
 
 /// Why a file is no delivery trace. Lines count from one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryTraceError {
     /// The line is not a whole number of milliseconds.
+    #[error("line {line}: not a whole number of milliseconds")]
     NotANumber {
         /// Which line.
         line: usize,
     },
     /// The line's instant lies before that of the line above it.
+    #[error("line {line}: earlier than the line before")]
     NotInOrder {
         /// Which line.
         line: usize,
     },
     /// There is no opportunity after time zero, so the loop would take no time.
+    #[error("no delivery opportunity after time 0")]
     NoDuration,
 }
-
-impl fmt::Display for DeliveryTraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotANumber { line } => {
-                write!(f, "line {line}: not a whole number of milliseconds")
-            }
-            Self::NotInOrder { line } => write!(f, "line {line}: earlier than the line before"),
-            Self::NoDuration => f.write_str("no delivery opportunity after time 0"),
-        }
-    }
-}
-
-impl std::error::Error for DeliveryTraceError {}
 
 impl DeliveryTrace {
     /// What one opportunity delivers: a packet of Ethernet's size.

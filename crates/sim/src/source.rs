@@ -3,7 +3,6 @@
 use crate::agent::{Agent, Packet};
 use crate::body::Body;
 use crate::distribution::Law;
-use core::fmt;
 use evenkeel_link::Random;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -43,21 +42,14 @@ pub enum Pattern {
 pub const LARGEST: Bytes = Bytes::new(1_500);
 
 /// What a source cannot be like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("source: {field} must be {remedy}")]
 pub struct SourceError {
     /// The field of the [`Pattern`].
     pub field: &'static str,
     /// What it must be.
     pub remedy: &'static str,
 }
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "source: {} must be {}", self.field, self.remedy)
-    }
-}
-
-impl std::error::Error for SourceError {}
 
 impl Pattern {
     fn check(&self) -> Result<(), SourceError> {

@@ -1,6 +1,5 @@
 //! Nodes, the links between them, and the paths that packets take.
 
-use core::fmt;
 use evenkeel_link::{LinkConfig, QueueLimit};
 use std::collections::VecDeque;
 use tfrc::time::Duration;
@@ -49,19 +48,22 @@ struct Edge {
 }
 
 /// What is wrong with a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// The link would never carry a packet.
+    #[error("link {link}: rate is zero; give it one above")]
     ZeroRate {
         /// Which link, counted from zero in the order in which they are added.
         link: usize,
     },
     /// The link could not hold a packet while another is being sent.
+    #[error("link {link}: queue holds nothing; let it hold a packet")]
     ZeroQueue {
         /// Which link.
         link: usize,
     },
     /// The queue's discipline has settings that make no sense.
+    #[error("link {link}: {problem}")]
     Discipline {
         /// Which link.
         link: usize,
@@ -69,11 +71,13 @@ pub enum TopologyError {
         problem: &'static str,
     },
     /// The link begins or ends at a node of another network.
+    #[error("link {link}: an end is no node of this network")]
     UnknownNode {
         /// Which link.
         link: usize,
     },
     /// No links lead from one node to the other.
+    #[error("no links lead from node {} to node {}", .from.0, .to.0)]
     NoPath {
         /// Where it was to begin.
         from: NodeId,
@@ -82,34 +86,12 @@ pub enum TopologyError {
     },
     /// The links do not make a path: there are none, one is of another network, or one does not begin
     /// where the one before it ends.
+    #[error("path: link {position} of it does not continue it")]
     BrokenPath {
         /// The position in the list, counted from zero.
         position: usize,
     },
 }
-
-impl fmt::Display for TopologyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ZeroRate { link } => write!(f, "link {link}: rate is zero; give it one above"),
-            Self::ZeroQueue { link } => {
-                write!(f, "link {link}: queue holds nothing; let it hold a packet")
-            }
-            Self::Discipline { link, problem } => write!(f, "link {link}: {problem}"),
-            Self::UnknownNode { link } => {
-                write!(f, "link {link}: an end is no node of this network")
-            }
-            Self::NoPath { from, to } => {
-                write!(f, "no links lead from node {} to node {}", from.0, to.0)
-            }
-            Self::BrokenPath { position } => {
-                write!(f, "path: link {position} of it does not continue it")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TopologyError {}
 
 impl Topology {
     /// A network of nothing.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 
 use evenkeel_lab::error::RunError;
-use evenkeel_lab::real::{Bed, RealFlow, RealProtocol, Seen, Setup};
+use evenkeel_lab::real::{Bed, BedRecord, BedSetup, RealFlow, RealProtocol};
 use evenkeel_net::{Clock, Direction, LinkChange, PacketRecord, RouterSnapshot, Watch};
 use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub struct TestBed {
     logs: Logs,
     clock: Clock,
     /// What was run and seen so far.
-    runs: Once<Setup, Seen>,
+    runs: Once<BedSetup, BedRecord>,
 }
 
 /// What one run has of it.
@@ -66,7 +66,7 @@ enum Step<'a> {
 
 impl Bed for TestBed {
     /// What several figures show is run once.
-    fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, RunError> {
+    fn run(&self, setup: &BedSetup, stop: &AtomicBool) -> Result<BedRecord, RunError> {
         self.runs.get(setup, || {
             let site = Site {
                 program: self.program.clone(),
@@ -101,7 +101,7 @@ impl TestBed {
 }
 
 impl Site {
-    fn run(&self, setup: &Setup, stop: &AtomicBool) -> Result<Seen, Ended> {
+    fn run(&self, setup: &BedSetup, stop: &AtomicBool) -> Result<BedRecord, Ended> {
         let (records, watched) = mpsc::sync_channel(RECORDS);
         let watch = Watch {
             records,
@@ -245,7 +245,7 @@ fn untold_loss(snapshot: &RouterSnapshot) -> Option<String> {
 }
 
 /// Everything that has to be done, in the order of time.
-fn steps(setup: &Setup) -> Vec<(Duration, Step<'_>)> {
+fn steps(setup: &BedSetup) -> Vec<(Duration, Step<'_>)> {
     let mut steps = Vec::new();
     for (index, flow) in setup.flows.iter().enumerate() {
         steps.push((flow.start, Step::Start(index, flow)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_lab::real::{Seen, Setup};
+use evenkeel_lab::real::{BedRecord, BedSetup};
 use evenkeel_link::DropReason;
 use evenkeel_net::{Direction, PacketEvent, PacketRecord};
 use tfrc::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use tfrc::units::Bytes;
 /// Counts the packets of a run. A flow is told by the port that its data goes to.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    seen: Seen,
+    seen: BedRecord,
     /// When the run began.
     zero: Instant,
     measured: [Duration; 2],
@@ -31,9 +31,9 @@ const MAX_GAPS: usize = 1_000_000;
 
 impl Meter {
     /// Flow i sends to the port `first_port` + i.
-    pub(crate) fn new(setup: &Setup, zero: Instant, first_port: u16) -> Self {
+    pub(crate) fn new(setup: &BedSetup, zero: Instant, first_port: u16) -> Self {
         Self {
-            seen: Seen::new(setup),
+            seen: BedRecord::new(setup),
             zero,
             measured: setup.measured,
             first_port,
@@ -124,7 +124,7 @@ impl Meter {
     }
 
     /// All of it.
-    pub(crate) fn finish(self) -> Seen {
+    pub(crate) fn finish(self) -> BedRecord {
         self.seen
     }
 }

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 
-use evenkeel_lab::real::{RealFlow, RealProtocol, RealTcp, Setup};
+use evenkeel_lab::real::{BedSetup, RealFlow, RealProtocol, RealTcp};
 use evenkeel_link::Random;
 use rustix::process::Signal;
 use tfrc::time::{Duration, Instant};
@@ -72,7 +72,7 @@ impl Site {
         network: &Dumbbell,
         index: usize,
         flow: &RealFlow,
-        setup: &Setup,
+        setup: &BedSetup,
         (zero, until): (Instant, Duration),
     ) -> Result<Part, HostError> {
         let port = port(index);

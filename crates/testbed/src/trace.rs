@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use evenkeel_lab::real::Seen;
+use evenkeel_lab::real::BedRecord;
 use tfrc::time::{Duration, Instant};
 
 use crate::host::HostError;
@@ -13,13 +13,13 @@ pub(crate) fn read(
     file: &Path,
     started: Duration,
     flow: usize,
-    seen: &mut Seen,
+    seen: &mut BedRecord,
 ) -> Result<(), HostError> {
     let text = fs::read_to_string(file).map_err(|error| HostError::File(file.to_owned(), error))?;
     for line in text.lines().filter_map(line) {
         let at = Instant::ZERO + started + line.after;
         if let Some(p) = line.p {
-            seen.told.report(flow, at, p);
+            seen.loss_reports.record(flow, at, p);
         }
         if flow == 0 {
             seen.allowed.push((at.as_secs_f64(), line.allowed));

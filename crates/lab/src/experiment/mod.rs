@@ -4,7 +4,6 @@ mod definition;
 mod place;
 mod prose;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,11 +33,13 @@ pub struct Experiment {
 }
 
 /// What is wrong with an experiment's file. One line: file, line, key, and what would be right.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExperimentError {
     /// The file cannot be read.
+    #[error("{}: {}", .0.display(), .1)]
     Unreadable(PathBuf, std::io::Error),
     /// The file says what cannot be.
+    #[error("{}:{line}: {}{what}", .file.display(), prefix(.key.as_deref()))]
     Wrong {
         /// The file.
         file: PathBuf,
@@ -50,6 +51,7 @@ pub enum ExperimentError {
         what: String,
     },
     /// What the test bed changes does not fit.
+    #[error("{id}: [real]: {what}")]
     Real {
         /// The experiment.
         id: String,
@@ -57,6 +59,7 @@ pub enum ExperimentError {
         what: String,
     },
     /// A `--set` that does not fit.
+    #[error("--set {setting}: {what}")]
     Setting {
         /// As given.
         setting: String,
@@ -65,29 +68,10 @@ pub enum ExperimentError {
     },
 }
 
-impl fmt::Display for ExperimentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable(file, error) => write!(f, "{}: {error}", file.display()),
-            Self::Wrong {
-                file,
-                line,
-                key,
-                what,
-            } => {
-                write!(f, "{}:{line}: ", file.display())?;
-                if let Some(key) = key {
-                    write!(f, "{key}: ")?;
-                }
-                f.write_str(what)
-            }
-            Self::Real { id, what } => write!(f, "{id}: [real]: {what}"),
-            Self::Setting { setting, what } => write!(f, "--set {setting}: {what}"),
-        }
-    }
+/// A key as the beginning of a message.
+fn prefix(key: Option<&str>) -> String {
+    key.map_or_else(String::new, |key| format!("{key}: "))
 }
-
-impl std::error::Error for ExperimentError {}
 
 impl Experiment {
     /// Reads a file, and changes parameters of its scenario: `settings` are `key=value`, where a dot

@@ -4,14 +4,14 @@ use evenkeel_sim::{Body, End, FlowId, Observer, Packet, Traffic};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
-use super::told::Told;
+use super::loss_reports::LossReports;
 use crate::metrics::{BIN, Throughput};
 
 /// Between two instants: what each flow sent and what came of it.
 pub(super) struct Record {
     pub(super) sent: Vec<Throughput>,
     pub(super) received: Vec<Throughput>,
-    pub(super) told: Told,
+    pub(super) loss_reports: LossReports,
     pub(super) gaps: Gaps,
 }
 
@@ -22,7 +22,7 @@ impl Record {
         Self {
             sent: empty.clone(),
             received: empty,
-            told: Told::new([from, to]),
+            loss_reports: LossReports::new([from, to]),
             gaps: Gaps::default(),
         }
     }
@@ -62,7 +62,8 @@ impl Observer<Traffic> for Record {
         if end == End::Receiver {
             add(&mut self.received, flow, now, packet.size);
         } else if let Body::TfrcReport(report) = &packet.body {
-            self.told.report(flow.index(), now, report.p().get());
+            self.loss_reports
+                .record(flow.index(), now, report.p().get());
         }
     }
 }
@@ -80,8 +81,8 @@ pub(crate) struct Measured {
     pub(crate) sent: Vec<Throughput>,
     /// What arrived of it.
     pub(crate) received: Vec<Throughput>,
-    /// What TFRC's receivers told their senders of p.
-    pub(crate) told: Told,
+    /// The loss event rates that TFRC's receivers reported.
+    pub(crate) loss_reports: LossReports,
     /// Seconds from packet to packet of the first flow.
     pub(crate) gaps: Vec<f64>,
     /// Packets that came to the bottleneck.

@@ -150,7 +150,7 @@ impl Run {
     ) -> Result<Measured, RunError> {
         advance(&mut self.sim, from, job, &mut self.record)?;
         self.record.gaps.gaps.clear();
-        self.record.told.measure([from, to]);
+        self.record.loss_reports.measure([from, to]);
         let before = self.sim.link(self.bottleneck).counters();
         let mut queue = Vec::new();
         while self.sim.now() < to {
@@ -165,7 +165,7 @@ impl Run {
         Ok(Measured {
             sent: self.record.sent,
             received: self.record.received,
-            told: self.record.told,
+            loss_reports: self.record.loss_reports,
             gaps,
             arrived: after.received.packets - before.received.packets,
             dropped: after.dropped.packets - before.dropped.packets,

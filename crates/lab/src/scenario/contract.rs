@@ -29,12 +29,12 @@ pub trait Scenario: fmt::Debug + Send + Sync {
     /// Refuses parameters that no run could have.
     fn verify(&self) -> Result<(), Impossible>;
 
-    /// How many cells there are.
+    /// Gives the number of cells.
     fn cells(&self) -> usize {
         1
     }
 
-    /// Does the seed matter?
+    /// True if the result depends on the seed.
     fn is_random(&self) -> bool {
         false
     }
@@ -42,21 +42,21 @@ pub trait Scenario: fmt::Debug + Send + Sync {
     /// Runs one cell with one seed.
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError>;
 
-    /// What a run of a cell simulates, if that is flows on one bottleneck that other scenarios compare as well.
+    /// Gives the simulation of a cell; `None` unless it has flows on one bottleneck that other scenarios can compare.
     fn comparable_stage(&self, _cell: usize, _seed: u64) -> Option<Stage> {
         None
     }
 
-    /// How a test bed runs it, if one can.
+    /// Gives what a test bed needs to run the scenario; `None` if no test bed can.
     fn real(&self) -> Option<&dyn Real> {
         None
     }
 
-    /// What the report shows of its metrics side by side, if they are of peers.
+    /// Gives the table of peers that the report shows; `None` if the scenario compares no peers.
     fn comparison(&self) -> Option<PeerComparison> {
         None
     }
 
-    /// Adds what follows from all cells together.
+    /// Adds the metrics that follow from all cells together.
     fn derive(&self, _findings: &mut Findings) {}
 }

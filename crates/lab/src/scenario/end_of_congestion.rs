@@ -6,7 +6,7 @@ use tfrc::time::Instant;
 
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
-use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{largest_increase, mean_increase};
 use crate::network::{Edition, Stage, Tfrc};
@@ -66,7 +66,7 @@ impl Scenario for EndOfCongestion {
         let lead_in = self.lead_in.0;
         let zero = Instant::ZERO + lead_in;
         let end = zero + self.ends_at.0;
-        let mut flow = Flow::new(&Setup {
+        let mut flow = Flow::new(&TfrcFlowSetup {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
@@ -81,19 +81,19 @@ impl Scenario for EndOfCongestion {
         let mut steps: Vec<Step> = Vec::new();
         // The current interval begins with the last packet lost.
         let (mut event_start, mut highest) = (0, 0);
-        let mut see = |at: Instant, seen: Seen| match seen {
-            Seen::Arrival { seq, arrived } => {
+        let mut see = |at: Instant, seen: TfrcFlowEvent| match seen {
+            TfrcFlowEvent::Arrival { seq, arrived } => {
                 if arrived.lost > 0 {
                     event_start = lost_before(seq);
                 }
                 highest = seq;
             }
-            Seen::Feedback { allowed, rtt } => steps.push(Step {
+            TfrcFlowEvent::Feedback { allowed, rtt } => steps.push(Step {
                 t: at.as_secs_f64() - lead_in.as_secs_f64(),
                 x: packets_per_rtt(allowed, rtt, self.packet.0),
                 current_interval: (highest + 1 - event_start) as f64,
             }),
-            Seen::Report { .. } | Seen::Silence { .. } => {}
+            TfrcFlowEvent::Report { .. } | TfrcFlowEvent::Silence { .. } => {}
         };
         flow.run_until(end, &mut see);
         flow.set_loss(end, Loss::None);

@@ -76,7 +76,7 @@ impl Scenario for FeedbackCost {
             stop: Instant::MAX,
         };
         let window = self.measured.map(|time| Instant::ZERO + time.0);
-        let mut seen = Seen::new(window);
+        let mut seen = FeedbackTally::new(window);
         let run = Run::new(&bottleneck, &[flow], window, job.seed)?;
         run.watch(window[1], job, &mut seen)?;
         let time = (window[1] - window[0]).as_secs_f64();
@@ -119,7 +119,7 @@ impl FeedbackCost {
 }
 
 /// What either end sent meanwhile.
-struct Seen {
+struct FeedbackTally {
     window: [Instant; 2],
     /// Bytes of data.
     sent: u64,
@@ -128,7 +128,7 @@ struct Seen {
     reports: u64,
 }
 
-impl Seen {
+impl FeedbackTally {
     const fn new(window: [Instant; 2]) -> Self {
         Self {
             window,
@@ -139,7 +139,7 @@ impl Seen {
     }
 }
 
-impl Observer<Traffic> for Seen {
+impl Observer<Traffic> for FeedbackTally {
     fn sent(&mut self, now: Instant, _flow: FlowId, end: End, packet: &Packet<Body>) {
         if !(self.window[0]..self.window[1]).contains(&now) {
             return;

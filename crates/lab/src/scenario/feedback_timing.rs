@@ -16,7 +16,7 @@ use crate::network::{
     Bottleneck, Feedback, Impairments, Losses, Member, Protocol, Queue, Run, Speaks, Stacks, Tcp,
     Tfrc,
 };
-use crate::real::{self, Real, RealFlow, RealProtocol, RealReports, Setup};
+use crate::real::{BedRecord, BedSetup, Real, RealFlow, RealProtocol, RealReports};
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_recordable, require_window};
 use crate::units::{BitRate, Share, Size, Time};
@@ -139,7 +139,7 @@ impl Real for FeedbackTiming {
         self.cell(cell).window[1]
     }
 
-    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
+    fn setup(&self, job: Job<'_>) -> Result<BedSetup, RunError> {
         let Cell {
             path,
             reports,
@@ -167,7 +167,7 @@ impl Real for FeedbackTiming {
                 (Feedback::App, Some(timing))
             }
         };
-        Ok(Setup {
+        Ok(BedSetup {
             links: [forward, back],
             packet: self.packet.0,
             flows: vec![RealFlow {
@@ -189,9 +189,9 @@ impl Real for FeedbackTiming {
     }
 
     /// A test bed counts the reports that came to the sender, not the datagrams that left for it.
-    fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {
+    fn sample(&self, job: Job<'_>, seen: BedRecord) -> Sample {
         let cell = self.cell(job.cell);
-        let mut sample = self.sample_of(&cell, &seen.received[0], seen.told.count());
+        let mut sample = self.sample_of(&cell, &seen.received[0], seen.loss_reports.count());
         for (metric, late) in seen.late_us() {
             sample.metric(format!("{metric}_{}", cell.name()), late);
         }
@@ -248,7 +248,7 @@ impl FeedbackTiming {
     }
 
     /// One flow, alone on a path.
-    fn flow(&self, cell: &Cell, job: Job<'_>) -> Result<Seen, RunError> {
+    fn flow(&self, cell: &Cell, job: Job<'_>) -> Result<ReportedFlow, RunError> {
         let (path, reports) = (&cell.path, cell.reports);
         let bottleneck = Bottleneck {
             impairments: Impairments {
@@ -284,7 +284,7 @@ impl FeedbackTiming {
         };
         let [from, to] = cell.window.map(|time| Instant::ZERO + time);
         let run = Run::new(&bottleneck, &[member], [from, to], job.seed)?;
-        let mut seen = Seen {
+        let mut seen = ReportedFlow {
             received: Throughput::new(from, to, BIN),
             from,
             to,
@@ -352,7 +352,7 @@ impl Cell {
 }
 
 /// What came of a simulated flow.
-struct Seen {
+struct ReportedFlow {
     received: Throughput,
     from: Instant,
     to: Instant,
@@ -361,7 +361,7 @@ struct Seen {
     datagrams: u32,
 }
 
-impl Observer<Traffic> for Seen {
+impl Observer<Traffic> for ReportedFlow {
     fn sent(&mut self, now: Instant, _flow: FlowId, end: End, packet: &Packet<Body>) {
         if end == End::Receiver && self.from <= now && now < self.to {
             self.control += packet.size;

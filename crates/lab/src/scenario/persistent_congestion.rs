@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 
 use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
-use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{halving, least, most};
 use crate::network::{Stage, Tfrc};
@@ -69,7 +69,7 @@ impl Scenario for PersistentCongestion {
         let zero = self.zero(period);
         let lead_in = zero - Instant::ZERO;
         let onset = zero + self.begins_at.0;
-        let mut flow = Flow::new(&Setup {
+        let mut flow = Flow::new(&TfrcFlowSetup {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(period),
@@ -79,8 +79,8 @@ impl Scenario for PersistentCongestion {
             seed: job.seed,
         });
         let mut steps: Vec<(f64, f64)> = Vec::new();
-        let mut see = |at: Instant, seen: Seen| {
-            if let Seen::Feedback { allowed, rtt } = seen {
+        let mut see = |at: Instant, seen: TfrcFlowEvent| {
+            if let TfrcFlowEvent::Feedback { allowed, rtt } = seen {
                 let t = at.as_secs_f64() - lead_in.as_secs_f64();
                 steps.push((t, packets_per_rtt(allowed, rtt, self.packet.0)));
             }

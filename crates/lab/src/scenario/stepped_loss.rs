@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
-use crate::flow::{Flow, Seen, Setup, packets_per_rtt};
+use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup, packets_per_rtt};
 use crate::job::Job;
 use crate::metrics::{cov, largest_increase_pct, mean};
 use crate::network::{Stage, Tfrc};
@@ -89,7 +89,7 @@ impl Scenario for SteppedLoss {
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let lead_in = self.lead_in.0;
         let mut watch = Watch::new(self, lead_in.as_secs_f64());
-        let mut flow = Flow::new(&Setup {
+        let mut flow = Flow::new(&TfrcFlowSetup {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.phases[0].lost_one_in),
@@ -141,17 +141,17 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn see(&mut self, at: Instant, seen: Seen) {
+    fn see(&mut self, at: Instant, seen: TfrcFlowEvent) {
         let t = at.as_secs_f64() - self.zero;
         match seen {
-            Seen::Arrival { seq, arrived } => {
+            TfrcFlowEvent::Arrival { seq, arrived } => {
                 self.highest = seq;
                 if arrived.new_events > 0 {
                     // Three later packets tell of a loss, and losses here are single.
                     self.events.push(seq.saturating_sub(3));
                 }
             }
-            Seen::Report { p } => {
+            TfrcFlowEvent::Report { p } => {
                 let last = self.events.last().copied().unwrap_or(0);
                 self.steps.push(Step {
                     t,
@@ -160,11 +160,11 @@ impl<'a> Watch<'a> {
                     naive: self.naive(),
                 });
             }
-            Seen::Feedback { allowed, rtt } => {
+            TfrcFlowEvent::Feedback { allowed, rtt } => {
                 let x = packets_per_rtt(allowed, rtt, self.scenario.packet.0);
                 self.rates.push((t, x));
             }
-            Seen::Silence { .. } => {}
+            TfrcFlowEvent::Silence { .. } => {}
         }
     }
 

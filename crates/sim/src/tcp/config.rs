@@ -120,38 +120,27 @@ impl Default for Config {
 }
 
 /// A value that no flow can have, by the name of its field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// `segment` is zero.
+    #[error("segment is 0 bytes; a packet carries at least 1")]
     Segment,
     /// `length` is zero.
+    #[error("length is 0 bytes; leave it out for a flow without end")]
     Length,
     /// `initial_window` is zero.
+    #[error("initial window is 0 packets; it is at least 1")]
     InitialWindow,
     /// `receive_window` is zero.
+    #[error("receive window is 0 packets; it is at least 1")]
     ReceiveWindow,
     /// `alpha` of a binomial rule is not above 0.
+    #[error("alpha of the binomial rule is no number above 0")]
     Alpha,
     /// `beta` of a binomial rule is not above 0, or takes the whole window.
+    #[error("beta of the binomial rule is no number above 0, or 1 and more with l = 1")]
     Beta,
 }
-
-impl std::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Segment => "segment is 0 bytes; a packet carries at least 1",
-            Self::Length => "length is 0 bytes; leave it out for a flow without end",
-            Self::InitialWindow => "initial window is 0 packets; it is at least 1",
-            Self::ReceiveWindow => "receive window is 0 packets; it is at least 1",
-            Self::Alpha => "alpha of the binomial rule is no number above 0",
-            Self::Beta => {
-                "beta of the binomial rule is no number above 0, or 1 and more with l = 1"
-            }
-        })
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl Config {
     /// Finds the first value that no flow can have.

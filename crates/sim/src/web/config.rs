@@ -55,33 +55,21 @@ impl Default for WebConfig {
 }
 
 /// A value that no web traffic can have, by the name of its field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WebConfigError {
     /// `tcp`, or the smallest `file` is empty.
+    #[error("{0}")]
     Tcp(ConfigError),
     /// The smallest `file` is larger than the largest.
+    #[error("file: the smallest size is above the largest")]
     File,
     /// `burst` is zero or above [`MAX_CONNECTIONS`].
+    #[error("burst is not between 1 and {} connections", MAX_CONNECTIONS)]
     Burst,
     /// `gap` is zero.
+    #[error("gap is 0; bursts take some time to follow each other")]
     Gap,
 }
-
-impl std::fmt::Display for WebConfigError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Tcp(error) => error.fmt(f),
-            Self::File => f.write_str("file: the smallest size is above the largest"),
-            Self::Burst => write!(
-                f,
-                "burst is not between 1 and {MAX_CONNECTIONS} connections"
-            ),
-            Self::Gap => f.write_str("gap is 0; bursts take some time to follow each other"),
-        }
-    }
-}
-
-impl std::error::Error for WebConfigError {}
 
 impl WebConfig {
     /// Finds the first value that no web traffic can have.

@@ -11,12 +11,12 @@ use tfrc::units::duration_from_secs;
 
 use crate::error::{Impossible, RunError, broken, require};
 use crate::findings::{Findings, Sample};
-use crate::flow::{self, Flow, Seen};
+use crate::flow::{Flow, TfrcFlowEvent, TfrcFlowSetup};
 use crate::job::Job;
 use crate::metrics::{BIN, dip_pct, mean, most};
 use crate::network::{Edition, Feedback, Tfrc, reached};
 use crate::reader::Times;
-use crate::real::{self, Real, RealFlow, RealProtocol, Setup};
+use crate::real::{BedRecord, BedSetup, Real, RealFlow, RealProtocol};
 use crate::scenario::contract::Scenario;
 use crate::scenario::require::{require_lost_one_in, require_round_trips, require_window};
 use crate::units::{Size, Time};
@@ -101,7 +101,7 @@ impl Scenario for Descheduling {
             let rates = self.sessions(kind, feedback, &aways, job)?;
             return Ok(self.sample_of(&kind.name, &rates, &aways, job.seed));
         }
-        let mut flow = Flow::new(&flow::Setup {
+        let mut flow = Flow::new(&TfrcFlowSetup {
             rtt: self.rtt.0,
             packet: self.packet.0,
             loss: Loss::Periodic(self.lost_one_in),
@@ -114,8 +114,10 @@ impl Scenario for Descheduling {
             seed: job.seed,
         });
         let mut rates = Rates::new();
-        let mut see = |at: Instant, seen: Seen| {
-            if let Seen::Feedback { allowed, .. } | Seen::Silence { allowed } = seen {
+        let mut see = |at: Instant, seen: TfrcFlowEvent| {
+            if let TfrcFlowEvent::Feedback { allowed, .. } | TfrcFlowEvent::Silence { allowed } =
+                seen
+            {
                 rates.push((at.as_secs_f64(), allowed.bytes_per_sec()));
             }
         };
@@ -151,11 +153,11 @@ impl Real for Descheduling {
         self.measured[1].0
     }
 
-    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
+    fn setup(&self, job: Job<'_>) -> Result<BedSetup, RunError> {
         let aways = self.aways(job.seed).into_iter();
         let away = aways.map(|at| [at, at + self.away.0].map(|time| time - Instant::ZERO));
         let patience = self.receiver[job.cell].patience;
-        Ok(Setup {
+        Ok(BedSetup {
             links: self.links(),
             packet: self.packet.0,
             flows: vec![RealFlow {
@@ -176,7 +178,7 @@ impl Real for Descheduling {
         })
     }
 
-    fn sample(&self, job: Job<'_>, seen: real::Seen) -> Sample {
+    fn sample(&self, job: Job<'_>, seen: BedRecord) -> Sample {
         let name = &self.receiver[job.cell].name;
         let aways = self.aways(job.seed);
         let mut sample = self.sample_of(name, &seen.allowed, &aways, job.seed);

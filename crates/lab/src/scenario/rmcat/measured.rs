@@ -5,13 +5,13 @@ use evenkeel_sim::{End, Traffic};
 use tfrc::time::Instant;
 
 use super::record::BIN;
-use super::{Case, Seen};
+use super::{Case, CaseRecord};
 use crate::findings::Sample;
 use crate::metrics::{mean, quantile};
 use crate::units::Time;
 
 /// Adds the metrics of the measured time, if the case has one.
-pub(super) fn of(sample: &mut Sample, case: &Case, seen: &Seen) {
+pub(super) fn of(sample: &mut Sample, case: &Case, seen: &CaseRecord) {
     let Some(window) = case.measured else {
         return;
     };

@@ -186,7 +186,7 @@ impl Scenario for Rmcat {
 
 impl Rmcat {
     /// Runs a case with the product's calls.
-    fn simulate(&self, case: &Case, job: Job<'_>) -> Result<Seen, RunError> {
+    fn simulate(&self, case: &Case, job: Job<'_>) -> Result<CaseRecord, RunError> {
         let product = |call: CallSetup| call.product_ends(&self.tfrc, case.ecn);
         let world = World::new(case, self, job.seed, &product)?;
         world.run(job, Record::new(case.flow.len(), case.length()))
@@ -319,7 +319,7 @@ struct World {
 }
 
 /// What became of it.
-struct Seen<R = Record> {
+struct CaseRecord<R = Record> {
     record: R,
     /// The time at which each was looked at, in seconds, and how long a packet would have waited at
     /// each bottleneck.
@@ -419,7 +419,7 @@ impl World {
         mut self,
         job: Job<'_>,
         mut record: R,
-    ) -> Result<Seen<R>, RunError> {
+    ) -> Result<CaseRecord<R>, RunError> {
         let (mut queues, mut models) = (Vec::new(), Vec::new());
         let end = Instant::ZERO + self.length;
         let mut changes = self.changes.into_iter().peekable();
@@ -441,7 +441,7 @@ impl World {
             let senders = self.flows.iter().map(|id| self.sim.agent(*id, End::Sender));
             models.extend(senders.filter_map(|sender| ModelState::of(next, sender)));
         }
-        Ok(Seen {
+        Ok(CaseRecord {
             record,
             queues,
             models,

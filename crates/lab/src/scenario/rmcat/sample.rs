@@ -10,7 +10,7 @@ use evenkeel_sim::{End, Traffic};
 use super::capacity::Capacity;
 use super::flow::{self, Flow};
 use super::record::{BIN, Packets};
-use super::{Case, Seen, measured};
+use super::{Case, CaseRecord, measured};
 use crate::findings::Sample;
 use crate::metrics::{
     Stable, Throughput, convergence_time, cov, friendliness, jain, least, least_over_most,
@@ -42,7 +42,7 @@ pub(super) struct Period {
 }
 
 /// The metrics and curves of a run.
-pub(super) fn of(case: &Case, seen: &Seen) -> Sample {
+pub(super) fn of(case: &Case, seen: &CaseRecord) -> Sample {
     let mut sample = Sample::default();
     let periods = periods(case);
     of_links(&mut sample, case, seen, &periods);
@@ -138,7 +138,7 @@ pub(super) fn possible(case: &Case, flow: &Flow, period: &Period) -> f64 {
     shares.fold(flow.max_rate(), f64::min)
 }
 
-fn of_links(sample: &mut Sample, case: &Case, seen: &Seen, periods: &[Period]) {
+fn of_links(sample: &mut Sample, case: &Case, seen: &CaseRecord, periods: &[Period]) {
     let name = &case.name;
     let end = case.length().as_secs_f64();
     for (hop, capacity) in case.bottleneck.iter().enumerate() {

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use tfrc::Ecn;
 use tfrc::time::Instant;
 
-use super::liar::Told;
+/// When a packet arrived and with which mark, as a report claims; `None` for a packet reported lost.
+pub(super) type ReportedArrival = Option<(Instant, Ecn)>;
 
 /// Where the claims stand.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,7 +20,7 @@ impl Bend {
     /// it, as long as that can be, then as early as can be until the event is over.
     pub(super) fn claim<'a>(
         &mut self,
-        told: impl IntoIterator<Item = &'a mut Told>,
+        told: impl IntoIterator<Item = &'a mut ReportedArrival>,
         most: Duration,
         rtt: Duration,
     ) {

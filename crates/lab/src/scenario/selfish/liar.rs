@@ -16,7 +16,7 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
 use tfrc::{Arrival, Ecn, Receiver, ReceiverConfig};
 
-use super::bend::Bend;
+use super::bend::{Bend, ReportedArrival};
 use super::lie::Lie;
 use super::slow_clock::SlowClock;
 use crate::network::Edition;
@@ -228,7 +228,7 @@ impl Liar {
         &mut self,
         now: Instant,
         mut first: u64,
-        mut told: Vec<Told>,
+        mut told: Vec<ReportedArrival>,
         rtt: Duration,
         write: &mut Writing<'_>,
     ) {
@@ -284,7 +284,8 @@ impl Liar {
         }
         let mut buf = [0; 1_200];
         if self.lie == Lie::PassOver {
-            let parts: Vec<Vec<Told>> = told.split(Option::is_none).map(<[_]>::to_vec).collect();
+            let parts: Vec<Vec<ReportedArrival>> =
+                told.split(Option::is_none).map(<[_]>::to_vec).collect();
             for part in parts {
                 if let Some(len) =
                     write(self, first, &part, made_at, &mut buf).filter(|_| !part.is_empty())
@@ -365,7 +366,7 @@ impl Liar {
 
     /// Packets came that much earlier; or, in a format that does not say when a report was made, one that was
     /// told before came that much later.
-    fn claim_wait(&self, told: &mut [Told], known: usize, now: Instant, rtt: Duration) {
+    fn claim_wait(&self, told: &mut [ReportedArrival], known: usize, now: Instant, rtt: Duration) {
         let wait = self.wait(rtt);
         if wait.is_zero() {
             return;
@@ -380,7 +381,7 @@ impl Liar {
     }
 
     /// A share of what is missing came with the packet before it.
-    fn hide(&mut self, told: &mut [Told], share: f64) {
+    fn hide(&mut self, told: &mut [ReportedArrival], share: f64) {
         let mut last = told.iter().flatten().next().copied();
         for packet in told {
             if packet.is_none() && self.random.unit() < share {
@@ -393,7 +394,7 @@ impl Liar {
     fn write_arrivals(
         &mut self,
         first: u64,
-        told: &[Told],
+        told: &[ReportedArrival],
         made_at: Instant,
         buf: &mut [u8],
     ) -> Option<usize> {
@@ -425,10 +426,9 @@ impl Liar {
     }
 }
 
-/// What is told of a packet: when it came and with which mark, if it did.
-pub(super) type Told = Option<(Instant, Ecn)>;
 /// Writes what is told of packets from a number on, in a report that is made then.
-type Writing<'a> = dyn FnMut(&mut Liar, u64, &[Told], Instant, &mut [u8]) -> Option<usize> + 'a;
+type Writing<'a> =
+    dyn FnMut(&mut Liar, u64, &[ReportedArrival], Instant, &mut [u8]) -> Option<usize> + 'a;
 
 /// A clock at a third of its speed.
 fn slow(at: Instant) -> Instant {

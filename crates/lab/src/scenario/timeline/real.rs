@@ -9,14 +9,14 @@ use crate::findings::Sample;
 use crate::job::Job;
 use crate::metrics::BIN;
 use crate::network::{FLOW_STREAMS, Protocol, Speaks};
-use crate::real::{Real, RealFlow, RealProtocol, RealTcp, Seen, Setup};
+use crate::real::{BedRecord, BedSetup, Real, RealFlow, RealProtocol, RealTcp};
 
 impl Real for Timeline {
     fn takes(&self, cell: usize) -> Duration {
         self.times_of(&self.case[cell]).shown[1].0
     }
 
-    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
+    fn setup(&self, job: Job<'_>) -> Result<BedSetup, RunError> {
         let case = &self.case[job.cell];
         let each_way = LinkConfig {
             rate: case.rate.mean(),
@@ -52,7 +52,7 @@ impl Real for Timeline {
         });
         let change = self.rate_change;
         let times = self.times_of(case);
-        Ok(Setup {
+        Ok(BedSetup {
             links: [forward, back],
             packet: self.packet.0,
             flows: flows.collect(),
@@ -64,7 +64,7 @@ impl Real for Timeline {
         })
     }
 
-    fn sample(&self, job: Job<'_>, seen: Seen) -> Sample {
+    fn sample(&self, job: Job<'_>, seen: BedRecord) -> Sample {
         let case = &self.case[job.cell];
         let micros = |time: Duration| time.as_secs_f64() * 1e6;
         let late = Vec::from_iter(seen.late_us());

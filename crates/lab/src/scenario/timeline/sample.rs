@@ -64,7 +64,7 @@ impl Timeline {
             self.floor(&mut sample, case, sent);
         }
         if self.also.contains(&Also::LossEventRate) {
-            let told = &measured.told;
+            let told = &measured.loss_reports;
             sample.metric(format!("loss_event_rate_{name}"), told.mean());
             self.loss_event_rate(&mut sample, case, &told.first);
         }

@@ -7,7 +7,7 @@ use evenkeel_media::policy::Rules;
 use serde::Deserialize;
 use tfrc::units::Rate;
 
-use super::world::{Content, Look, Seen, Setup, World};
+use super::world::{CallOutcome, CallScene, Content, Look, World};
 use super::{Named, require_fps, require_picture};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::Sample;
@@ -115,7 +115,7 @@ impl Scenario for FilledCall {
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.fillers.len()];
         let Named(filler) = self.fillers[job.cell % self.fillers.len()];
-        let setup = Setup {
+        let setup = CallScene {
             picture: self.picture,
             fps: self.fps,
             content: self.content.clone(),
@@ -137,7 +137,7 @@ impl Scenario for FilledCall {
     }
 }
 
-fn sample(case: &str, setup: &Setup, seen: &Seen, looks: &[&Look]) -> Sample {
+fn sample(case: &str, setup: &CallScene, seen: &CallOutcome, looks: &[&Look]) -> Sample {
     let mut sample = Sample::default();
     let name = setup.filler.name();
     let mut metric = |what: &str, value: f64| sample.metric(format!("{what}_{name}_{case}"), value);

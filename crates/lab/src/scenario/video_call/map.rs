@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::world::{Content, Setup, World, utilisation};
+use super::world::{CallScene, Content, World, utilisation};
 use super::{Named, require_fps, require_picture};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
@@ -106,7 +106,7 @@ impl Scenario for CallMap {
             rtt: self.rtts[index % self.rtts.len()],
             rate: self.rates[index / self.rtts.len()],
         };
-        let setup = Setup {
+        let setup = CallScene {
             picture: self.picture,
             fps: self.fps,
             content: self.content.clone(),

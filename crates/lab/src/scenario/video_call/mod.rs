@@ -19,7 +19,7 @@ use crate::metrics::{cov, growth, mean, quantile};
 use crate::network::Tfrc;
 use crate::scenario::contract::Scenario;
 use crate::units::{BitRate, Size, Time};
-use world::{Content, Look, Setup, World, utilisation};
+use world::{CallScene, Content, Look, World, utilisation};
 
 pub(super) use filled::FilledCall;
 pub(super) use map::CallMap;
@@ -133,7 +133,7 @@ impl Scenario for VideoCall {
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.policies.len()];
         let Named(rules) = self.policies[job.cell % self.policies.len()];
-        let setup = Setup {
+        let setup = CallScene {
             picture: self.picture,
             fps: case.fps,
             content: self.content.clone(),
@@ -172,7 +172,7 @@ impl VideoCall {
     }
 }
 
-fn sample(case: &Case, setup: &Setup, world: &World<'_>, looks: &[Look]) -> Sample {
+fn sample(case: &Case, setup: &CallScene, world: &World<'_>, looks: &[Look]) -> Sample {
     let mut sample = Sample::default();
     let rules = setup.rules.name();
     let inside: Vec<&Look> = looks.iter().filter(|l| l.at >= setup.from()).collect();

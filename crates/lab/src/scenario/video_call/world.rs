@@ -61,7 +61,7 @@ impl Content {
 
 /// A call: what is sent, by which rules, over what.
 #[derive(Clone, Debug)]
-pub(super) struct Setup {
+pub(super) struct CallScene {
     /// Columns and rows.
     pub(super) picture: [usize; 2],
     /// Pictures a second.
@@ -85,7 +85,7 @@ pub(super) struct Setup {
     pub(super) tfrc: Tfrc,
 }
 
-impl Setup {
+impl CallScene {
     /// How many pictures are captured while it is measured.
     fn captured(&self) -> f64 {
         let [from, to] = self.measured.map(Time::secs);
@@ -115,7 +115,7 @@ pub(super) struct Look {
 }
 
 /// What became of the pictures, in per cent of those captured.
-pub(super) struct Seen {
+pub(super) struct CallOutcome {
     /// Given up by the sender.
     pub(super) discarded_pct: f64,
     /// Shown within 150 ms of their capture.
@@ -142,14 +142,14 @@ pub(super) struct Seen {
 
 /// The simulation of a call.
 pub(super) struct World<'a> {
-    setup: &'a Setup,
+    setup: &'a CallScene,
     sim: Simulation<Traffic>,
     flow: FlowId,
     bottleneck: LinkId,
 }
 
 impl<'a> World<'a> {
-    pub(super) fn new(setup: &'a Setup, seed: u64) -> Result<Self, RunError> {
+    pub(super) fn new(setup: &'a CallScene, seed: u64) -> Result<Self, RunError> {
         let frame_rate = FrameRate::new(setup.fps, 1)
             .ok_or_else(|| RunError::Failed("no such frame rate".to_owned()))?;
         let [width, height] = setup.picture;
@@ -240,7 +240,7 @@ impl<'a> World<'a> {
     }
 
     /// What there is to tell after that.
-    pub(super) fn seen(&self) -> Seen {
+    pub(super) fn seen(&self) -> CallOutcome {
         let of_captured = |frames: u64| 100.0 * frames as f64 / self.setup.captured();
         let report = |end| self.end(end).map(MediaEnd::report);
         let summary = |end| report(end).map_or_else(Summary::default, CallReport::summary);
@@ -259,7 +259,7 @@ impl<'a> World<'a> {
         });
         let link = self.sim.link(self.bottleneck).counters();
         let viewer = self.end(End::Receiver).and_then(MediaEnd::viewer);
-        Seen {
+        CallOutcome {
             discarded_pct: of_captured(sender.frames_discarded),
             in_time_pct: of_captured(receiver.frames_in_time).min(100.0),
             late_pct: of_captured(

@@ -10,7 +10,7 @@ use crate::error::{RunError, broken};
 use crate::findings::Sample;
 use crate::job::Job;
 use crate::metrics::{BIN, Throughput, lost_share};
-use crate::real::{Played, Real, RealFlow, RealProtocol, RealTcp, RealTitle, Seen, Setup};
+use crate::real::{BedRecord, BedSetup, Played, Real, RealFlow, RealProtocol, RealTcp, RealTitle};
 
 impl Real for VideoOnDemand {
     fn takes(&self, _: usize) -> Duration {
@@ -18,7 +18,7 @@ impl Real for VideoOnDemand {
     }
 
     /// A player counts all that it gets, so streams start when measuring does; TCP starts with the run.
-    fn setup(&self, job: Job<'_>) -> Result<Setup, RunError> {
+    fn setup(&self, job: Job<'_>) -> Result<BedSetup, RunError> {
         let case = self.case(job.cell);
         let is_uncontrolled = match case.transport {
             Transport::Tfrc => false,
@@ -54,7 +54,7 @@ impl Real for VideoOnDemand {
             queue: QueueLimit::Packets(case.buffer.into()),
             ..LinkConfig::default()
         };
-        Ok(Setup {
+        Ok(BedSetup {
             links: [link; 2],
             packet: self.packet.0,
             flows,
@@ -66,7 +66,7 @@ impl Real for VideoOnDemand {
         })
     }
 
-    fn sample(&self, job: Job<'_>, seen: Seen) -> Sample {
+    fn sample(&self, job: Job<'_>, seen: BedRecord) -> Sample {
         let case = self.case(job.cell);
         let streams: Vec<Stream> = seen.played.iter().map(Stream::from).collect();
         let tcps = seen.sent.iter().zip(&seen.received).skip(case.streams);
@@ -128,7 +128,7 @@ mod tests {
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
-    fn setup(cell: usize) -> Result<Setup, RunError> {
+    fn setup(cell: usize) -> Result<BedSetup, RunError> {
         let stop = AtomicBool::new(false);
         let seed = 1;
         scenario().setup(Job {
@@ -187,7 +187,7 @@ mod tests {
             seed: 1,
             stop: &stop,
         };
-        let mut seen = Seen::new(&scenario.setup(job).unwrap());
+        let mut seen = BedRecord::new(&scenario.setup(job).unwrap());
         let played = |iplr, stalls| Played {
             iplr,
             iptd_mean: 0.5,

@@ -15,7 +15,7 @@ use self::recovery::{RecoveryBin, seconds_to_recover};
 use super::flow::Kind as FlowKind;
 use super::record::BIN;
 use super::sample::{Period, possible};
-use super::{Case, Rmcat, Seen};
+use super::{Case, CaseRecord, Rmcat};
 use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
@@ -145,7 +145,7 @@ impl BesideTcp {
         path: SharedPath,
         flow: CellFlow,
         case: &Case,
-        seen: &Seen,
+        seen: &CaseRecord,
     ) {
         let window = self.measured().map(|time| Instant::ZERO + time.0);
         let rates = |kind: fn(FlowKind) -> bool| -> Vec<f64> {
@@ -176,7 +176,7 @@ impl BesideTcp {
     }
 
     /// How long the call takes, from when the TCP leaves, to have its rate and its queueing delay as alone.
-    fn recovery_seconds(&self, case: &Case, seen: &Seen) -> f64 {
+    fn recovery_seconds(&self, case: &Case, seen: &CaseRecord) -> f64 {
         let [left, end] = [self.measured()[1].secs(), case.length().as_secs_f64()];
         let inside = |at: f64| at > left && at <= end;
         let window = [left, end].map(|at| Instant::ZERO + tfrc::units::duration_from_secs(at));
@@ -205,7 +205,7 @@ impl BesideTcp {
 }
 
 /// For how many seconds of this time the calls follow TFRC's X alone.
-fn competing_seconds(seen: &Seen, [from, to]: [f64; 2]) -> f64 {
+fn competing_seconds(seen: &CaseRecord, [from, to]: [f64; 2]) -> f64 {
     let inside = |at: f64| at > from && at <= to;
     let competing = seen.models.iter();
     let competing = competing.filter(|model| model.competes && inside(model.at));

@@ -6,7 +6,7 @@ use evenkeel_sim::{End, LoggedFrame, Traffic};
 
 use super::super::flow::Flow;
 use super::super::sample::{Period, periods};
-use super::super::{Case, Seen};
+use super::super::{Case, CaseRecord};
 use super::wire::{BIN, WireFlow, WireRecord};
 use crate::comparison::{Better, ComparedRow, Measure, PeerComparison};
 use crate::findings::{Findings, Sample};
@@ -36,7 +36,7 @@ struct MeasuredPeriod {
 }
 
 /// The metrics of a run.
-pub(super) fn of(case: &Case, peer: &str, seen: &Seen<WireRecord>) -> Sample {
+pub(super) fn of(case: &Case, peer: &str, seen: &CaseRecord<WireRecord>) -> Sample {
     let mut sample = Sample::default();
     let calls = (0..case.flow.len()).filter(|flow| case.flow[*flow].kind.is_call());
     let frames: Vec<Vec<LoggedFrame>> = calls.clone().map(|flow| frames(seen, flow)).collect();
@@ -131,7 +131,7 @@ fn spans(case: &Case) -> Vec<MeasuredPeriod> {
 }
 
 /// The frames of a call: from a peer's receiver, or from the call's packets on the wire.
-fn frames(seen: &Seen<WireRecord>, flow: usize) -> Vec<LoggedFrame> {
+fn frames(seen: &CaseRecord<WireRecord>, flow: usize) -> Vec<LoggedFrame> {
     let log = match seen.sim.agent(seen.flows[flow], End::Receiver) {
         Traffic::Peer(end) => end.frames(),
         _ => seen.record.0[flow]

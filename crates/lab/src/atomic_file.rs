@@ -1,10 +1,10 @@
-//! Files that are whole or not there, whatever ends the process.
+//! Files that are complete or absent, whatever ends the process.
 
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Writes a file under another name, and gives it its own when it is whole.
+/// Writes a file under another name and renames the complete file.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");
@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_leaves_what_was_there() {
-        let name = format!("evenkeel-whole-{}", std::process::id());
+        let name = format!("evenkeel-atomic-file-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let file = folder.join("text.csv");
         fs::create_dir_all(folder.join("text.csv.partial")).unwrap();

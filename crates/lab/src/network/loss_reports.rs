@@ -1,10 +1,10 @@
-//! What receivers of TFRC tell their senders of the loss event rate.
+//! The loss event rates that receivers of TFRC report to their senders.
 
 use tfrc::time::{Duration, Instant};
 
-/// p, from report to report.
+/// The reported loss event rates p: of the first flow over time, and the mean over all flows.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct LossReports {
     /// Of the first flow: times in seconds and p, at most one every 50 ms.
     pub first: Vec<(f64, f64)>,
     reported: Option<Instant>,
@@ -16,7 +16,7 @@ pub struct Told {
 /// Reports of the first flow that are nearer to the one before are left out of its curve.
 const APART: Duration = Duration::from_millis(50);
 
-impl Told {
+impl LossReports {
     /// Nothing yet. The mean is to be over reports between these instants.
     pub fn new(measured: [Instant; 2]) -> Self {
         Self {
@@ -33,8 +33,8 @@ impl Told {
         (self.measured, self.sum, self.count) = (measured, 0.0, 0);
     }
 
-    /// A report of this flow has come to its sender.
-    pub fn report(&mut self, flow: usize, now: Instant, p: f64) {
+    /// Records a report that has come to the sender of this flow.
+    pub fn record(&mut self, flow: usize, now: Instant, p: f64) {
         if (self.measured[0]..self.measured[1]).contains(&now) {
             self.sum += p;
             self.count += 1;
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_of_all_flows_while_it_is_measured_and_the_curve_of_the_first() {
-        let mut told = Told::new([1, 2].map(Instant::from_secs));
+        let mut told = LossReports::new([1, 2].map(Instant::from_secs));
         for (flow, millis, p) in [
             (0, 900, 0.5),
             (0, 1_000, 0.1),
@@ -70,7 +70,7 @@ mod tests {
             (1, 1_999, 0.3),
             (1, 2_000, 0.7),
         ] {
-            told.report(flow, Instant::from_millis(millis), p);
+            told.record(flow, Instant::from_millis(millis), p);
         }
         assert!((told.mean() - 0.2).abs() < 1e-12);
         assert_eq!(told.first, [(0.9, 0.5), (1.0, 0.1)]);

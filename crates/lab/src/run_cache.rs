@@ -1,5 +1,6 @@
-//! Runs of a test bed and of long experiments, kept one by one: whatever ends the command must not take along minutes of
-//! runs before. They are kept to the bit: a result must not tell whether it was interrupted.
+//! The runs of a test bed and of long experiments, on disk one by one, so that an interruption loses one run at most.
+//!
+//! A run is read back to the bit: a result is the same with and without an interruption.
 
 use std::path::PathBuf;
 use std::{fs, io};
@@ -7,11 +8,11 @@ use std::{fs, io};
 use serde::{Deserialize, Serialize};
 use tfrc::time::Duration;
 
+use crate::atomic_file;
 use crate::findings::Sample;
-use crate::whole;
 
 /// Where the runs of one experiment are until its result is written, and what they must be of.
-pub(crate) struct Kept {
+pub(crate) struct RunCache {
     pub(crate) folder: PathBuf,
     /// The source that the program was built from.
     pub(crate) commit: String,
@@ -20,18 +21,18 @@ pub(crate) struct Kept {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Run {
+struct CachedRun {
     commit: String,
     fingerprint: String,
     took_s: f64,
     sample: Sample,
 }
 
-impl Kept {
+impl RunCache {
     /// What a run gave and how long it took, if it was kept and is of the same source and experiment.
     pub(crate) fn load(&self, cell: usize, seed: u64) -> Option<(Sample, Duration)> {
         let text = fs::read_to_string(self.file(cell, seed)).ok()?;
-        let run: Run = serde_json::from_str(&text).ok()?;
+        let run: CachedRun = serde_json::from_str(&text).ok()?;
         let same = run.commit == self.commit && run.fingerprint == self.fingerprint;
         let took = Duration::try_from_secs_f64(run.took_s).ok()?;
         same.then_some((run.sample, took))
@@ -46,13 +47,13 @@ impl Kept {
         took: Duration,
     ) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let run = Run {
+        let run = CachedRun {
             commit: self.commit.clone(),
             fingerprint: self.fingerprint.clone(),
             took_s: took.as_secs_f64(),
             sample: sample.clone(),
         };
-        whole::write(&self.file(cell, seed), &serde_json::to_string(&run)?)
+        atomic_file::write(&self.file(cell, seed), &serde_json::to_string(&run)?)
     }
 
     /// The result is written: nobody needs them any more, and if it lacks something, nobody must take them again.
@@ -76,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_run_is_what_it_was_and_one_of_another_source_is_none() {
-        let name = format!("evenkeel-kept-{}", std::process::id());
-        let kept = |commit: &str| Kept {
+        let name = format!("evenkeel-run-cache-{}", std::process::id());
+        let cache = |commit: &str| RunCache {
             folder: std::env::temp_dir().join(&name),
             commit: commit.to_owned(),
             fingerprint: "f".to_owned(),
@@ -111,10 +112,10 @@ mod tests {
             )
         };
         sample.curve("c", "sevenths", sevenths().map(both));
-        let (ours, took) = (kept("ours"), Duration::from_millis(1_500));
+        let (ours, took) = (cache("ours"), Duration::from_millis(1_500));
         ours.store(3, 1, &sample, took).unwrap();
         let (loaded, again) = ours.load(3, 1).unwrap();
-        let [other, elsewhere] = [kept("theirs").load(3, 1), ours.load(4, 1)];
+        let [other, elsewhere] = [cache("theirs").load(3, 1), ours.load(4, 1)];
         ours.clear().unwrap();
         assert!(other.is_none() && elsewhere.is_none() && ours.load(3, 1).is_none());
         ours.clear().unwrap();
