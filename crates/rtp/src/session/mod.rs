@@ -79,7 +79,7 @@ pub struct Session {
     rtcp: RtcpTimer,
     sent_reports: SentReports,
     /// Our last sender report took a round-trip time along.
-    has_told_round_trip: bool,
+    has_sent_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
     unexpected_media: UnexpectedMedia,
@@ -135,7 +135,7 @@ impl Session {
             keyframes: Keyframes::default(),
             rtcp: RtcpTimer::new(random, config.bandwidth, least, first_size),
             sent_reports: SentReports::default(),
-            has_told_round_trip: false,
+            has_sent_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
             unexpected_media: UnexpectedMedia::default(),
@@ -159,7 +159,7 @@ impl Session {
         } else {
             self.handle_rtp(&datagram)
         };
-        self.note_rate_state(before);
+        self.emit_rate_change(before);
         match result {
             Ok(incoming) => {
                 self.resume();
@@ -195,7 +195,7 @@ impl Session {
             self.statistics.nofeedback_expiries += 1;
             self.emit(EventKind::RateControl(trace));
         }
-        self.note_rate_state(Some(before));
+        self.emit_rate_change(Some(before));
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain
@@ -327,7 +327,7 @@ impl Session {
     }
 
     /// Tells what became of the rate since then.
-    fn note_rate_state(&mut self, before: Option<RateState>) {
+    fn emit_rate_change(&mut self, before: Option<RateState>) {
         let (Some((source, breach)), Some(now)) = (before, self.rate_state()) else {
             return;
         };

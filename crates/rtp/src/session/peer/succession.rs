@@ -43,6 +43,6 @@ impl Session {
             outbound.replace_receiver(self.now, from, to);
         }
         self.emit(EventKind::PeerChanged { address, ssrc });
-        self.tell_of_a_lie(true);
+        self.emit_lie(true);
     }
 }

@@ -44,20 +44,20 @@ pub(in crate::session) enum Reporter {
 
 /// A report that is due.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::session) enum Report {
+pub(in crate::session) enum DueReport {
     Tfrc(TfrcFeedback),
     Arrivals(Span, Instant),
     Vector(Span, Vector),
-    Told(Told),
+    Reception(ReceptionFigures),
 }
 
-/// What [`Reporter::App`] tells: t_delay, X_recv and p.
+/// The figures in a report of [`Reporter::App`]: t_delay, X_recv and p.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::session) struct Told(Duration, Rate, LossEventRate);
+pub(in crate::session) struct ReceptionFigures(Duration, Rate, LossEventRate);
 
 /// Where a report goes and comes from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::session) struct Address {
+pub(in crate::session) struct ReportAddress {
     /// FMT of TFRC's own message.
     pub(in crate::session) format: u8,
     /// Ours, and that of the media.
@@ -169,15 +169,21 @@ impl Reporter {
     }
 
     /// The report that goes with a compound, due or not, where all compounds take one along.
-    pub(in crate::session) fn take_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
+    pub(in crate::session) fn take_report(
+        &mut self,
+        now: Instant,
+    ) -> Option<(DueReport, EventKind)> {
         match self {
-            Self::App { receiver, .. } => receiver.take_report(now).as_ref().map(told_of),
+            Self::App { receiver, .. } => receiver.take_report(now).as_ref().map(reception_report),
             _ => None,
         }
     }
 
     /// The report that is due, if one is, and what is told of it.
-    pub(in crate::session) fn poll_report(&mut self, now: Instant) -> Option<(Report, EventKind)> {
+    pub(in crate::session) fn poll_report(
+        &mut self,
+        now: Instant,
+    ) -> Option<(DueReport, EventKind)> {
         let (format, span, report) = match self {
             Self::Tfrc(receiver, transit) => {
                 let report = receiver.poll_report(now)?;
@@ -189,23 +195,23 @@ impl Reporter {
                 );
                 feedback.transit = transit.as_mut().and_then(TransitMeter::take);
                 let event = report_sent(FeedbackMode::Tfrc, &report);
-                return Some((Report::Tfrc(feedback), event));
+                return Some((DueReport::Tfrc(feedback), event));
             }
             Self::App { receiver, .. } => {
-                return receiver.poll_report(now).as_ref().map(told_of);
+                return receiver.poll_report(now).as_ref().map(reception_report);
             }
             Self::Ccfb(arrivals) => {
                 let span = arrivals.poll_report(now)?;
-                (FeedbackMode::Ccfb, span, Report::Arrivals(span, now))
+                (FeedbackMode::Ccfb, span, DueReport::Arrivals(span, now))
             }
             Self::Twcc { arrivals, made } => {
                 let span = arrivals.poll_report(now)?;
                 *made = made.wrapping_add(1);
-                (FeedbackMode::Twcc, span, Report::Arrivals(span, now))
+                (FeedbackMode::Twcc, span, DueReport::Arrivals(span, now))
             }
             Self::Sack(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
-                (FeedbackMode::Sack, span, Report::Vector(span, vector))
+                (FeedbackMode::Sack, span, DueReport::Vector(span, vector))
             }
         };
         let event = EventKind::ArrivalsReported {
@@ -218,31 +224,31 @@ impl Reporter {
     /// Writes a report that [`Reporter::poll_report`] gave.
     pub(in crate::session) fn write(
         &self,
-        report: Report,
-        to: &Address,
+        report: DueReport,
+        to: &ReportAddress,
         buf: &mut [u8],
     ) -> Option<usize> {
         match (report, self) {
-            (Report::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
-            (Report::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
+            (DueReport::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
+            (DueReport::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
                 let packets = arrivals
                     .told(span)
                     .map(|packet| packet.map(|(at, ecn)| (to.wallclock.at(at), ecn)));
                 let made_at = to.wallclock.at(made_at);
                 ccfb::emit(to.ssrcs, span.first as u16, packets, made_at, buf)
             }
-            (Report::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
+            (DueReport::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
                 let packets = arrivals.told(span).map(|packet| packet.map(|(at, _)| at));
                 twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
             }
-            (Report::Vector(span, vector), Self::Sack(metered)) => {
+            (DueReport::Vector(span, vector), Self::Sack(metered)) => {
                 sack::emit(to.ssrcs, &vector, span.count, metered.bits(span), buf)
             }
-            (Report::Told(Told(delay, rate, p)), _) => {
-                let told = Reception::new(to.ssrcs.1, delay, rate, p);
-                TfrcApp::Reception(told).emit(to.ssrcs.0, buf)
+            (DueReport::Reception(ReceptionFigures(delay, rate, p)), _) => {
+                let reception = Reception::new(to.ssrcs.1, delay, rate, p);
+                TfrcApp::Reception(reception).emit(to.ssrcs.0, buf)
             }
-            (Report::Arrivals(..) | Report::Vector(..), _) => None,
+            (DueReport::Arrivals(..) | DueReport::Vector(..), _) => None,
         }
     }
 }
@@ -256,7 +262,10 @@ fn report_sent(format: FeedbackMode, report: &tfrc::Report) -> EventKind {
     }
 }
 
-fn told_of(report: &tfrc::Report) -> (Report, EventKind) {
-    let told = Told(report.delay, report.receive_rate, report.loss_event_rate);
-    (Report::Told(told), report_sent(FeedbackMode::App, report))
+fn reception_report(report: &tfrc::Report) -> (DueReport, EventKind) {
+    let figures = ReceptionFigures(report.delay, report.receive_rate, report.loss_event_rate);
+    (
+        DueReport::Reception(figures),
+        report_sent(FeedbackMode::App, report),
+    )
 }

@@ -1,4 +1,4 @@
-//! RTCP that arrives: one datagram is parsed once, and each packet goes to whom it concerns.
+//! RTCP that arrives: a datagram is parsed once, and every reader shares the packets.
 
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use super::timer::{LOWER_LAYERS, Members};
 use crate::endpoint::Transmit;
 use crate::packet::rtcp::{Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, sdes};
 use crate::session::peer::MEMBER_TIMEOUT;
-use crate::session::receiver::reporter::{Address, Report};
+use crate::session::receiver::reporter::{DueReport, ReportAddress};
 use crate::session::sender::outbound::Outbound;
 use crate::session::{CONTROL_BUFFER, Closing, Session};
 
@@ -70,7 +70,7 @@ impl Session {
         let members = self.members();
         let is_expired = self.compound_expiry().is_some_and(|expiry| expiry <= now);
         let compound =
-            (is_expired && self.rtcp.is_due(now, members)) || self.must_tell_round_trip();
+            (is_expired && self.rtcp.is_due(now, members)) || self.must_send_round_trip();
         let feedback = if compound && self.has_app_reports() {
             self.take_report(now)
         } else {
@@ -96,15 +96,15 @@ impl Session {
 
     /// True if the receiver, which waits for it to tell loss events apart, is to get the first round-trip time
     /// early (RFC 4585 §3.2).
-    fn must_tell_round_trip(&self) -> bool {
+    fn must_send_round_trip(&self) -> bool {
         let outbound = self.outbound.as_ref().filter(|_| self.is_sending());
         self.config.reduced_size
-            && !self.has_told_round_trip
-            && outbound.is_some_and(|o| o.tells_round_trip() && o.rtt().is_some())
+            && !self.has_sent_round_trip
+            && outbound.is_some_and(|o| o.sends_round_trip() && o.rtt().is_some())
     }
 
     /// The report, if it is due and the budget allows it.
-    fn take_feedback(&mut self, now: Instant) -> Option<Report> {
+    fn take_feedback(&mut self, now: Instant) -> Option<DueReport> {
         if self.feedback_due()? > now {
             return None;
         }
@@ -118,7 +118,7 @@ impl Session {
     }
 
     /// The report that a compound takes along, which RTCP's own bandwidth pays.
-    fn take_report(&mut self, now: Instant) -> Option<Report> {
+    fn take_report(&mut self, now: Instant) -> Option<DueReport> {
         let inbound = self.inbound.as_mut()?;
         let (report, event) = inbound.reporter_mut().take_report(now)?;
         self.statistics.feedback_sent += 1;
@@ -176,7 +176,7 @@ impl Session {
     /// What the next report needs alone.
     fn report_len(&self) -> usize {
         let round_trip = match &self.outbound {
-            Some(outbound) if outbound.tells_round_trip() => TfrcApp::ROUND_TRIP_LEN,
+            Some(outbound) if outbound.sends_round_trip() => TfrcApp::ROUND_TRIP_LEN,
             _ => 0,
         };
         let inbound = self.inbound.as_ref();
@@ -184,14 +184,14 @@ impl Session {
     }
 
     /// Writes SR or RR, SDES and, if there is any, feedback (RFC 4585 §3.1: in this order).
-    fn write_compound(&mut self, feedback: Option<Report>, buf: &mut [u8]) -> Option<usize> {
+    fn write_compound(&mut self, feedback: Option<DueReport>, buf: &mut [u8]) -> Option<usize> {
         let mut len = self.write_report(buf)?;
         len += sdes::emit_cname(self.ssrc, &self.config.cname, &mut buf[len..])?;
         let outbound = self.outbound.as_ref().filter(|_| self.is_sending());
-        if let Some(outbound) = outbound.filter(|outbound| outbound.tells_round_trip()) {
+        if let Some(outbound) = outbound.filter(|outbound| outbound.sends_round_trip()) {
             let rtt = outbound.rtt();
             len += TfrcApp::round_trip(rtt).emit(self.ssrc, &mut buf[len..])?;
-            self.has_told_round_trip = rtt.is_some();
+            self.has_sent_round_trip = rtt.is_some();
         }
         if let Some(feedback) = feedback {
             len += self.write_feedback(feedback, &mut buf[len..])?;
@@ -227,9 +227,9 @@ impl Session {
         }
     }
 
-    fn write_feedback(&self, feedback: Report, buf: &mut [u8]) -> Option<usize> {
+    fn write_feedback(&self, feedback: DueReport, buf: &mut [u8]) -> Option<usize> {
         let inbound = self.inbound.as_ref()?;
-        let to = Address {
+        let to = ReportAddress {
             format: self.config.feedback_format,
             ssrcs: (self.ssrc, inbound.ssrc()),
             wallclock: self.config.wallclock,

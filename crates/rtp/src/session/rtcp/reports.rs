@@ -29,11 +29,11 @@ impl Session {
         check_feedback(author, self.ssrc, feedback)?;
         let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
         let (now, arrived) = (self.now, self.arrived);
-        self.take_report_in(|outbound| outbound.handle_feedback(now, arrived, report))
+        self.take_in_report(|outbound| outbound.handle_feedback(now, arrived, report))
     }
 
     /// Notes what came of p and X_recv that a receiver computed.
-    fn take_report_in(
+    fn take_in_report(
         &mut self,
         handle: impl FnOnce(&mut Outbound) -> Result<Option<Trace>, Ignored>,
     ) -> Result<(), Ignored> {
@@ -42,9 +42,9 @@ impl Session {
         let trace = handle(outbound);
         self.statistics.receive_rates_capped += outbound.capped() - capped;
         if lie.is_none() {
-            self.tell_of_a_lie(false);
+            self.emit_lie(false);
         }
-        self.note_feedback(trace?);
+        self.count_feedback(trace?);
         Ok(())
     }
 
@@ -56,7 +56,7 @@ impl Session {
         block: Option<&ReportBlock>,
     ) -> Result<(), Ignored> {
         let outbound = self.outbound.as_ref();
-        if !outbound.is_some_and(Outbound::tells_round_trip) {
+        if !outbound.is_some_and(Outbound::sends_round_trip) {
             return Ok(());
         }
         let ssrc = self.ssrc;
@@ -77,7 +77,7 @@ impl Session {
         }
         let block = block.ok_or(Ignored::StaleFeedback)?;
         let (now, arrived) = (self.now, self.arrived);
-        self.take_report_in(|outbound| outbound.handle_reception(now, arrived, block, &told))
+        self.take_in_report(|outbound| outbound.handle_reception(now, arrived, block, &told))
     }
 
     /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up, and may send them in
@@ -94,7 +94,7 @@ impl Session {
         let mode = outbound.feedback_mode();
         let reports = compound
             .packets()
-            .filter(|packet| tells_arrivals(mode, packet));
+            .filter(|packet| is_arrival_report(mode, packet));
         if reports.clone().next().is_none() {
             return Ok(());
         }
@@ -102,7 +102,7 @@ impl Session {
         let (mut is_noted, mut refused) = (false, Ok(()));
         outbound.ingest_arrivals(arrived, |departures| {
             for report in reports {
-                let noted = note_arrivals(&report, (author, ssrc), arrived, departures);
+                let noted = ingest_report(&report, (author, ssrc), arrived, departures);
                 is_noted |= noted.is_ok();
                 refused = refused.and(noted);
             }
@@ -129,12 +129,12 @@ impl Session {
         let trace = outbound.settle_arrivals(now);
         let uses_ecn = outbound.uses_ecn();
         if lie.is_none() {
-            self.tell_of_a_lie(false);
+            self.emit_lie(false);
         }
         if used_ecn && !uses_ecn {
             self.emit(EventKind::MarksLost);
         }
-        self.note_feedback(trace?);
+        self.count_feedback(trace?);
         Ok(())
     }
 
@@ -155,7 +155,7 @@ impl Session {
     }
 
     /// Tells of the peer that it was caught, or that it is held for what was caught before, if so.
-    pub(in crate::session) fn tell_of_a_lie(&mut self, again: bool) {
+    pub(in crate::session) fn emit_lie(&mut self, again: bool) {
         let lie = self.outbound.as_ref().and_then(Outbound::lie);
         if let (Some(lie), Some(address), Some(ssrc)) = (lie, self.peer.address(), self.peer.ssrc())
         {
@@ -168,7 +168,7 @@ impl Session {
         }
     }
 
-    fn note_feedback(&mut self, trace: Option<Trace>) {
+    fn count_feedback(&mut self, trace: Option<Trace>) {
         self.statistics.feedback_received += 1;
         if let Some(trace) = trace {
             self.emit(EventKind::RateControl(trace));
@@ -184,7 +184,7 @@ fn check_feedback(author: u32, ssrc: u32, feedback: &Feedback<'_>) -> Result<(),
 }
 
 /// True if a packet tells which packets came, in the format that we work with.
-fn tells_arrivals(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
+fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
     match (mode, packet) {
         (FeedbackMode::Ccfb, Packet::Feedback(feedback)) => feedback.format == ccfb::FORMAT,
         (FeedbackMode::Twcc, Packet::Feedback(feedback)) => feedback.format == twcc::FORMAT,
@@ -194,7 +194,7 @@ fn tells_arrivals(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
 }
 
 /// Gives a report of `author` about the source `ssrc` to what was sent, or says why not.
-fn note_arrivals(
+fn ingest_report(
     report: &Packet<'_>,
     (author, ssrc): (u32, u32),
     at: Instant,

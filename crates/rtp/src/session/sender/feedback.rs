@@ -47,12 +47,12 @@ impl Outbound {
         if self.config.verify {
             receive_rate = self.sent.receivable.handle_report(sent_at, receive_rate);
             if self.sent.receivable.has_caught_a_lie() {
-                self.note_lie(now, Lie::ReceiveRate);
+                self.distrust(now, Lie::ReceiveRate);
                 return Err(Ignored::Distrusted);
             }
         }
-        self.note_feedback(now);
-        self.note_reported();
+        self.accept_feedback(now);
+        self.count_reported();
         let inherited = self.inherited();
         let Control::Tfrc(sender) = &mut self.rate.control else {
             return Ok(None);
@@ -162,7 +162,7 @@ impl Outbound {
             after.lost.saturating_sub(before.lost),
         );
         if departures.has_caught_a_lie() {
-            self.note_lie(now, Lie::NeverSent);
+            self.distrust(now, Lie::NeverSent);
             return Err(Ignored::Distrusted);
         }
         if departures.loses_marks() {
@@ -176,7 +176,7 @@ impl Outbound {
                 Ok(None)
             };
         };
-        self.note_feedback(now);
+        self.accept_feedback(now);
         let Control::Tfrc(sender) = &mut self.rate.control else {
             return Ok(None);
         };

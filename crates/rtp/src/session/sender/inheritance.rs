@@ -87,7 +87,7 @@ impl Outbound {
     }
 
     /// A report came about what left a round trip ago: of what is under way nobody knows yet.
-    pub(super) fn note_reported(&mut self) {
+    pub(super) fn count_reported(&mut self) {
         let path = self.path();
         let in_flight = path.allowed_rate * path.rtt.unwrap_or_default();
         let in_flight = in_flight.get() / self.config.packet_size.get().max(1);

@@ -231,7 +231,7 @@ impl Outbound {
     }
 
     /// True if sender reports take R along.
-    pub(in crate::session) fn tells_round_trip(&self) -> bool {
+    pub(in crate::session) fn sends_round_trip(&self) -> bool {
         self.config.feedback == FeedbackMode::App
     }
 

@@ -19,7 +19,7 @@ impl Outbound {
         block: &ReportBlock,
         round_trip: Option<Duration>,
     ) {
-        self.note_reported();
+        self.count_reported();
         let (packet, inherited) = (self.config.packet_size, self.inherited());
         self.feedback.has_rtcp = true;
         self.rate
@@ -60,7 +60,7 @@ impl Outbound {
     }
 
     /// Feedback came: TFRC takes over, if it had not.
-    pub(super) fn note_feedback(&mut self, now: Instant) {
+    pub(super) fn accept_feedback(&mut self, now: Instant) {
         (self.feedback.has_feedback, self.feedback.has_rtcp) = (true, true);
         self.liveness.handle_answer();
         self.host.known.handle_feedback(now);
@@ -68,7 +68,7 @@ impl Outbound {
     }
 
     /// The receiver was caught: without feedback that is believed, the nofeedback timer is all that sets the rate.
-    pub(super) fn note_lie(&mut self, now: Instant, lie: Lie) {
+    pub(super) fn distrust(&mut self, now: Instant, lie: Lie) {
         self.host.known.lie = Some(lie);
         self.leave_fallback(now);
     }
