@@ -380,7 +380,7 @@ impl Party {
             assert!(path.allowed_rate.is_finite() && path.instantaneous_rate.is_finite());
             assert!((0.0..=1.0).contains(&path.loss_event_rate.get()));
             assert!(path.rtt.is_none_or(|rtt| rtt > Duration::ZERO));
-            self.model.set_bound(path.allowed_rate);
+            self.model.set_bound(now, path.allowed_rate);
             self.observe_path(now);
             let most = path.allowed_rate.max(LEAST_RATE);
             assert!(self.model.rate() <= most && self.model.pacing_rate() <= most);
