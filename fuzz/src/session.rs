@@ -275,7 +275,8 @@ impl Party {
         let len = len.min(self.session.payload_capacity());
         let transmit = self
             .session
-            .write_media(now, info, &vec![7; len], &mut buf).ok()?;
+            .write_media(now, info, &vec![7; len], &mut buf)
+            .ok()?;
         assert_eq!(Some(transmit.destination), self.session.peer_address());
         buf.truncate(transmit.len);
         let packet = RtpPacket::parse(&buf).expect("what we write, we read");
