@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// From now on media packets have this payload type, held to the ranges of
-    /// [`SendConfig::payload_type`](super::SendConfig::payload_type).
+    /// [`SendConfig::payload_type`](crate::session::SendConfig::payload_type).
     pub fn set_payload_type(&mut self, payload_type: u8) {
         if let Some(outbound) = &mut self.outbound {
             outbound.set_payload_type(clamp_payload_type(payload_type));
