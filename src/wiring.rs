@@ -14,7 +14,7 @@ use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payload, Payloads};
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
-use evenkeel_rtp::sdp::{self, Description};
+use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
 use crate::call_process::Stream;

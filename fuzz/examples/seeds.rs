@@ -16,9 +16,9 @@ use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
+use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::packet::ext::{Element, RttSendTs};
 use evenkeel_rtp::packet::flexfec::Encoder;
-use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_rtp::packet::rtcp::tfrc_app::Reception;
 use evenkeel_rtp::packet::rtcp::{

@@ -1,8 +1,8 @@
 //! Media and repair packets in any order, true or not.
 
+use evenkeel_rtp::endpoint::MAX_DATAGRAM;
 use evenkeel_rtp::packet::flexfec::{Decoder, Encoder};
 use evenkeel_rtp::packet::rtp::HEADER_LEN;
-use evenkeel_rtp::endpoint::MAX_DATAGRAM;
 
 const SSRC: u32 = 0x1234_5678;
 

@@ -275,7 +275,8 @@ impl Party {
         let len = len.min(self.session.payload_capacity());
         let transmit = self
             .session
-            .write_media(now, info, &vec![7; len], &mut buf)?;
+            .write_media(now, info, &vec![7; len], &mut buf)
+            .ok()?;
         assert_eq!(Some(transmit.destination), self.session.peer_address());
         buf.truncate(transmit.len);
         let packet = RtpPacket::parse(&buf).expect("what we write, we read");
@@ -295,7 +296,7 @@ impl Party {
             dummy(self.session.repair_capacity(), &mut payload);
         }
         let mut buf = vec![0; usize::from(u16::MAX)];
-        let transmit = self.session.write_repair(now, &payload, &mut buf)?;
+        let transmit = self.session.write_repair(now, &payload, &mut buf).ok()?;
         assert_eq!(Some(transmit.destination), self.session.peer_address());
         self.block.clear();
         buf.truncate(transmit.len);
@@ -380,7 +381,7 @@ impl Party {
             assert!(path.allowed_rate.is_finite() && path.instantaneous_rate.is_finite());
             assert!((0.0..=1.0).contains(&path.loss_event_rate.get()));
             assert!(path.rtt.is_none_or(|rtt| rtt > Duration::ZERO));
-            self.model.set_bound(path.allowed_rate);
+            self.model.set_bound(now, path.allowed_rate);
             self.observe_path(now);
             let most = path.allowed_rate.max(LEAST_RATE);
             assert!(self.model.rate() <= most && self.model.pacing_rate() <= most);

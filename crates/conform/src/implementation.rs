@@ -160,7 +160,7 @@ impl Endpoint for Implementation {
             marker: false,
         };
         let payload = self.source.cut(&self.payload);
-        if has_data && let Some(media) = self.session.write_media(now, &info, payload, buf) {
+        if has_data && let Ok(media) = self.session.write_media(now, &info, payload, buf) {
             self.source.handle_sent(self.now);
             return Some(media);
         }

@@ -273,7 +273,8 @@ impl Call {
             .set_payload_type(payload_type.unwrap_or(self.payload_type));
         let transmit = self
             .session
-            .write_media(self.now, &packet.info, packet.payload, buf)?;
+            .write_media(self.now, &packet.info, packet.payload, buf)
+            .ok()?;
         let numbers = (sequence, self.session.last_number());
         sender.packet_sent(self.now, &path, numbers, &buf[..transmit.len]);
         Some(transmit)
@@ -287,7 +288,7 @@ impl Call {
             return None;
         }
         let payload = sender.next_filler()?;
-        let transmit = self.session.write_repair(self.now, payload, buf)?;
+        let transmit = self.session.write_repair(self.now, payload, buf).ok()?;
         sender.filler_sent(self.now, self.session.last_number(), transmit.len);
         Some(transmit)
     }

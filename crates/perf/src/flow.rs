@@ -159,7 +159,10 @@ impl Flow {
             timestamp: media_time(now, CLOCK_RATE),
             marker: false,
         };
-        let transmit = self.session.write_media(now, &info, self.payload, buf)?;
+        let transmit = self
+            .session
+            .write_media(now, &info, self.payload, buf)
+            .ok()?;
         if let Some(limit) = &mut self.limit {
             limit.handle_sent(now, Bytes::from(transmit.len));
         }

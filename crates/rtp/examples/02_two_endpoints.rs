@@ -31,7 +31,7 @@ fn main() {
         let mut buf = [0; 1_500];
         let (timestamp, marker) = (90 * now.as_micros() as u32 / 1_000, true);
         let info = MediaInfo { timestamp, marker };
-        while let Some(media) = camera.write_media(now, &info, &[7; 1_000], &mut buf) {
+        while let Ok(media) = camera.write_media(now, &info, &[7; 1_000], &mut buf) {
             forward.handle_packet(now, buf[..media.len].to_vec(), Bytes::from(media.len));
         }
         while let Some(report) = screen.poll_transmit(now, &mut buf) {

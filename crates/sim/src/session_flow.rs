@@ -153,6 +153,7 @@ impl SessionEnd {
         };
         self.session
             .write_media(self.now, &info, &self.media, &mut self.buffer)
+            .ok()
     }
 }
 

@@ -229,7 +229,8 @@ impl Endpoint for Server {
         };
         let transmit = self
             .session
-            .write_media(self.now, &info, &next.payload, buf)?;
+            .write_media(self.now, &info, &next.payload, buf)
+            .ok()?;
         let lag = self.lag();
         self.figures.position = next.due;
         self.figures.datagrams += 1;

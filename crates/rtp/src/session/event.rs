@@ -8,7 +8,7 @@ use tfrc::time::Instant;
 use tfrc::trace::Trace;
 use tfrc::units::{LossEventRate, Rate};
 
-use super::fallback::{Breach, RateSource};
+use super::sender::{Breach, Lie, RateSource};
 use crate::ntp::NtpTime;
 use crate::packet::rtcp::FeedbackMode;
 
@@ -121,25 +121,6 @@ pub enum EventKind {
         /// Interarrival jitter in ticks of our media clock.
         jitter: u32,
     },
-}
-
-/// What no honest receiver reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
-    /// Twice, packets that were never sent as received.
-    NeverSent,
-    /// Three times, a receive rate *X_recv* of many times what was sent.
-    ReceiveRate,
-}
-
-impl Lie {
-    /// The name by which traces tell of it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NeverSent => "never_sent",
-            Self::ReceiveRate => "receive_rate",
-        }
-    }
 }
 
 /// A fixed ring: the newest events survive.

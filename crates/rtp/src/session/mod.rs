@@ -1,52 +1,35 @@
 //! One end of a call: RTP and RTCP on one port, one peer at a time, TFRC in both directions.
 
-mod budget;
 mod config;
-mod control;
 mod event;
-mod fallback;
-mod gaps;
-mod hosts;
-mod inbound;
-mod keyframes;
 mod media;
-mod outbound;
-mod path_sample;
 mod peer;
 mod random;
-mod reception;
-mod repair;
-mod reporter;
-mod reports;
-mod rtcp_timer;
-mod sent_media;
-mod sent_reports;
+mod receiver;
+mod rtcp;
+mod sender;
 mod statistics;
-mod transit_meter;
-mod unexpected_media;
-
-use std::time::Duration;
 
 use tfrc::time::Instant;
-use tfrc::units::{LossEventRate, Rate};
+use tfrc::units::Rate;
 
 pub use crate::packet::rtcp::{FeedbackMode, UnknownFeedback};
 pub use config::{Config, ReceiveConfig, RepairConfig, SendConfig};
-pub use event::{Event, EventKind, Lie};
-pub use fallback::{Breach, RateSource};
-pub use path_sample::{PathSample, PathSignal};
+pub use event::{Event, EventKind};
+pub use media::{Incoming, MediaInfo, MediaPacket};
+pub use sender::{Breach, Lie, NotSent, Path, PathSample, PathSignal, RateSource};
 pub use statistics::{Ignored, Statistics};
 
-use budget::Budget;
 use event::EventQueue;
-use inbound::Inbound;
-use keyframes::Keyframes;
-use outbound::Outbound;
 use peer::Peer;
+use peer::unexpected_media::{SecondSource, UnexpectedMedia};
 use random::Random;
-use rtcp_timer::RtcpTimer;
-use sent_reports::SentReports;
-use unexpected_media::{Strangers, UnexpectedMedia};
+use receiver::budget::Budget;
+use receiver::inbound::Inbound;
+use rtcp::keyframes::Keyframes;
+use rtcp::sent_reports::SentReports;
+use rtcp::timer::{self, RtcpTimer};
+use sender::outbound::Outbound;
 
 use crate::endpoint::{Datagram, MAX_DATAGRAM, Reason};
 use crate::packet::flexfec::Decoder;
@@ -57,74 +40,6 @@ use crate::packet::rtp::is_rtcp;
 /// longest name (268) and the longest report of arrivals (820), or a BYE (8), and room to spare. It fits
 /// into any path's MTU.
 pub const CONTROL_BUFFER: usize = 1_200;
-/// A peer that was silent for five times the unreduced RTCP interval is gone (RFC 3550 §6.3.5).
-const MEMBER_TIMEOUT: Duration = Duration::from_secs(25);
-
-/// What a datagram turned out to be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Incoming<'a> {
-    /// Media from the peer.
-    Media(MediaPacket<'a>),
-    /// A repair packet from the peer, to be followed by [`poll_recovered`](Session::poll_recovered).
-    Repair,
-    /// One that is of no use: a dummy, as a rule.
-    Dummy,
-    /// RTCP from the peer: the session has taken note of it.
-    Control,
-    /// Neither; it was counted.
-    Ignored(Ignored),
-}
-
-/// A media packet that passed every check.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MediaPacket<'a> {
-    /// The RTP sequence number, extended: it neither wraps nor starts again while the peer stays
-    /// the same. It may be lower than that of the packet before (reordering), never equal to one seen, but
-    /// where a repair packet gave back one that came after all.
-    pub sequence: u64,
-    /// What the payload is, one of those that we take.
-    pub payload_type: u8,
-    /// The RTP timestamp, on the peer's media clock.
-    pub timestamp: u32,
-    /// The marker bit: the last packet of a frame, for video.
-    pub marker: bool,
-    /// What follows the RTP headers, padding removed.
-    pub payload: &'a [u8],
-    /// When it arrived, never before the packet that was handed in before it.
-    pub arrival: Instant,
-    /// The sender's clock at departure, microseconds modulo 2^32: against `arrival` it gives jitter
-    /// that owes nothing to the sender's pacing.
-    pub send_time: u32,
-    /// The round-trip time that the sender knew, if it knew one.
-    pub rtt: Option<Duration>,
-}
-
-/// What the caller says about a media packet that is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaInfo {
-    /// The capture instant on the media clock, counted from [`Instant::ZERO`] modulo 2^32
-    /// ([`media_time`](crate::packet::rtp::media_time)). The session adds its random offset.
-    pub timestamp: u32,
-    /// Set on the last packet of a frame.
-    pub marker: bool,
-}
-
-/// What a sender knows of the path.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Path {
-    /// The allowed rate *X*; the fixed rate where TFRC is off.
-    pub allowed_rate: Rate,
-    /// *X_inst*, at which packets leave (RFC 5348 §4.5).
-    pub instantaneous_rate: Rate,
-    /// The filtered round-trip time *R*, once one is known.
-    pub rtt: Option<Duration>,
-    /// The loss event rate *p* last reported.
-    pub loss_event_rate: LossEventRate,
-    /// The receive rate *X_recv* last reported.
-    pub receive_rate: Rate,
-    /// What sets the allowed rate.
-    pub source: RateSource,
-}
 
 /// One end of a call.
 ///
@@ -164,11 +79,11 @@ pub struct Session {
     rtcp: RtcpTimer,
     sent_reports: SentReports,
     /// Our last sender report took a round-trip time along.
-    has_told_round_trip: bool,
+    has_sent_round_trip: bool,
     closing: Closing,
     statistics: Statistics,
     unexpected_media: UnexpectedMedia,
-    strangers: Strangers,
+    second_source: SecondSource,
     events: EventQueue,
 }
 
@@ -190,9 +105,9 @@ impl Session {
         let mut random = Random::new(config.seed, &config.cname);
         let drawn = random.next_u32();
         let least = if config.works_with(FeedbackMode::App) {
-            rtcp_timer::LEAST_MINIMUM_OF_APP
+            timer::LEAST_MINIMUM_OF_APP
         } else {
-            rtcp_timer::LEAST_MINIMUM
+            timer::LEAST_MINIMUM
         };
         let outbound = config
             .send
@@ -220,11 +135,11 @@ impl Session {
             keyframes: Keyframes::default(),
             rtcp: RtcpTimer::new(random, config.bandwidth, least, first_size),
             sent_reports: SentReports::default(),
-            has_told_round_trip: false,
+            has_sent_round_trip: false,
             closing: Closing::Open,
             statistics: Statistics::default(),
             unexpected_media: UnexpectedMedia::default(),
-            strangers: Strangers::default(),
+            second_source: SecondSource::default(),
             events: EventQueue::new(),
             config,
         }
@@ -244,7 +159,7 @@ impl Session {
         } else {
             self.handle_rtp(&datagram)
         };
-        self.note_rate_state(before);
+        self.emit_rate_change(before);
         match result {
             Ok(incoming) => {
                 self.resume();
@@ -267,7 +182,7 @@ impl Session {
             return;
         }
         let before = (outbound.rate_source(), outbound.breach());
-        if let Err(kind) = self.conclude_arrivals_due() {
+        if let Err(kind) = self.settle_arrivals_due() {
             self.statistics.count_ignored(kind);
         }
         let Some(outbound) = &mut self.outbound else {
@@ -280,7 +195,7 @@ impl Session {
             self.statistics.nofeedback_expiries += 1;
             self.emit(EventKind::RateControl(trace));
         }
-        self.note_rate_state(Some(before));
+        self.emit_rate_change(Some(before));
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and drain
@@ -412,7 +327,7 @@ impl Session {
     }
 
     /// Tells what became of the rate since then.
-    fn note_rate_state(&mut self, before: Option<RateState>) {
+    fn emit_rate_change(&mut self, before: Option<RateState>) {
         let (Some((source, breach)), Some(now)) = (before, self.rate_state()) else {
             return;
         };
@@ -422,43 +337,5 @@ impl Session {
         if let Some((breach, ceased)) = now.1.filter(|_| now.1 != breach) {
             self.emit(EventKind::CircuitBreaker { breach, ceased });
         }
-    }
-
-    /// The peer was heard: media that had been given up may flow again.
-    fn resume(&mut self) {
-        let now = self.now;
-        let present = self.peer.is_present();
-        if let Some(outbound) = &mut self.outbound
-            && outbound.has_given_up()
-            && !outbound.has_caught_a_lie()
-            && present
-        {
-            outbound.resume(now);
-            self.emit(EventKind::Returned);
-        }
-    }
-
-    /// Makes a source the peer, in place of another if there was one.
-    fn latch(&mut self, source: std::net::SocketAddr, ssrc: u32) {
-        self.strangers = Strangers::default();
-        let is_first = self.peer.ssrc().is_none();
-        let before = self.peer.host();
-        self.peer.latch(self.now, source, ssrc);
-        let address = source;
-        if is_first {
-            self.emit(EventKind::PeerLatched { address, ssrc });
-            return;
-        }
-        self.lost_before = self.statistics.packets_lost;
-        self.inbound = None;
-        self.decoder = None;
-        self.keyframes = Keyframes::default();
-        if let (Some(outbound), Some(from), Some(to)) =
-            (&mut self.outbound, before, self.peer.host())
-        {
-            outbound.replace_receiver(self.now, from, to);
-        }
-        self.emit(EventKind::PeerChanged { address, ssrc });
-        self.tell_of_a_lie(true);
     }
 }

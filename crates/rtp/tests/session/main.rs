@@ -6,6 +6,7 @@ mod call;
 mod foreign;
 mod hostile;
 mod keyframes;
+mod not_sent;
 mod pair;
 mod repair;
 mod reports;

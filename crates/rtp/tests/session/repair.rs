@@ -275,7 +275,7 @@ fn repair_packets_introduce_nobody() {
     let mut buf = [0; 2_048];
     let transmit = loop {
         world.now += Duration::from_millis(1);
-        if let Some(transmit) = world.sender.write_repair(world.now, &payload, &mut buf) {
+        if let Ok(transmit) = world.sender.write_repair(world.now, &payload, &mut buf) {
             break transmit;
         }
     };
@@ -342,7 +342,7 @@ fn a_false_packet_holds_up_no_good_one_behind_it_and_is_counted() {
             marker: false,
         };
         let (sender, now) = (&mut world.sender, world.now);
-        let Some(transmit) = sender.write_media(now, &info, &payload, &mut buf) else {
+        let Ok(transmit) = sender.write_media(now, &info, &payload, &mut buf) else {
             continue;
         };
         let mut packet = buf[..transmit.len].to_vec();
@@ -357,7 +357,7 @@ fn a_false_packet_holds_up_no_good_one_behind_it_and_is_counted() {
         let repair = loop {
             world.now += Duration::from_millis(1);
             let (sender, now) = (&mut world.sender, world.now);
-            if let Some(transmit) = sender.write_repair(now, &payload, &mut buf) {
+            if let Ok(transmit) = sender.write_repair(now, &payload, &mut buf) {
                 break buf[..transmit.len].to_vec();
             }
         };

@@ -1,0 +1,48 @@
+//! The session when a peer is found, replaced or back.
+
+use std::net::SocketAddr;
+
+use super::unexpected_media::SecondSource;
+use crate::session::Session;
+use crate::session::event::EventKind;
+use crate::session::rtcp::keyframes::Keyframes;
+
+impl Session {
+    /// The peer was heard: media that had been given up may flow again.
+    pub(in crate::session) fn resume(&mut self) {
+        let now = self.now;
+        let present = self.peer.is_present();
+        if let Some(outbound) = &mut self.outbound
+            && outbound.has_given_up()
+            && !outbound.has_caught_a_lie()
+            && present
+        {
+            outbound.resume(now);
+            self.emit(EventKind::Returned);
+        }
+    }
+
+    /// Makes a source the peer, in place of another if there was one.
+    pub(in crate::session) fn latch(&mut self, source: SocketAddr, ssrc: u32) {
+        self.second_source = SecondSource::default();
+        let is_first = self.peer.ssrc().is_none();
+        let before = self.peer.host();
+        self.peer.latch(self.now, source, ssrc);
+        let address = source;
+        if is_first {
+            self.emit(EventKind::PeerLatched { address, ssrc });
+            return;
+        }
+        self.lost_before = self.statistics.packets_lost;
+        self.inbound = None;
+        self.decoder = None;
+        self.keyframes = Keyframes::default();
+        if let (Some(outbound), Some(from), Some(to)) =
+            (&mut self.outbound, before, self.peer.host())
+        {
+            outbound.replace_receiver(self.now, from, to);
+        }
+        self.emit(EventKind::PeerChanged { address, ssrc });
+        self.emit_lie(true);
+    }
+}

@@ -1,0 +1,313 @@
+//! The media that comes in: one source's sequence, clock, jitter, and what is reported of it.
+
+use std::time::Duration;
+
+use tfrc::seq::{Extender, Seen};
+use tfrc::time::Instant;
+use tfrc::units::Bytes;
+use tfrc::{Arrival, Ecn};
+
+use super::reporter::Reporter;
+use crate::ntp::NtpTime;
+use crate::packet::ext::RttSendTs;
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::{ReportBlock, SenderReport};
+use crate::packet::rtp::{RtpHeader, media_time};
+use crate::session::config::ReceiveConfig;
+use crate::session::peer::MEMBER_TIMEOUT;
+use crate::session::statistics::Ignored;
+
+/// How far behind the newest packet another may have been sent: reordering is far shorter, so what
+/// is older is a recording played again.
+const MAX_AGE_MICROS: u32 = 2_000_000;
+/// How far ahead of its clock a sender may seem to be: a queue of this length may drain.
+const MAX_LEAD_MICROS: u64 = 10_000_000;
+/// After this silence the sender's clock is believed anew; it may have slept, as may we.
+const CLOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A media packet of a source, as it arrived.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct Packet {
+    pub(in crate::session) header: RtpHeader,
+    pub(in crate::session) timing: RttSendTs,
+    /// The transport-wide number, where the sender has more than one source.
+    pub(in crate::session) transport: Option<u16>,
+    pub(in crate::session) arrival: Instant,
+    pub(in crate::session) size: usize,
+    pub(in crate::session) ecn: Ecn,
+}
+
+/// What is known of a source of media.
+#[derive(Debug)]
+pub(in crate::session) struct Inbound {
+    ssrc: u32,
+    clock_rate: u32,
+    reporter: Reporter,
+    reports_frames: bool,
+    extender: Extender,
+    seen: Seen,
+    /// Of the transport-wide numbers.
+    transport: Extender,
+    /// The lowest extended sequence number.
+    first: u64,
+    received: u64,
+    /// The newest send time, and when it arrived.
+    newest: Option<(u32, Instant)>,
+    /// Relative transit time of the last packet, in ticks of the media clock (RFC 3550 §A.8).
+    transit: Option<u32>,
+    /// Sixteen times the jitter.
+    jitter: u32,
+    /// Expected and received when the last report block was made (RFC 3550 §A.3).
+    prior: (u64, u64),
+    last_report: Option<(SenderReport, Instant)>,
+}
+
+impl Inbound {
+    /// Its first packet has a transport-wide number if `is_numbered` says so: who numbers packets so and is to be told of
+    /// arrivals wants to be told by those numbers.
+    pub(in crate::session) fn new(ssrc: u32, config: &ReceiveConfig, is_numbered: bool) -> Self {
+        let feedback = match config.feedback {
+            FeedbackMode::Ccfb if is_numbered => FeedbackMode::Twcc,
+            feedback => feedback,
+        };
+        Self {
+            ssrc,
+            clock_rate: config.clock_rate,
+            reporter: Reporter::new(feedback, config),
+            reports_frames: config.report_frames,
+            extender: Extender::new(),
+            seen: Seen::default(),
+            transport: Extender::new(),
+            first: u64::MAX,
+            received: 0,
+            newest: None,
+            transit: None,
+            jitter: 0,
+            prior: (0, 0),
+            last_report: None,
+        }
+    }
+
+    /// Takes in a packet and gives its extended sequence number, or why it is ignored.
+    pub(in crate::session) fn handle_media(&mut self, packet: &Packet) -> Result<u64, Ignored> {
+        self.check_age(packet)?;
+        let sequence = self
+            .extender
+            .extend(packet.header.sequence)
+            .ok_or(Ignored::SequenceJump)?;
+        self.count(packet, sequence)?;
+        // TFRC goes by transport-wide numbers where there are any, and a new one makes no new packet.
+        if !self.seen.insert(sequence) {
+            return Err(Ignored::Duplicate);
+        }
+        if self.reports_frames && packet.header.marker {
+            self.reporter.end_frame(packet.arrival);
+        }
+        self.first = self.first.min(sequence);
+        self.received += 1;
+        self.update_jitter(packet);
+        Ok(sequence)
+    }
+
+    /// Takes in a repair packet of the same sender, or says why it is ignored. It counts for TFRC.
+    pub(in crate::session) fn handle_repair(&mut self, packet: &Packet) -> Result<(), Ignored> {
+        self.check_age(packet)?;
+        if packet.transport.is_none() {
+            return Err(Ignored::MissingExtension);
+        }
+        self.count(packet, 0)
+    }
+
+    /// Lets TFRC count a packet, by its transport-wide number if it has one.
+    fn count(&mut self, packet: &Packet, sequence: u64) -> Result<(), Ignored> {
+        let send_time = packet.timing.send_time;
+        let seq = match packet.transport {
+            Some(number) => self.transport.extend(number).ok_or(Ignored::SequenceJump)?,
+            None => sequence,
+        };
+        let is_new = self.reporter.handle_data(&Arrival {
+            seq,
+            at: packet.arrival,
+            timestamp: send_time,
+            rtt: packet.timing.rtt(),
+            size: Bytes::from(packet.size),
+            ecn: packet.ecn,
+        });
+        if !is_new {
+            return Err(Ignored::Duplicate);
+        }
+        if self
+            .newest
+            .is_none_or(|(newest, _)| send_time.wrapping_sub(newest).cast_signed() >= 0)
+            || self.is_quiet(packet.arrival)
+        {
+            self.newest = Some((send_time, packet.arrival));
+        }
+        Ok(())
+    }
+
+    /// The synchronisation source.
+    pub(in crate::session) fn ssrc(&self) -> u32 {
+        self.ssrc
+    }
+
+    /// What is reported of it.
+    pub(in crate::session) fn reporter(&self) -> &Reporter {
+        &self.reporter
+    }
+
+    /// The same, to take a report from.
+    pub(in crate::session) fn reporter_mut(&mut self) -> &mut Reporter {
+        &mut self.reporter
+    }
+
+    /// When the report leaves that is due at `due` and affordable from `ready` on. One that was held back and tells when
+    /// packets came goes with the next that comes, as without a budget ([`tfrc::sent_packets::Arrivals::poll_timeout`]), or
+    /// alone a round trip later: a sender believes no other wait.
+    pub(in crate::session) fn release(&self, due: Instant, ready: Instant) -> Instant {
+        let Some(interval) = self.reporter.leaves_with_a_packet().filter(|_| ready > due) else {
+            return due.max(ready);
+        };
+        let came = self.newest.map(|(_, at)| at);
+        came.filter(|came| *came >= ready)
+            .unwrap_or(ready + interval)
+    }
+
+    /// Packets received, duplicates apart.
+    pub(in crate::session) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Packets expected and not received so far (RFC 3550 §A.3).
+    pub(in crate::session) fn lost(&self) -> u64 {
+        self.expected().saturating_sub(self.received)
+    }
+
+    /// Takes in a sender report; false if it is not newer than the last one, unless that is so old
+    /// that the sender's wall clock must have been set back.
+    pub(in crate::session) fn handle_sender_report(
+        &mut self,
+        report: SenderReport,
+        arrival: Instant,
+    ) -> bool {
+        let is_newer = self.last_report.is_none_or(|(last, at)| {
+            let ahead = report.ntp.to_bits().wrapping_sub(last.ntp.to_bits());
+            ahead.cast_signed() > 0 || arrival.saturating_since(at) >= MEMBER_TIMEOUT
+        });
+        if is_newer {
+            self.last_report = Some((report, arrival));
+        }
+        is_newer
+    }
+
+    /// The wall-clock time that a media timestamp stands for, by the last sender report.
+    pub(in crate::session) fn wallclock_of(&self, timestamp: u32) -> Option<NtpTime> {
+        let (report, _) = self.last_report?;
+        let ticks = timestamp.wrapping_sub(report.timestamp).cast_signed();
+        Some(report.ntp.offset(ticks.into(), self.clock_rate))
+    }
+
+    /// What we report to the source about itself (RFC 3550 §6.4.1). Starts the next interval.
+    pub(in crate::session) fn report_block(&mut self, now: Instant) -> ReportBlock {
+        let expected = self.expected();
+        let (expected_since, received_since) = (
+            expected.saturating_sub(self.prior.0),
+            self.received.saturating_sub(self.prior.1),
+        );
+        self.prior = (expected, self.received);
+        let lost_since = expected_since.saturating_sub(received_since);
+        let (last_sender_report, delay_since) =
+            self.last_report.map_or((0, 0), |(report, arrival)| {
+                let delay = now.saturating_since(arrival).as_nanos() * 65_536 / 1_000_000_000;
+                (
+                    report.ntp.middle(),
+                    u32::try_from(delay).unwrap_or(u32::MAX),
+                )
+            });
+        ReportBlock {
+            ssrc: self.ssrc,
+            fraction_lost: (lost_since * 256)
+                .checked_div(expected_since)
+                .map_or(0, |f| f.min(255) as u8),
+            cumulative_lost: i32::try_from(self.lost()).unwrap_or(i32::MAX),
+            highest_sequence: self.extender.highest().unwrap_or(0) as u32,
+            jitter: self.jitter >> 4,
+            last_sender_report,
+            delay_since,
+        }
+    }
+
+    fn expected(&self) -> u64 {
+        match self.extender.highest() {
+            Some(highest) if self.received > 0 => (highest + 1).saturating_sub(self.first),
+            _ => 0,
+        }
+    }
+
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.newest
+            .is_none_or(|(_, at)| now.saturating_since(at) >= CLOCK_PATIENCE)
+    }
+
+    fn check_age(&self, packet: &Packet) -> Result<(), Ignored> {
+        if self.is_replay(packet.timing.send_time, packet.arrival) {
+            Err(Ignored::Replayed)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// True if a packet of this send time cannot come now from a sender whose clock runs.
+    fn is_replay(&self, send_time: u32, now: Instant) -> bool {
+        let Some((newest, at)) = self.newest else {
+            return false;
+        };
+        if self.is_quiet(now) {
+            return false;
+        }
+        let elapsed = now.saturating_since(at).as_micros() as u64;
+        let ahead = u64::from(send_time.wrapping_sub(newest));
+        let behind = newest.wrapping_sub(send_time);
+        behind > MAX_AGE_MICROS && ahead > elapsed + MAX_LEAD_MICROS
+    }
+
+    /// RFC 3550 §A.8, in integers.
+    fn update_jitter(&mut self, packet: &Packet) {
+        let arrival = media_time(packet.arrival, self.clock_rate);
+        let transit = arrival.wrapping_sub(packet.header.timestamp);
+        if let Some(last) = self.transit.replace(transit) {
+            let difference = transit.wrapping_sub(last).cast_signed().unsigned_abs();
+            let decay = (self.jitter + 8) >> 4;
+            self.jitter = self
+                .jitter
+                .saturating_add(difference)
+                .saturating_sub(decay)
+                .min(u32::MAX - 8);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wall_clock_that_was_set_back_is_believed_after_a_silence() {
+        let mut inbound = Inbound::new(1, &ReceiveConfig::new(26), false);
+        let report = |seconds| SenderReport {
+            ssrc: 1,
+            ntp: NtpTime::from_unix(Duration::from_secs(seconds)),
+            timestamp: 0,
+            packets: 0,
+            bytes: 0,
+        };
+        let start = Instant::from_secs(1);
+        assert!(inbound.handle_sender_report(report(5_000), start));
+        assert!(!inbound.handle_sender_report(report(5_000), start));
+        let soon = start + Duration::from_secs(1);
+        assert!(!inbound.handle_sender_report(report(1_000), soon));
+        let later = start + MEMBER_TIMEOUT;
+        assert!(inbound.handle_sender_report(report(1_000), later));
+        assert!(inbound.handle_sender_report(report(1_001), later));
+    }
+}

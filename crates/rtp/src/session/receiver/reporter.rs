@@ -1,0 +1,273 @@
+//! What a receiver of media reports: p and X_recv, or which packets came.
+
+use std::time::Duration;
+
+use tfrc::sent_packets::{AckVector, Arrivals, MeteredArrivals, ReportSpan};
+use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
+use tfrc::{Arrival, Receiver};
+
+use super::transit_meter::TransitMeter;
+use crate::ntp::NtpTime;
+use crate::packet::rtcp::FeedbackMode;
+use crate::packet::rtcp::tfrc_app::{Reception, TfrcApp};
+use crate::packet::rtcp::{TfrcFeedback, ccfb, sack, twcc};
+use crate::session::config::ReceiveConfig;
+use crate::session::event::EventKind;
+
+/// The most packets that a report speaks of. With a receiver report and the longest name it fits into
+/// [`CONTROL_BUFFER`](crate::session::CONTROL_BUFFER), at two bytes a packet, or two and two sevenths.
+const CCFB_PACKETS: usize = 400;
+const TWCC_PACKETS: usize = 350;
+/// A vector of 128 bytes: four round trips of packets up to 20 Mb/s at 100 ms and 1,000 bytes a packet.
+const SACK_PACKETS: usize = 1_024;
+
+/// What keeps the reception of a source.
+#[derive(Debug)]
+pub(in crate::session) enum Reporter {
+    /// Computes p and X_recv, with transit times where they are asked for.
+    Tfrc(Box<Receiver>, Option<TransitMeter>),
+    /// Tell what came.
+    Ccfb(Box<Arrivals<512>>),
+    Twcc {
+        arrivals: Box<Arrivals<512>>,
+        /// Reports made, modulo 2^8.
+        made: u8,
+    },
+    Sack(Box<MeteredArrivals<1_024>>),
+    /// Computes p and X_recv with the round-trip time that sender reports bring.
+    App {
+        receiver: Box<Receiver>,
+        rtt: Option<Duration>,
+    },
+}
+
+/// A report that is due.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) enum DueReport {
+    Tfrc(TfrcFeedback),
+    Arrivals(ReportSpan, Instant),
+    AckVector(ReportSpan, AckVector),
+    Reception(ReceptionFigures),
+}
+
+/// The figures in a report of [`Reporter::App`]: t_delay, X_recv and p.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct ReceptionFigures(Duration, Rate, LossEventRate);
+
+/// Where a report goes and comes from.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct ReportAddress {
+    /// FMT of TFRC's own message.
+    pub(in crate::session) format: u8,
+    /// Ours, and that of the media.
+    pub(in crate::session) ssrcs: (u32, u32),
+    pub(in crate::session) wallclock: NtpTime,
+}
+
+impl Reporter {
+    pub(in crate::session) fn new(feedback: FeedbackMode, config: &ReceiveConfig) -> Self {
+        match feedback {
+            FeedbackMode::Tfrc => Self::Tfrc(
+                Box::new(Receiver::new(config.tfrc.clone())),
+                config.transit_bounds.then(TransitMeter::default),
+            ),
+            FeedbackMode::Ccfb => Self::Ccfb(Box::new(Arrivals::new(CCFB_PACKETS))),
+            FeedbackMode::Twcc => Self::Twcc {
+                arrivals: Box::new(Arrivals::new(TWCC_PACKETS)),
+                made: 0,
+            },
+            FeedbackMode::Sack => Self::Sack(Box::new(MeteredArrivals::new(SACK_PACKETS))),
+            FeedbackMode::App => Self::App {
+                receiver: Box::new(Receiver::new(config.tfrc.clone())),
+                rtt: None,
+            },
+        }
+    }
+
+    /// Takes in a packet; false if it came before or is too old to tell.
+    pub(in crate::session) fn handle_data(&mut self, arrival: &Arrival) -> bool {
+        match self {
+            Self::Tfrc(receiver, transit) => {
+                let is_new = !receiver.handle_data(arrival).duplicate;
+                if let Some(transit) = transit.as_mut().filter(|_| is_new) {
+                    transit.observe(arrival);
+                }
+                is_new
+            }
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.handle_data(arrival),
+            Self::Sack(arrivals) => arrivals.handle_data(arrival),
+            Self::App { receiver, rtt } => {
+                let arrival = Arrival {
+                    rtt: *rtt,
+                    ..*arrival
+                };
+                !receiver.handle_data(&arrival).duplicate
+            }
+        }
+    }
+
+    /// The packet that arrived at `at` ended a frame, of which a report is to tell at once.
+    pub(in crate::session) fn end_frame(&mut self, at: Instant) {
+        match self {
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.end_frame(at),
+            Self::Tfrc(..) | Self::Sack(_) | Self::App { .. } => {}
+        }
+    }
+
+    /// Takes in the round-trip time that came with a sender report.
+    pub(in crate::session) fn handle_round_trip(&mut self, told: Option<Duration>) {
+        if let Self::App { rtt, .. } = self {
+            *rtt = told.or(*rtt);
+        }
+    }
+
+    /// When the next report is due.
+    pub(in crate::session) fn poll_timeout(&self) -> Option<Instant> {
+        match self {
+            Self::Tfrc(receiver, _) | Self::App { receiver, .. } => receiver.poll_timeout(),
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.poll_timeout(),
+            Self::Sack(metered) => metered.arrivals().poll_timeout(),
+        }
+    }
+
+    /// Where reports leave with a packet that comes, how long one waits for that.
+    pub(in crate::session) fn leaves_with_a_packet(&self) -> Option<Duration> {
+        match self {
+            Self::Tfrc(..) | Self::App { .. } => None,
+            Self::Ccfb(_) | Self::Twcc { .. } | Self::Sack(_) => {
+                Some(self.round_trip_time().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The round-trip time that the sender told: it has had a report then.
+    pub(in crate::session) fn round_trip_time(&self) -> Option<Duration> {
+        match self {
+            Self::Tfrc(receiver, _) => receiver.round_trip_time(),
+            Self::App { rtt, .. } => *rtt,
+            Self::Ccfb(arrivals) | Self::Twcc { arrivals, .. } => arrivals.round_trip_time(),
+            Self::Sack(metered) => metered.arrivals().round_trip_time(),
+        }
+    }
+
+    /// Bytes that the next report takes at most.
+    pub(in crate::session) fn report_len(&self) -> usize {
+        match self {
+            Self::Tfrc(_, None) => TfrcFeedback::PACKET_LEN,
+            Self::Tfrc(_, Some(_)) => TfrcFeedback::PACKET_LEN + TfrcFeedback::TRANSIT_LEN,
+            Self::Ccfb(arrivals) => ccfb::packet_len(arrivals.next_span().count),
+            Self::Twcc { arrivals, .. } => twcc::max_packet_len(arrivals.next_span().count),
+            Self::Sack(metered) => sack::packet_len(metered.arrivals().next_span().count),
+            Self::App { .. } => TfrcApp::RECEPTION_LEN,
+        }
+    }
+
+    /// True if a report means something with a reception report alone.
+    pub(in crate::session) fn needs_reception_report(&self) -> bool {
+        matches!(self, Self::App { .. })
+    }
+
+    /// The report that goes with a compound, due or not, where all compounds take one along.
+    pub(in crate::session) fn take_report(
+        &mut self,
+        now: Instant,
+    ) -> Option<(DueReport, EventKind)> {
+        match self {
+            Self::App { receiver, .. } => receiver.take_report(now).as_ref().map(reception_report),
+            _ => None,
+        }
+    }
+
+    /// The report that is due, if one is, and what is told of it.
+    pub(in crate::session) fn poll_report(
+        &mut self,
+        now: Instant,
+    ) -> Option<(DueReport, EventKind)> {
+        let (format, span, report) = match self {
+            Self::Tfrc(receiver, transit) => {
+                let report = receiver.poll_report(now)?;
+                let mut feedback = TfrcFeedback::new(
+                    report.timestamp,
+                    report.delay,
+                    report.receive_rate,
+                    report.loss_event_rate,
+                );
+                feedback.transit = transit.as_mut().and_then(TransitMeter::take);
+                let event = report_sent(FeedbackMode::Tfrc, &report);
+                return Some((DueReport::Tfrc(feedback), event));
+            }
+            Self::App { receiver, .. } => {
+                return receiver.poll_report(now).as_ref().map(reception_report);
+            }
+            Self::Ccfb(arrivals) => {
+                let span = arrivals.poll_report(now)?;
+                (FeedbackMode::Ccfb, span, DueReport::Arrivals(span, now))
+            }
+            Self::Twcc { arrivals, made } => {
+                let span = arrivals.poll_report(now)?;
+                *made = made.wrapping_add(1);
+                (FeedbackMode::Twcc, span, DueReport::Arrivals(span, now))
+            }
+            Self::Sack(metered) => {
+                let (span, vector) = metered.poll_report(now)?;
+                (FeedbackMode::Sack, span, DueReport::AckVector(span, vector))
+            }
+        };
+        let event = EventKind::ArrivalsReported {
+            format,
+            packets: span.count,
+        };
+        Some((report, event))
+    }
+
+    /// Writes a report that [`Reporter::poll_report`] gave.
+    pub(in crate::session) fn write(
+        &self,
+        report: DueReport,
+        to: &ReportAddress,
+        buf: &mut [u8],
+    ) -> Option<usize> {
+        match (report, self) {
+            (DueReport::Tfrc(feedback), _) => feedback.emit(to.format, to.ssrcs.0, to.ssrcs.1, buf),
+            (DueReport::Arrivals(span, made_at), Self::Ccfb(arrivals)) => {
+                let packets = arrivals
+                    .arrivals_in(span)
+                    .map(|packet| packet.map(|(at, ecn)| (to.wallclock.at(at), ecn)));
+                let made_at = to.wallclock.at(made_at);
+                ccfb::emit(to.ssrcs, span.first as u16, packets, made_at, buf)
+            }
+            (DueReport::Arrivals(span, _), Self::Twcc { arrivals, made }) => {
+                let packets = arrivals
+                    .arrivals_in(span)
+                    .map(|packet| packet.map(|(at, _)| at));
+                twcc::emit(to.ssrcs, span.first as u16, packets, *made, buf)
+            }
+            (DueReport::AckVector(span, vector), Self::Sack(metered)) => {
+                sack::emit(to.ssrcs, &vector, span.count, metered.bits(span), buf)
+            }
+            (DueReport::Reception(ReceptionFigures(delay, rate, p)), _) => {
+                let reception = Reception::new(to.ssrcs.1, delay, rate, p);
+                TfrcApp::Reception(reception).emit(to.ssrcs.0, buf)
+            }
+            (DueReport::Arrivals(..) | DueReport::AckVector(..), _) => None,
+        }
+    }
+}
+
+fn report_sent(format: FeedbackMode, report: &tfrc::FeedbackPacket) -> EventKind {
+    EventKind::ReportSent {
+        format,
+        receive_rate: report.receive_rate,
+        loss_event_rate: report.loss_event_rate,
+        delay: report.delay,
+    }
+}
+
+fn reception_report(report: &tfrc::FeedbackPacket) -> (DueReport, EventKind) {
+    let figures = ReceptionFigures(report.delay, report.receive_rate, report.loss_event_rate);
+    (
+        DueReport::Reception(figures),
+        report_sent(FeedbackMode::App, report),
+    )
+}

@@ -1,0 +1,134 @@
+//! RTCP that arrives: a datagram is parsed once, and every reader shares the packets.
+
+use std::time::Duration;
+
+use crate::endpoint::Datagram;
+use crate::packet::rtcp::sack::{self, Sack};
+use crate::packet::rtcp::{
+    App, Compound, KeyframeRequest, Packet, SenderReport, TfrcApp, tfrc_app,
+};
+use crate::session::Session;
+use crate::session::event::EventKind;
+use crate::session::peer::Origin;
+use crate::session::statistics::Ignored;
+
+impl Session {
+    pub(in crate::session) fn handle_rtcp(
+        &mut self,
+        datagram: &Datagram<'_>,
+    ) -> Result<(), Ignored> {
+        let compound = Compound::parse(datagram.payload).map_err(|_| Ignored::BadRtcp)?;
+        let author = compound.author().ok_or(Ignored::BadRtcp)?;
+        if author == self.ssrc {
+            return Err(Ignored::OwnSsrc);
+        }
+        match self.peer.origin(self.now, datagram.source, author) {
+            Origin::Known => {}
+            Origin::New | Origin::Successor if !self.peer.trusts(datagram.source) => {
+                return Err(Ignored::WrongSource);
+            }
+            Origin::New | Origin::Successor if self.is_about_us(&compound) => {
+                self.latch(datagram.source, author);
+            }
+            Origin::New | Origin::Successor => return Err(Ignored::WrongSsrc),
+            Origin::Stranger(kind) => return Err(kind),
+        }
+        if compound.is_full() {
+            self.rtcp.handle_received(datagram.payload.len());
+        }
+        let block = compound.block_about(self.ssrc);
+        let reports = self
+            .handle_arrivals(author, &compound)
+            .and_then(|()| self.handle_reception(author, &compound, block.as_ref()));
+        for packet in compound.packets() {
+            self.handle_packet(author, &packet)?;
+        }
+        reports?;
+        if let Some(block) = block {
+            self.handle_block(&block);
+        }
+        self.peer.handle_heard(self.now, datagram.payload.len());
+        self.statistics.rtcp_received += 1;
+        Ok(())
+    }
+
+    /// True if a packet is about our source, which nobody can guess who never heard from us.
+    fn is_about_us(&self, compound: &Compound<'_>) -> bool {
+        compound.packets().any(|packet| match packet {
+            Packet::SenderReport(_, mut blocks) | Packet::ReceiverReport(_, mut blocks) => {
+                blocks.any(|block| block.ssrc == self.ssrc)
+            }
+            Packet::Feedback(feedback) => feedback.media_ssrc == self.ssrc,
+            Packet::PayloadFeedback(feedback) => {
+                KeyframeRequest::find(&feedback, self.ssrc).is_some()
+            }
+            Packet::Application(app) => {
+                app.name == sack::NAME
+                    && Sack::parse(&app).is_ok_and(|sack| sack.media_ssrc == self.ssrc)
+            }
+            Packet::Sdes(_) | Packet::Bye(_) | Packet::Unknown(_) => false,
+        })
+    }
+
+    fn handle_packet(&mut self, author: u32, packet: &Packet<'_>) -> Result<(), Ignored> {
+        match packet {
+            Packet::SenderReport(report, _) => self.handle_sender_report(author, *report),
+            Packet::Feedback(feedback) => self.handle_feedback(author, feedback),
+            Packet::PayloadFeedback(feedback) => {
+                self.handle_payload_feedback(author, feedback);
+                Ok(())
+            }
+            Packet::Application(app) if app.name == tfrc_app::NAME => self.handle_app(author, app),
+            Packet::Bye(bye) if bye.sources().any(|source| source == author) => {
+                self.handle_bye();
+                Ok(())
+            }
+            Packet::ReceiverReport(..)
+            | Packet::Bye(_)
+            | Packet::Sdes(_)
+            | Packet::Application(_)
+            | Packet::Unknown(_) => Ok(()),
+        }
+    }
+
+    fn handle_sender_report(&mut self, author: u32, report: SenderReport) -> Result<(), Ignored> {
+        let arrival = self.arrived;
+        // Before its first media packet there is nothing that a report could be about.
+        let Some(inbound) = self.inbound.as_mut().filter(|_| report.ssrc == author) else {
+            return Ok(());
+        };
+        if !inbound.handle_sender_report(report, arrival) {
+            return Err(Ignored::Replayed);
+        }
+        self.rtcp.start(self.now);
+        self.emit(EventKind::SenderReport {
+            ntp: report.ntp,
+            timestamp: report.timestamp,
+        });
+        Ok(())
+    }
+
+    /// The round-trip time, as the sender of the media measured it.
+    fn handle_app(&mut self, author: u32, app: &App<'_>) -> Result<(), Ignored> {
+        let told = TfrcApp::parse(app).map_err(|_| Ignored::BadRtcp)?;
+        if let (Some(TfrcApp::RoundTrip(micros)), Some(inbound)) = (told, &mut self.inbound)
+            && inbound.ssrc() == author
+            && app.ssrc == author
+        {
+            let rtt = Duration::from_micros(micros.into());
+            inbound
+                .reporter_mut()
+                .handle_round_trip((!rtt.is_zero()).then_some(rtt));
+        }
+        Ok(())
+    }
+
+    fn handle_bye(&mut self) {
+        self.peer.handle_bye(self.now);
+        if let Some(outbound) = &mut self.outbound {
+            // It may come back, and will not speak first: we probe as if it had not come yet.
+            outbound.restart(self.now);
+        }
+        self.emit(EventKind::PeerLeft);
+    }
+}

@@ -1,0 +1,59 @@
+//! Requests for a keyframe, from us and from the peer.
+
+use tfrc::time::Instant;
+
+use super::timer::LOWER_LAYERS;
+use crate::packet::rtcp::{Feedback, KeyframeRequest};
+use crate::session::Session;
+use crate::session::event::EventKind;
+
+impl Session {
+    /// Asks the peer for a keyframe, at most once a round trip: what was asked for may be on its way.
+    /// Call it for as long as one is needed.
+    pub fn request_keyframe(&mut self, now: Instant) {
+        let now = self.advance(now);
+        let Some(inbound) = &self.inbound else { return };
+        self.keyframes
+            .want(now, inbound.reporter().round_trip_time());
+    }
+
+    /// When a request may leave: now, or when the budget allows.
+    pub(in crate::session) fn keyframe_due(&self) -> Option<Instant> {
+        let wanted = self.keyframes.wanted()?;
+        let len = self.compound_len() + KeyframeRequest::PICTURE_LOSS_LEN;
+        let possible = self.peer.is_present() && self.peer.allows(len);
+        let cost = KeyframeRequest::PICTURE_LOSS_LEN + LOWER_LAYERS;
+        possible.then(|| wanted.max(self.budget.ready(cost)))
+    }
+
+    /// True if a request is due; it is paid for then.
+    pub(in crate::session) fn take_keyframe_request(&mut self, now: Instant) -> bool {
+        let cost = KeyframeRequest::PICTURE_LOSS_LEN + LOWER_LAYERS;
+        let due = self.keyframe_due().is_some_and(|due| due <= now);
+        if !due || !self.budget.spend(now, cost) {
+            return false;
+        }
+        self.keyframes.handle_sent(now);
+        true
+    }
+
+    pub(in crate::session) fn write_keyframe_request(&self, buf: &mut [u8]) -> Option<usize> {
+        let media_ssrc = self.inbound.as_ref()?.ssrc();
+        KeyframeRequest::PictureLoss.emit(self.ssrc, media_ssrc, buf)
+    }
+
+    /// The peer may have asked for a keyframe of ours.
+    pub(in crate::session) fn handle_payload_feedback(
+        &mut self,
+        author: u32,
+        feedback: &Feedback<'_>,
+    ) {
+        let request = KeyframeRequest::find(feedback, self.ssrc);
+        let Some(request) = request.filter(|_| feedback.sender_ssrc == author) else {
+            return;
+        };
+        if self.keyframes.is_new(request) {
+            self.emit(EventKind::KeyframeRequested);
+        }
+    }
+}

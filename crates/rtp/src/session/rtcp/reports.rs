@@ -1,0 +1,226 @@
+//! What a sender makes of the reports about its media.
+
+use tfrc::time::Instant;
+use tfrc::trace::Trace;
+
+use crate::packet::rtcp::sack::{self, Sack};
+use crate::packet::rtcp::twcc::{self, Twcc};
+use crate::packet::rtcp::{
+    Compound, Feedback, Packet, ReportBlock, TfrcApp, TfrcFeedback, ccfb, tfrc_app,
+};
+use crate::session::event::EventKind;
+use crate::session::sender::outbound::Outbound;
+use crate::session::sender::sent_history::ReportedDepartures;
+use crate::session::statistics::Ignored;
+use crate::session::{FeedbackMode, Session};
+
+impl Session {
+    /// Takes in p and X_recv as the receiver computed them.
+    pub(in crate::session) fn handle_feedback(
+        &mut self,
+        author: u32,
+        feedback: &Feedback<'_>,
+    ) -> Result<(), Ignored> {
+        let mode = self.outbound.as_ref().map(Outbound::feedback_mode);
+        let is_ours = feedback.format == self.config.feedback_format;
+        if !is_ours || mode.is_some_and(|mode| mode != FeedbackMode::Tfrc) {
+            return Ok(());
+        }
+        check_feedback(author, self.ssrc, feedback)?;
+        let report = TfrcFeedback::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+        let (now, arrived) = (self.now, self.arrived);
+        self.take_in_report(|outbound| outbound.handle_feedback(now, arrived, report))
+    }
+
+    /// Notes what came of p and X_recv that a receiver computed.
+    fn take_in_report(
+        &mut self,
+        handle: impl FnOnce(&mut Outbound) -> Result<Option<Trace>, Ignored>,
+    ) -> Result<(), Ignored> {
+        let outbound = self.outbound.as_mut().ok_or(Ignored::StaleFeedback)?;
+        let (lie, capped) = (outbound.lie(), outbound.capped());
+        let trace = handle(outbound);
+        self.statistics.receive_rates_capped += outbound.capped() - capped;
+        if lie.is_none() {
+            self.emit_lie(false);
+        }
+        self.count_feedback(trace?);
+        Ok(())
+    }
+
+    /// Takes in p and X_recv as they come in an APP packet, with the reception report that they came with.
+    pub(in crate::session) fn handle_reception(
+        &mut self,
+        author: u32,
+        compound: &Compound<'_>,
+        block: Option<&ReportBlock>,
+    ) -> Result<(), Ignored> {
+        let outbound = self.outbound.as_ref();
+        if !outbound.is_some_and(Outbound::sends_round_trip) {
+            return Ok(());
+        }
+        let ssrc = self.ssrc;
+        let told = compound.packets().find_map(|packet| match packet {
+            Packet::Application(app) if app.name == tfrc_app::NAME && app.ssrc == author => {
+                match TfrcApp::parse(&app) {
+                    Ok(Some(TfrcApp::Reception(told))) => Some(told),
+                    _ => None,
+                }
+            }
+            _ => None,
+        });
+        let Some(told) = told else {
+            return Ok(());
+        };
+        if told.media_ssrc != ssrc {
+            return Err(Ignored::WrongSsrc);
+        }
+        let block = block.ok_or(Ignored::StaleFeedback)?;
+        let (now, arrived) = (self.now, self.arrived);
+        self.take_in_report(|outbound| outbound.handle_reception(now, arrived, block, &told))
+    }
+
+    /// Takes in all reports of arrivals in a datagram together: other people's receivers save them up, and may send them in
+    /// several. One that is refused takes nothing from the others, and is counted beside them; alone it is why the
+    /// datagram is ignored.
+    pub(in crate::session) fn handle_arrivals(
+        &mut self,
+        author: u32,
+        compound: &Compound<'_>,
+    ) -> Result<(), Ignored> {
+        let Some(outbound) = &mut self.outbound else {
+            return Ok(());
+        };
+        let mode = outbound.feedback_mode();
+        let reports = compound
+            .packets()
+            .filter(|packet| is_arrival_report(mode, packet));
+        if reports.clone().next().is_none() {
+            return Ok(());
+        }
+        let (ssrc, arrived) = (self.ssrc, self.arrived);
+        let (mut is_noted, mut refused) = (false, Ok(()));
+        outbound.ingest_arrivals(arrived, |departures| {
+            for report in reports {
+                let noted = ingest_report(&report, (author, ssrc), arrived, departures);
+                is_noted |= noted.is_ok();
+                refused = refused.and(noted);
+            }
+            is_noted
+        })?;
+        let concluded = self.settle_arrivals_due();
+        match refused {
+            Err(kind) if is_noted => self.statistics.count_ignored(kind),
+            alone => alone?,
+        }
+        concluded
+    }
+
+    /// Counts what reports of arrivals come to that were noted, if it is time.
+    pub(in crate::session) fn settle_arrivals_due(&mut self) -> Result<(), Ignored> {
+        let now = self.now;
+        let Some(outbound) = &mut self.outbound else {
+            return Ok(());
+        };
+        if outbound.arrivals_due().is_none_or(|due| now < due) {
+            return Ok(());
+        }
+        let (lie, used_ecn) = (outbound.lie(), outbound.uses_ecn());
+        let trace = outbound.settle_arrivals(now);
+        let uses_ecn = outbound.uses_ecn();
+        if lie.is_none() {
+            self.emit_lie(false);
+        }
+        if used_ecn && !uses_ecn {
+            self.emit(EventKind::MarksLost);
+        }
+        self.count_feedback(trace?);
+        Ok(())
+    }
+
+    /// Takes in a reception report about us. Before the first feedback its round trip sets the initial rate
+    /// (RFC 5348 §4.2, RFC 3550 §6.4.1): who is allowed one packet a second may wait long for a receiver
+    /// that reports once a frame.
+    pub(in crate::session) fn handle_block(&mut self, block: &ReportBlock) {
+        self.emit(EventKind::ReceptionReport {
+            fraction_lost: block.fraction_lost,
+            cumulative_lost: block.cumulative_lost,
+            jitter: block.jitter,
+        });
+        let round_trip = self.sent_reports.round_trip(self.arrived, block);
+        let now = self.now;
+        if let Some(outbound) = &mut self.outbound {
+            outbound.handle_block(now, block, round_trip);
+        }
+    }
+
+    /// Tells of the peer that it was caught, or that it is held for what was caught before, if so.
+    pub(in crate::session) fn emit_lie(&mut self, again: bool) {
+        let lie = self.outbound.as_ref().and_then(Outbound::lie);
+        if let (Some(lie), Some(address), Some(ssrc)) = (lie, self.peer.address(), self.peer.ssrc())
+        {
+            self.emit(EventKind::ReceiverLied {
+                address,
+                ssrc,
+                lie,
+                again,
+            });
+        }
+    }
+
+    fn count_feedback(&mut self, trace: Option<Trace>) {
+        self.statistics.feedback_received += 1;
+        if let Some(trace) = trace {
+            self.emit(EventKind::RateControl(trace));
+        }
+    }
+}
+
+fn check_feedback(author: u32, ssrc: u32, feedback: &Feedback<'_>) -> Result<(), Ignored> {
+    if feedback.sender_ssrc != author || feedback.media_ssrc != ssrc {
+        return Err(Ignored::WrongSsrc);
+    }
+    Ok(())
+}
+
+/// True if a packet tells which packets came, in the format that we work with.
+fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
+    match (mode, packet) {
+        (FeedbackMode::Ccfb, Packet::Feedback(feedback)) => feedback.format == ccfb::FORMAT,
+        (FeedbackMode::Twcc, Packet::Feedback(feedback)) => feedback.format == twcc::FORMAT,
+        (FeedbackMode::Sack, Packet::Application(app)) => app.name == sack::NAME,
+        _ => false,
+    }
+}
+
+/// Gives a report of `author` about the source `ssrc` to what was sent, or says why not.
+fn ingest_report(
+    report: &Packet<'_>,
+    (author, ssrc): (u32, u32),
+    at: Instant,
+    departures: &mut ReportedDepartures,
+) -> Result<(), Ignored> {
+    match report {
+        Packet::Feedback(feedback) if feedback.format == ccfb::FORMAT => {
+            let block = ccfb::parse(feedback, ssrc).map_err(|_| Ignored::BadRtcp)?;
+            let block = block
+                .filter(|_| feedback.sender_ssrc == author)
+                .ok_or(Ignored::WrongSsrc)?;
+            departures.ingest_report(at, &block.header(), block.fates());
+        }
+        Packet::Feedback(feedback) => {
+            check_feedback(author, ssrc, feedback)?;
+            let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
+            departures.ingest_report(at, &twcc.header(), twcc.told());
+        }
+        Packet::Application(app) => {
+            let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;
+            if app.ssrc != author || sack.media_ssrc != ssrc {
+                return Err(Ignored::WrongSsrc);
+            }
+            departures.ingest_vector(at, &sack.vector, sack.received());
+        }
+        _ => {}
+    }
+    Ok(())
+}

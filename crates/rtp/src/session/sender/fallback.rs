@@ -1,0 +1,186 @@
+//! The rate towards a receiver without TFRC feedback, and the circuit breakers of RFC 8083.
+//!
+//! Reception reports set the rate if the receiver sends them. Without any report the rate is fixed and low.
+
+use std::time::Duration;
+
+use tfrc::equation;
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, LossEventRate, Rate};
+
+use super::rate_source::Breach;
+use super::reception::{REMEMBERED, Reception};
+
+/// The rate where nobody reports anything: that of two telephone calls, which the Internet carries without
+/// congestion control (RFC 3714 §3), and a picture a second or more.
+pub(super) const BLIND_RATE: Rate = Rate::from_bytes_per_sec(16_000.0);
+/// So long no RTCP at all shows that none will come: a report is due within half its interval of five
+/// seconds at first, randomised by half (RFC 3550 §6.2, §6.3.1).
+pub(super) const BLIND_AFTER: Duration = Duration::from_secs(5);
+/// Reception reports without feedback show that none will come, so long after the first packet.
+pub(super) const REPORTS_AFTER: Duration = Duration::from_secs(2);
+/// Three intervals of five seconds without a report (RFC 8083 §4.1).
+pub(super) const REPORT_TIMEOUT: Duration = Duration::from_secs(15);
+/// Reports without a new packet: k of RFC 8083 §4.2, whose other terms are below the report interval here.
+const MEDIA_TIMEOUT: u32 = 5;
+/// Reports in CB_INTERVAL at least (RFC 8083 §4.3).
+const LEAST_REPORTS: usize = 3;
+/// How far above a TCP's rate is too far, and what is left after the first time (RFC 8083 §4.3).
+const EXCESS: f64 = 10.0;
+/// The rate grows by this share a second, whatever the interval between reports, up to
+/// [`LONGEST_STEP`]: what overfills a queue within an interval is a fifth at most, and a twentieth once a
+/// loss has shown where the path ends.
+const GROWTH: f64 = 0.05;
+const GROWTH_AFTER_LOSS: f64 = 0.01;
+const LONGEST_STEP: Duration = Duration::from_secs(5);
+/// The round trip where no report shows one (RFC 8085 §3.1.1).
+const UNKNOWN_ROUND_TRIP: Duration = Duration::from_secs(1);
+/// t_mbi: a packet in this time is always allowed (RFC 5348 §4.3).
+const MAX_BACKOFF: Duration = Duration::from_secs(64);
+
+/// The next rate after `rate`, for packets of this size: no more than the equation gives for the worse of
+/// the last loss, the average and what is left of what feedback told before at this host, reached slowly, and raised no further
+/// than twice what came.
+pub(super) fn next_rate(
+    rate: Rate,
+    packet: Bytes,
+    reception: &Reception,
+    inherited: LossEventRate,
+) -> Rate {
+    let step = reception.newest().min(LONGEST_STEP).as_secs_f64();
+    let most = reception.receive_rate(packet) * 2.0;
+    let growth = if reception.has_lost() {
+        GROWTH_AFTER_LOSS
+    } else {
+        GROWTH
+    };
+    let grown = (rate * (1.0 + growth * step)).min(most.max(rate));
+    let told = reception.loss(1).max(reception.loss(REMEMBERED));
+    let loss = told.max(inherited.get());
+    let allowed_at = |rtt| equation::rate(packet, rtt, LossEventRate::new(loss));
+    let allowed = reception.rtt().map_or_else(
+        || allowed_at(UNKNOWN_ROUND_TRIP).min(BLIND_RATE),
+        allowed_at,
+    );
+    grown.min(allowed).max(packet / MAX_BACKOFF)
+}
+
+/// The circuit breaker that trips at what was sent last, if one does.
+pub(super) fn breach(rate: Rate, packet: Bytes, reception: &Reception) -> Option<Breach> {
+    if reception.stalled() >= MEDIA_TIMEOUT {
+        return Some(Breach::NoMedia);
+    }
+    let round_trip = reception.rtt().unwrap_or(UNKNOWN_ROUND_TRIP);
+    let spacing = reception.spacing().as_secs_f64();
+    let ten_round_trips = (10.0 * round_trip.as_secs_f64()).min(REPORT_TIMEOUT.as_secs_f64());
+    let reports = if spacing > 0.0 {
+        ((ten_round_trips / spacing).ceil() as usize).clamp(LEAST_REPORTS, REMEMBERED)
+    } else {
+        REMEMBERED
+    };
+    let loss = reception.loss(reports);
+    if reception.intervals() < reports || loss <= 0.0 {
+        return None;
+    }
+    let tcp = equation::rate(packet, round_trip, LossEventRate::new(loss));
+    (rate > tcp * EXCESS).then_some(Breach::Congestion)
+}
+
+/// Rates that were cut once.
+pub(super) fn cut(rate: Rate) -> Rate {
+    rate / EXCESS
+}
+
+/// When reports have been missing for too long, if any ever came.
+pub(super) fn report_expiry(reception: &Reception) -> Option<Instant> {
+    reception.heard().map(|heard| heard + REPORT_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reception::tests::block;
+    use super::*;
+
+    const PACKET: Bytes = Bytes::new(1_200);
+    const ROUND_TRIP: Duration = Duration::from_millis(100);
+
+    /// Reports five seconds apart, each with such a share of 256 packets lost.
+    fn reported(lost: &[u8], round_trip: Option<Duration>) -> Reception {
+        let mut reception = Reception::default();
+        reception.handle_block(Instant::ZERO, &block(0, 0), round_trip, 0);
+        for (index, lost) in (1..).zip(lost) {
+            let highest = index * 10_000;
+            let at = Instant::from_secs(u64::from(index) * 5);
+            reception.handle_block(at, &block(highest, *lost), round_trip, highest);
+        }
+        reception
+    }
+
+    /// The next rate at a host of which nothing was known before.
+    fn clean(rate: Rate, reception: &Reception) -> Rate {
+        next_rate(rate, PACKET, reception, LossEventRate::ZERO)
+    }
+
+    #[test]
+    fn without_loss_the_rate_grows_by_a_quarter_in_five_seconds() {
+        let rate = clean(BLIND_RATE, &reported(&[0], Some(ROUND_TRIP)));
+        assert!((rate / BLIND_RATE - 1.25).abs() < 1e-9);
+        let unknown = clean(BLIND_RATE, &reported(&[0], None));
+        assert_eq!(unknown, BLIND_RATE);
+    }
+
+    #[test]
+    fn a_loss_gives_the_rate_of_the_equation_and_is_remembered() {
+        let wide = Rate::from_bits_per_sec(2e7);
+        let at_once = clean(wide, &reported(&[26], Some(ROUND_TRIP)));
+        let p = LossEventRate::new(26.0 / 256.0);
+        assert_eq!(at_once, equation::rate(PACKET, ROUND_TRIP, p));
+        // What eight reports averaged holds it back after the loss is over.
+        let after = clean(wide, &reported(&[26, 0], Some(ROUND_TRIP)));
+        assert!(at_once < after && after < at_once * 4.0, "{after:?}");
+        let unknown = clean(wide, &reported(&[26], None));
+        assert!(unknown < at_once / 9.0);
+    }
+
+    #[test]
+    fn a_loss_gives_no_more_than_none_where_no_report_shows_a_round_trip() {
+        let wide = Rate::from_bits_per_sec(2e7);
+        let (silent, rare) = (reported(&[0], None), LossEventRate::new(1e-4));
+        assert_eq!(next_rate(wide, PACKET, &silent, rare), BLIND_RATE);
+        // The reports tell of one packet in 256 now and then.
+        let told = reported(&[1, 0, 0, 0, 0, 0, 0, 0], None);
+        assert!(clean(wide, &told) <= BLIND_RATE);
+    }
+
+    #[test]
+    fn what_the_host_bore_with_feedback_bounds_it_as_a_loss_does() {
+        let wide = Rate::from_bits_per_sec(2e7);
+        let bore = LossEventRate::new(0.01);
+        let rate = next_rate(wide, PACKET, &reported(&[0], Some(ROUND_TRIP)), bore);
+        assert_eq!(rate, equation::rate(PACKET, ROUND_TRIP, bore));
+    }
+
+    #[test]
+    fn the_breaker_trips_at_ten_times_a_tcps_rate_after_three_reports() {
+        let tcp = equation::rate(PACKET, ROUND_TRIP, LossEventRate::new(0.25));
+        let lossy = reported(&[64, 64, 64], Some(ROUND_TRIP));
+        assert_eq!(breach(tcp * 9.9, PACKET, &lossy), None);
+        assert_eq!(breach(tcp * 10.1, PACKET, &lossy), Some(Breach::Congestion));
+        let early = reported(&[64, 64], Some(ROUND_TRIP));
+        assert_eq!(breach(tcp * 10.1, PACKET, &early), None);
+    }
+
+    #[test]
+    fn reports_of_nothing_new_trip_the_breaker() {
+        let mut reception = reported(&[0], Some(ROUND_TRIP));
+        for n in 2..=6u32 {
+            assert_eq!(breach(BLIND_RATE, PACKET, &reception), None);
+            let at = Instant::from_secs(u64::from(n) * 5);
+            reception.handle_block(at, &block(10_000, 0), None, 10_000 * n);
+        }
+        assert_eq!(
+            breach(BLIND_RATE, PACKET, &reception),
+            Some(Breach::NoMedia)
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! Feedback that arrives: the sent packets that it answers, TFRC's step, and the sample of the path.
+
+use tfrc::Feedback;
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace;
+
+use super::feedback_state::UncountedReports;
+use super::lie::Lie;
+use super::outbound::Outbound;
+use super::path_sample::PathSignal;
+use super::sending_rate::Control;
+use super::sent_history::ReportedDepartures;
+use crate::packet::rtcp::{FeedbackMode, ReportBlock, TfrcFeedback, TransitBounds, tfrc_app};
+use crate::session::statistics::Ignored;
+
+/// Transport-wide reports that arrive within this fraction of a round trip are counted together.
+///
+/// Some receivers save reports up and send a datagram for each, and the format has no time at which a report was made.
+/// Counted alone, all but the last would add the time for which they were saved to the round trip. The fraction makes R
+/// wrong by 3 % at most.
+const GROUPING_DIVISOR_OF_RTT: u32 = 32;
+/// The time within which reports are counted together before R is known.
+const GROUPING_TIME_WITHOUT_RTT: Duration = Duration::from_millis(1);
+
+impl Outbound {
+    /// Takes in feedback that arrived at `arrival`, or says why not.
+    pub(in crate::session) fn handle_feedback(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        feedback: TfrcFeedback,
+    ) -> Result<Option<Trace>, Ignored> {
+        if self.has_caught_a_lie() {
+            return Err(Ignored::Distrusted);
+        }
+        let sent_at = self
+            .liveness
+            .departure_of(arrival, feedback.timestamp)
+            .ok_or(Ignored::StaleFeedback)?;
+        let delay = feedback.delay();
+        // A round trip takes time: one of nothing would make the allowed rate what the report likes.
+        if arrival.saturating_since(sent_at) <= delay {
+            return Err(Ignored::StaleFeedback);
+        }
+        self.feedback.check_echo(sent_at, feedback)?;
+        let mut receive_rate = feedback.rate();
+        if self.config.verify {
+            receive_rate = self.sent.receivable.handle_report(sent_at, receive_rate);
+            if self.sent.receivable.has_caught_a_lie() {
+                self.distrust(now, Lie::ReceiveRate);
+                return Err(Ignored::Distrusted);
+            }
+        }
+        self.accept_feedback(now);
+        self.count_reported();
+        let inherited = self.inherited();
+        let Control::Tfrc(sender) = &mut self.rate.control else {
+            return Ok(None);
+        };
+        let round_trip = arrival.saturating_since(sent_at) - delay;
+        self.sample.set_signal(match feedback.transit {
+            Some(TransitBounds { least, largest }) => PathSignal::TransitBounds {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            },
+            None => PathSignal::RoundTrip {
+                sent_at,
+                round_trip,
+                receive_rate,
+            },
+        });
+        let loss_event_rate = feedback.p().max(inherited);
+        let loss_event = loss_event_rate > sender.loss_event_rate();
+        self.sample.add_losses(loss_event, 0);
+        // The time between the kernel's receipt and ours is no part of the round trip.
+        let waited = now.saturating_since(arrival);
+        Ok(Some(sender.handle_feedback(
+            now,
+            &Feedback {
+                sent_at,
+                delay: delay + waited,
+                receive_rate,
+                loss_event_rate,
+            },
+        )))
+    }
+
+    /// Takes in p and X_recv that came at `arrival` with a reception report, or says why not.
+    pub(in crate::session) fn handle_reception(
+        &mut self,
+        now: Instant,
+        arrival: Instant,
+        block: &ReportBlock,
+        told: &tfrc_app::Reception,
+    ) -> Result<Option<Trace>, Ignored> {
+        let sent = self.sent.media.as_ref();
+        let sent_at = sent.and_then(|sent| sent.departure_of(block.highest_sequence as u16));
+        let timestamp = sent_at.ok_or(Ignored::StaleFeedback)?.as_micros() as u32;
+        self.handle_feedback(now, arrival, told.about(timestamp))
+    }
+
+    /// Lets `read` hold the reports of arrivals in a datagram against the sent packets, or gives the reason for none.
+    ///
+    /// `read` gives false if every report was refused. The others are counted together when [`Outbound::arrivals_due`]
+    /// says.
+    pub(in crate::session) fn ingest_arrivals(
+        &mut self,
+        arrival: Instant,
+        read: impl FnOnce(&mut ReportedDepartures) -> bool,
+    ) -> Result<(), Ignored> {
+        let rtt = self.rtt();
+        let Some(departures) = &mut self.sent.departures else {
+            return Err(Ignored::StaleFeedback);
+        };
+        if self.host.known.lie.is_some() {
+            return Err(Ignored::Distrusted);
+        }
+        let refused = departures.refused();
+        if !read(departures) {
+            return Ok(());
+        }
+        let wait = if self.config.feedback == FeedbackMode::Twcc {
+            rtt.map_or(GROUPING_TIME_WITHOUT_RTT, |rtt| {
+                rtt / GROUPING_DIVISOR_OF_RTT
+            })
+        } else {
+            Duration::ZERO
+        };
+        let reports = self.feedback.uncounted.get_or_insert(UncountedReports {
+            due: arrival + wait,
+            arrival,
+            refused,
+        });
+        reports.arrival = arrival;
+        Ok(())
+    }
+
+    /// When uncounted reports are counted, if there are any.
+    pub(in crate::session) fn arrivals_due(&self) -> Option<Instant> {
+        self.feedback.uncounted.map(|reports| reports.due)
+    }
+
+    /// Counts the uncounted reports: p and X_recv go to TFRC, and the signal to the sample of the path. Gives the reason if
+    /// the reports have no effect.
+    pub(in crate::session) fn settle_arrivals(
+        &mut self,
+        now: Instant,
+    ) -> Result<Option<Trace>, Ignored> {
+        let (Some(reports), Some(departures)) =
+            (self.feedback.uncounted.take(), &mut self.sent.departures)
+        else {
+            return Ok(None);
+        };
+        let before = departures.counters();
+        let feedback = departures.settle(reports.arrival);
+        let after = departures.counters();
+        self.sample.add_losses(
+            after.loss_events > before.loss_events,
+            after.lost.saturating_sub(before.lost),
+        );
+        if departures.has_caught_a_lie() {
+            self.distrust(now, Lie::NeverSent);
+            return Err(Ignored::Distrusted);
+        }
+        if departures.loses_marks() {
+            self.host.known.loses_marks = true;
+        }
+        let Some(feedback) = feedback else {
+            let is_stale = departures.refused() != reports.refused;
+            return if is_stale {
+                Err(Ignored::StaleFeedback)
+            } else {
+                Ok(None)
+            };
+        };
+        self.accept_feedback(now);
+        let Control::Tfrc(sender) = &mut self.rate.control else {
+            return Ok(None);
+        };
+        // A vector tells no arrival times.
+        self.sample
+            .set_signal(if self.config.feedback == FeedbackMode::Sack {
+                let trip = reports.arrival.saturating_since(feedback.sent_at);
+                PathSignal::RoundTrip {
+                    sent_at: feedback.sent_at,
+                    round_trip: trip.saturating_sub(feedback.delay),
+                    receive_rate: feedback.receive_rate,
+                }
+            } else {
+                PathSignal::Deliveries
+            });
+        // The time between the kernel's receipt and ours is no part of the round trip.
+        let delay = feedback.delay + now.saturating_since(reports.arrival);
+        let feedback = Feedback { delay, ..feedback };
+        Ok(Some(sender.handle_feedback(now, &feedback)))
+    }
+}

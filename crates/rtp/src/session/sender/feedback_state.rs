@@ -1,0 +1,89 @@
+//! The feedback of the present receiver so far, and reports that wait to be counted together.
+
+use tfrc::sent_packets::RefusedArrivals;
+use tfrc::time::Instant;
+
+use crate::packet::rtcp::TfrcFeedback;
+use crate::session::statistics::Ignored;
+
+/// Reports of arrivals that were read and are to be counted together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UncountedReports {
+    pub(super) due: Instant,
+    /// When the last of them arrived.
+    pub(super) arrival: Instant,
+    /// The reports refused before the first of them.
+    pub(super) refused: RefusedArrivals,
+}
+
+/// The feedback of the present receiver so far.
+#[derive(Debug)]
+pub(super) struct FeedbackState {
+    /// A report of the configured format arrived since the receiver began.
+    pub(super) has_feedback: bool,
+    /// RTCP about our media arrived, of any kind.
+    pub(super) has_rtcp: bool,
+    /// Reports of arrivals that are not counted yet.
+    pub(super) uncounted: Option<UncountedReports>,
+    /// When the packet left that feedback was last about, and that feedback.
+    last_echo: Option<(Instant, TfrcFeedback)>,
+    /// Transport-wide number of the first packet to the present receiver.
+    first: u32,
+    /// Packets from the first on that reports can have been about.
+    reported: u64,
+}
+
+impl FeedbackState {
+    /// The first packet will have the transport-wide number `first`.
+    pub(super) fn new(first: u32) -> Self {
+        Self {
+            has_feedback: false,
+            has_rtcp: false,
+            uncounted: None,
+            last_echo: None,
+            first,
+            reported: 0,
+        }
+    }
+
+    /// A receiver begins with the packet of the transport-wide number `first`. The last echo stays: it guards against
+    /// replays.
+    pub(super) fn restart(&mut self, first: u32) {
+        self.has_feedback = false;
+        self.uncounted = None;
+        (self.first, self.reported) = (first, 0);
+    }
+
+    /// Refuses feedback about an earlier packet than before, or the same feedback again.
+    pub(super) fn check_echo(
+        &mut self,
+        sent_at: Instant,
+        feedback: TfrcFeedback,
+    ) -> Result<(), Ignored> {
+        if let Some((last_sent_at, last)) = self.last_echo {
+            // Packets of a burst may share a send time, and the delays since two of them cannot be compared.
+            if sent_at < last_sent_at || feedback == last {
+                return Err(Ignored::Replayed);
+            }
+        }
+        self.last_echo = Some((sent_at, feedback));
+        Ok(())
+    }
+
+    /// The last feedback that passed [`FeedbackState::check_echo`].
+    pub(super) fn last(&self) -> Option<TfrcFeedback> {
+        self.last_echo.map(|(_, feedback)| feedback)
+    }
+
+    /// Packets that reports can have been about.
+    pub(super) fn reported(&self) -> u64 {
+        self.reported
+    }
+
+    /// A report arrived before the packet of the transport-wide number `next` left. No report is about the
+    /// packets in flight yet.
+    pub(super) fn handle_report(&mut self, next: u32, in_flight: u64) {
+        let sent = u64::from(next.wrapping_sub(self.first));
+        self.reported = self.reported.max(sent.saturating_sub(in_flight));
+    }
+}

@@ -1,0 +1,122 @@
+//! The numbers that packets of media and repair carry.
+
+use crate::packet::rtp::RtpHeader;
+use crate::session::config::RepairConfig;
+use crate::session::random::Random;
+
+/// The source of repair packets.
+#[derive(Clone, Copy, Debug)]
+struct RepairSource {
+    payload_type: u8,
+    ssrc: u32,
+    /// Sequence number of the next packet.
+    sequence: u16,
+}
+
+/// The numbers of the next packets, and the counts of a sender report.
+///
+/// Every packet of either source takes one transport-wide number. Without a repair source, media packets carry
+/// the transport-wide number as their sequence number.
+#[derive(Debug)]
+pub(super) struct Numbering {
+    /// Extended sequence number of the next media packet. RTP carries the lower half.
+    sequence: u32,
+    /// Transport-wide number of the next packet, by which TFRC counts.
+    transport: u32,
+    repair: Option<RepairSource>,
+    timestamp_offset: u32,
+    packets: u32,
+    payload_bytes: u32,
+}
+
+impl Numbering {
+    /// Draws the first numbers, which are random (RFC 3550 §5.1).
+    pub(super) fn new(repair: Option<RepairConfig>, random: &mut Random) -> Self {
+        let sequence = random.next_u32() & 0xffff;
+        let repair = repair.map(|repair| {
+            let mut random = random.fork("repair");
+            RepairSource {
+                payload_type: repair.payload_type,
+                ssrc: repair.ssrc.unwrap_or(random.next_u32()),
+                sequence: random.next_u32() as u16,
+            }
+        });
+        Self {
+            sequence,
+            transport: sequence,
+            repair,
+            timestamp_offset: random.next_u32(),
+            packets: 0,
+            payload_bytes: 0,
+        }
+    }
+
+    /// Extended sequence number of the next media packet.
+    pub(super) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// Transport-wide number of the next packet.
+    pub(super) fn transport(&self) -> u32 {
+        self.transport
+    }
+
+    /// True if there are repair packets.
+    pub(super) fn has_repair(&self) -> bool {
+        self.repair.is_some()
+    }
+
+    /// True if `ssrc` is the source of repair packets.
+    pub(super) fn is_repair_source(&self, ssrc: u32) -> bool {
+        self.repair.is_some_and(|repair| repair.ssrc == ssrc)
+    }
+
+    /// A timestamp of the caller's, with the random offset.
+    pub(super) fn offset(&self, timestamp: u32) -> u32 {
+        timestamp.wrapping_add(self.timestamp_offset)
+    }
+
+    /// The header of the next repair packet, if there are any. `timestamp` has no offset yet.
+    pub(super) fn repair_header(&self, timestamp: u32) -> Option<RtpHeader> {
+        let repair = self.repair.as_ref()?;
+        Some(RtpHeader {
+            payload_type: repair.payload_type,
+            marker: false,
+            sequence: repair.sequence,
+            timestamp: self.offset(timestamp),
+            ssrc: repair.ssrc,
+        })
+    }
+
+    /// Counts a media packet that leaves.
+    pub(super) fn count_media(&mut self, payload: usize) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.packets = self.packets.wrapping_add(1);
+        self.payload_bytes = self.payload_bytes.wrapping_add(payload as u32);
+    }
+
+    /// Counts a repair packet that leaves.
+    pub(super) fn count_repair(&mut self) {
+        if let Some(repair) = &mut self.repair {
+            repair.sequence = repair.sequence.wrapping_add(1);
+        }
+    }
+
+    /// Takes a transport-wide number, for a packet that leaves or for none.
+    pub(super) fn take_transport(&mut self) {
+        self.transport = self.transport.wrapping_add(1);
+        if self.repair.is_none() {
+            self.sequence = self.transport;
+        }
+    }
+
+    /// Media packets sent.
+    pub(super) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Bytes of media payload sent.
+    pub(super) fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+}

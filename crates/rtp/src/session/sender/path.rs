@@ -1,0 +1,24 @@
+//! The sender's present rates.
+
+use std::time::Duration;
+
+use tfrc::units::{LossEventRate, Rate};
+
+use super::rate_source::RateSource;
+
+/// What a sender knows of the path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// The allowed rate *X*; the fixed rate where TFRC is off.
+    pub allowed_rate: Rate,
+    /// *X_inst*, at which packets leave (RFC 5348 §4.5).
+    pub instantaneous_rate: Rate,
+    /// The filtered round-trip time *R*, once one is known.
+    pub rtt: Option<Duration>,
+    /// The loss event rate *p* last reported.
+    pub loss_event_rate: LossEventRate,
+    /// The receive rate *X_recv* last reported.
+    pub receive_rate: Rate,
+    /// What sets the allowed rate.
+    pub source: RateSource,
+}

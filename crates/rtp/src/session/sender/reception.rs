@@ -1,0 +1,188 @@
+//! What reception reports say of the path (RFC 3550 §6.4): all that a receiver of plain RTP tells.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tfrc::time::Instant;
+use tfrc::units::{Bytes, Rate};
+
+use crate::packet::rtcp::ReportBlock;
+
+/// Intervals between reports that are remembered: as many as TFRC averages over (RFC 5348 §5.4).
+pub(super) const REMEMBERED: usize = 8;
+/// What the newest round trip counts for (RFC 8083 §3).
+const WEIGHT: f64 = 0.2;
+
+/// The time from one report to the next.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    lasted: Duration,
+    /// Packets lost in it, as a fraction of those expected.
+    lost: f64,
+    /// Packets received in it.
+    received: u32,
+}
+
+/// The reports about us, as they came.
+#[derive(Debug, Default)]
+pub(super) struct Reception {
+    intervals: VecDeque<Interval>,
+    /// When the last report came, the highest number in it, and how many packets had been sent.
+    last: Option<(Instant, u32, u32)>,
+    rtt: Option<Duration>,
+    stalled: u32,
+    has_lost: bool,
+}
+
+impl Reception {
+    /// A report came at `now`, with this round trip if it shows one, when `sent` packets had left.
+    pub(super) fn handle_block(
+        &mut self,
+        now: Instant,
+        block: &ReportBlock,
+        round_trip: Option<Duration>,
+        sent: u32,
+    ) {
+        if let Some(sample) = round_trip {
+            self.rtt = Some(self.rtt.map_or(sample, |rtt| {
+                rtt.mul_f64(1.0 - WEIGHT) + sample.mul_f64(WEIGHT)
+            }));
+        }
+        let last = self.last.replace((now, block.highest_sequence, sent));
+        let Some((then, highest, sent_then)) = last else {
+            return;
+        };
+        let expected = block.highest_sequence.wrapping_sub(highest);
+        let sent_since = sent.wrapping_sub(sent_then);
+        let is_stalled = expected == 0 || expected.cast_signed() < 0;
+        self.stalled = match (is_stalled, sent_since) {
+            (true, 0) => self.stalled,
+            (true, _) => self.stalled + 1,
+            (false, _) => 0,
+        };
+        let lost = f64::from(block.fraction_lost) / 256.0;
+        self.has_lost |= block.fraction_lost > 0;
+        // What came cannot be more than what left, but for what was under way.
+        let came = if is_stalled { 0 } else { expected.min(sent) };
+        if self.intervals.len() == REMEMBERED {
+            self.intervals.pop_front();
+        }
+        self.intervals.push_back(Interval {
+            lasted: now.saturating_since(then),
+            lost,
+            received: (f64::from(came) * (1.0 - lost)) as u32,
+        });
+    }
+
+    /// When the last report came.
+    pub(super) fn heard(&self) -> Option<Instant> {
+        self.last.map(|(at, _, _)| at)
+    }
+
+    /// The round trip, smoothed.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    /// Reports since the last that told of a packet above those before, as far as packets were sent.
+    pub(super) fn stalled(&self) -> u32 {
+        self.stalled
+    }
+
+    /// True if a report ever told of a loss.
+    pub(super) fn has_lost(&self) -> bool {
+        self.has_lost
+    }
+
+    /// Intervals that are remembered.
+    pub(super) fn intervals(&self) -> usize {
+        self.intervals.len()
+    }
+
+    /// The average fraction lost over the last intervals, each weighted by its length (RFC 8083 §4.3).
+    pub(super) fn loss(&self, intervals: usize) -> f64 {
+        let (mut lost, mut time) = (0.0, 0.0);
+        for interval in self.intervals.iter().rev().take(intervals) {
+            let seconds = interval.lasted.as_secs_f64();
+            lost += interval.lost * seconds;
+            time += seconds;
+        }
+        if time > 0.0 { lost / time } else { 0.0 }
+    }
+
+    /// How long the last interval was.
+    pub(super) fn newest(&self) -> Duration {
+        let newest = self.intervals.back();
+        newest.map_or(Duration::ZERO, |interval| interval.lasted)
+    }
+
+    /// How far apart reports are on average: Tdr, as it is seen.
+    pub(super) fn spacing(&self) -> Duration {
+        let total: Duration = self.intervals.iter().map(|interval| interval.lasted).sum();
+        total / u32::try_from(self.intervals.len().max(1)).unwrap_or(1)
+    }
+
+    /// The rate at which packets of this size came in the last interval.
+    pub(super) fn receive_rate(&self, packet: Bytes) -> Rate {
+        match self.intervals.back() {
+            Some(interval) if !interval.lasted.is_zero() => {
+                Bytes::new(packet.get() * u64::from(interval.received)) / interval.lasted
+            }
+            _ => Rate::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(in crate::session) mod tests {
+    use super::*;
+
+    pub(crate) fn block(highest_sequence: u32, fraction_lost: u8) -> ReportBlock {
+        ReportBlock {
+            ssrc: 1,
+            fraction_lost,
+            cumulative_lost: 0,
+            highest_sequence,
+            jitter: 0,
+            last_sender_report: 0,
+            delay_since: 0,
+        }
+    }
+
+    #[test]
+    fn losses_are_weighted_by_the_time_that_they_took() {
+        let mut reception = Reception::default();
+        for (at, highest, lost) in [(0, 0, 0), (1, 100, 128), (4, 400, 0)] {
+            reception.handle_block(Instant::from_secs(at), &block(highest, lost), None, highest);
+        }
+        assert_eq!(reception.loss(2), 0.125);
+        assert_eq!(reception.loss(1), 0.0);
+        assert_eq!(reception.spacing(), Duration::from_secs(2));
+        let rate = reception.receive_rate(Bytes::new(1_000));
+        assert_eq!(rate, Rate::from_bytes_per_sec(100_000.0));
+    }
+
+    #[test]
+    fn a_number_that_stands_still_counts_while_packets_leave() {
+        let mut reception = Reception::default();
+        let mut report = |at, highest, sent| {
+            reception.handle_block(Instant::from_secs(at), &block(highest, 0), None, sent);
+            reception.stalled()
+        };
+        assert_eq!(report(0, 10, 10), 0);
+        assert_eq!(report(5, 10, 10), 0);
+        assert_eq!(report(10, 10, 20), 1);
+        assert_eq!(report(15, 10, 30), 2);
+        assert_eq!(report(20, 11, 40), 0);
+    }
+
+    #[test]
+    fn a_claim_to_have_more_than_was_sent_raises_no_rate() {
+        let mut reception = Reception::default();
+        for (at, highest) in [(0, 0), (1, 1 << 30)] {
+            reception.handle_block(Instant::from_secs(at), &block(highest, 0), None, 50);
+        }
+        let rate = reception.receive_rate(Bytes::new(1_000));
+        assert_eq!(rate, Rate::from_bytes_per_sec(50_000.0));
+    }
+}

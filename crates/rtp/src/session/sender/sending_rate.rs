@@ -1,0 +1,166 @@
+//! The source of the sending rate: TFRC, the caller, or reception reports under RFC 8083's circuit breakers.
+
+use tfrc::Sender;
+use tfrc::pacer::Pacer;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::{Bytes, LossEventRate, Rate};
+
+use super::fallback;
+use super::path::Path;
+use super::rate_source::{Breach, RateSource};
+use super::reception::Reception;
+
+/// How far a sender of fixed rate, or one that falls back to it, catches up after it was late: two timer errors of a busy host.
+const FIXED_RATE_CREDIT: Duration = Duration::from_millis(10);
+
+/// What sets the times of departure.
+#[derive(Debug)]
+pub(super) enum Control {
+    Tfrc(Box<Sender>),
+    Plain(Pacer, RateSource),
+}
+
+/// The control in force, the reception reports, and the circuit breaker.
+#[derive(Debug)]
+pub(super) struct SendingRate {
+    pub(super) control: Control,
+    pub(super) reception: Reception,
+    /// The circuit breaker that tripped first.
+    breach: Option<Breach>,
+    /// A breaker tripped that ends the media for good.
+    has_ceased: bool,
+}
+
+impl SendingRate {
+    pub(super) fn new(control: Control) -> Self {
+        Self {
+            control,
+            reception: Reception::default(),
+            breach: None,
+            has_ceased: false,
+        }
+    }
+
+    /// True if TFRC is in force.
+    pub(super) fn is_tfrc(&self) -> bool {
+        matches!(self.control, Control::Tfrc(_))
+    }
+
+    /// True once a breaker has ended the media.
+    pub(super) fn has_ceased(&self) -> bool {
+        self.has_ceased
+    }
+
+    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
+    pub(super) fn breach(&self) -> Option<(Breach, bool)> {
+        self.breach.map(|breach| (breach, self.has_ceased))
+    }
+
+    /// What sets the rate.
+    pub(super) fn source(&self) -> RateSource {
+        match self.control {
+            Control::Tfrc(_) => RateSource::Feedback,
+            Control::Plain(_, source) => source,
+        }
+    }
+
+    /// When the next packet may leave; `None` once a breaker has ended the media.
+    pub(super) fn next_departure(&self, now: Instant) -> Option<Instant> {
+        if self.has_ceased {
+            return None;
+        }
+        Some(match &self.control {
+            Control::Tfrc(sender) => sender.next_departure(now),
+            Control::Plain(pacer, _) => pacer.next_departure(now),
+        })
+    }
+
+    /// A packet leaves.
+    pub(super) fn handle_sent(&mut self, now: Instant, size: Bytes) {
+        match &mut self.control {
+            Control::Tfrc(sender) => sender.handle_sent(now, size),
+            Control::Plain(pacer, _) => {
+                pacer.handle_sent(now, size);
+            }
+        }
+    }
+
+    /// The round-trip time, once TFRC knows it.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        match &self.control {
+            Control::Tfrc(sender) => sender.rtt(),
+            Control::Plain(..) => None,
+        }
+    }
+
+    /// The present rates, and what feedback says of the path.
+    pub(super) fn path(&self) -> Path {
+        match &self.control {
+            Control::Tfrc(sender) => Path {
+                allowed_rate: sender.allowed_rate(),
+                instantaneous_rate: sender.instantaneous_rate(),
+                rtt: self.rtt(),
+                loss_event_rate: sender.loss_event_rate(),
+                receive_rate: sender.receive_rate(),
+                source: RateSource::Feedback,
+            },
+            Control::Plain(pacer, source) => Path {
+                allowed_rate: pacer.rate(),
+                instantaneous_rate: pacer.rate(),
+                rtt: self.rtt(),
+                loss_event_rate: LossEventRate::ZERO,
+                receive_rate: Rate::ZERO,
+                source: *source,
+            },
+        }
+    }
+
+    /// Falls back to a fixed low rate, from which `source` may raise it.
+    pub(super) fn fall_back(&mut self, source: RateSource) {
+        self.control = Control::plain(fallback::BLIND_RATE, source);
+    }
+
+    /// Sets the rate by the reception reports so far, unless the caller fixed it; true if so.
+    pub(super) fn follow_reports(&mut self, packet: Bytes, inherited: LossEventRate) -> bool {
+        match &mut self.control {
+            Control::Tfrc(_) | Control::Plain(_, RateSource::Fixed) => false,
+            Control::Plain(pacer, source) => {
+                *source = RateSource::ReceptionReports;
+                let rate = fallback::next_rate(pacer.rate(), packet, &self.reception, inherited);
+                pacer.set_rate(rate, Some(FIXED_RATE_CREDIT));
+                true
+            }
+        }
+    }
+
+    /// Cuts the rate at the first breach by congestion (RFC 8083 §4.3). Any other breach ends the media.
+    pub(super) fn check_breakers(&mut self, packet: Bytes) {
+        let Control::Plain(pacer, _) = &mut self.control else {
+            return;
+        };
+        let breach = fallback::breach(pacer.rate(), packet, &self.reception);
+        match (breach, self.breach) {
+            (None, _) => {}
+            (Some(Breach::Congestion), None) => {
+                self.breach = breach;
+                pacer.set_rate(fallback::cut(pacer.rate()), Some(FIXED_RATE_CREDIT));
+                self.reception = Reception::default();
+            }
+            (Some(breach), _) => self.cease(breach),
+        }
+    }
+
+    /// Ends the media for good.
+    pub(super) fn cease(&mut self, breach: Breach) {
+        self.breach = Some(breach);
+        self.has_ceased = true;
+    }
+}
+
+impl Control {
+    /// Departures at a rate that only `source` changes.
+    pub(super) fn plain(rate: Rate, source: RateSource) -> Self {
+        let pacer = Pacer::new(FIXED_RATE_CREDIT, rate, Some(FIXED_RATE_CREDIT));
+        Self::Plain(pacer, source)
+    }
+}

@@ -1,0 +1,83 @@
+//! The packets that left, for the feedback that answers them.
+
+use tfrc::sender::Receivable;
+use tfrc::sent_packets::SentPacketTracker;
+use tfrc::time::{Duration, Instant};
+use tfrc::units::Bytes;
+use tfrc::{ReceiverConfig, Suspicions};
+
+use super::sent_media::SentMedia;
+
+/// Packets that may be in flight before reports of arrivals answer them: a tenth of a second of uncompressed HDTV's
+/// 75,000 packets a second, reports and all.
+const IN_FLIGHT: usize = 8_192;
+
+/// The packets that left, with what reports say of each.
+pub(in crate::session) type ReportedDepartures = SentPacketTracker<IN_FLIGHT>;
+
+/// The packets that left towards the present receiver.
+///
+/// Reports of arrivals are held against `departures`, and a receiver's X_recv against `receivable`: one of the two
+/// counts a packet, never both.
+#[derive(Debug)]
+pub(super) struct SentHistory {
+    /// Single packets, where p is computed at the sender.
+    pub(super) departures: Option<Box<ReportedDepartures>>,
+    /// The bytes that the receiver can have received, where it computes p.
+    pub(super) receivable: Receivable,
+    /// Departures of media packets by sequence number, where feedback names a packet by its number.
+    pub(super) media: Option<SentMedia>,
+    /// The number of the last packet, by which deliveries name it.
+    last_number: u64,
+}
+
+impl SentHistory {
+    pub(super) fn new(media: Option<SentMedia>) -> Self {
+        Self {
+            departures: None,
+            receivable: Receivable::default(),
+            media,
+            last_number: 0,
+        }
+    }
+
+    /// Records a packet that leaves.
+    pub(super) fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
+        if let Some(departures) = &mut self.departures {
+            self.last_number = departures.next_number();
+            departures.handle_sent(now, size, rtt);
+        } else {
+            self.last_number += 1;
+            self.receivable.handle_sent(now, size, rtt);
+        }
+    }
+
+    /// The number of the packet that left last.
+    pub(super) fn last_number(&self) -> u64 {
+        self.last_number
+    }
+
+    /// Starts the record of single packets from the number `first` on.
+    pub(super) fn record_departures(
+        &mut self,
+        first: u32,
+        estimator: ReceiverConfig,
+        suspicions: Suspicions,
+        verify: bool,
+    ) {
+        let departures = SentPacketTracker::new(first.into(), estimator).suspecting(suspicions);
+        self.departures = Some(Box::new(if verify {
+            departures
+        } else {
+            departures.trusting()
+        }));
+    }
+
+    /// Claims of the present receiver that are suspect and prove nothing yet.
+    pub(super) fn suspicions(&self) -> Suspicions {
+        match &self.departures {
+            Some(departures) => departures.suspicions(),
+            None => self.receivable.suspicions(),
+        }
+    }
+}

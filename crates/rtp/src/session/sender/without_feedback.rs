@@ -1,0 +1,123 @@
+//! What sets the rate where no feedback comes, and which circuit breakers end it.
+
+use tfrc::time::{Duration, Instant};
+
+use super::fallback;
+use super::lie::Lie;
+use super::outbound::Outbound;
+use super::rate_source::{Breach, RateSource};
+use super::sending_rate::Control;
+use crate::packet::rtcp::ReportBlock;
+
+impl Outbound {
+    /// Takes in a reception report about us, and the round trip that it shows. It sets the initial rate of
+    /// TFRC (RFC 5348 §4.2) for receivers that report what came, as theirs may be late; and the rate where no
+    /// feedback comes.
+    pub(in crate::session) fn handle_block(
+        &mut self,
+        now: Instant,
+        block: &ReportBlock,
+        round_trip: Option<Duration>,
+    ) {
+        self.count_reported();
+        let (packet, inherited) = (self.config.packet_size, self.inherited());
+        self.feedback.has_rtcp = true;
+        self.rate
+            .reception
+            .handle_block(now, block, round_trip, self.numbering.packets());
+        if self.wants_feedback(fallback::REPORTS_AFTER, now) {
+            self.rate.fall_back(RateSource::ReceptionReports);
+        }
+        if let Control::Tfrc(sender) = &mut self.rate.control {
+            // TFRC's own feedback tells R, and alone does (RFC 5348 §4.3).
+            let counts = self.sent.departures.is_some() && self.host.known.lie.is_none();
+            let sample = round_trip
+                .filter(|_| counts)
+                .zip(self.host.known.least_told);
+            if let Some((sample, least)) = sample {
+                sender.handle_round_trip(now, sample.max(least));
+            }
+            return;
+        }
+        if self.rate.follow_reports(packet, inherited) {
+            self.liveness.handle_answer();
+        }
+        if self.config.circuit_breakers {
+            self.rate.check_breakers(packet);
+        }
+    }
+
+    /// True if no feedback has come so long after the first packet, and there is another way.
+    fn wants_feedback(&self, after: Duration, now: Instant) -> bool {
+        self.config.fallback
+            && !self.feedback.has_feedback
+            && !self.has_caught_a_lie()
+            && self.rate.is_tfrc()
+            && self
+                .liveness
+                .started
+                .is_some_and(|started| now.saturating_since(started) >= after)
+    }
+
+    /// Feedback came: TFRC takes over, if it had not.
+    pub(super) fn accept_feedback(&mut self, now: Instant) {
+        (self.feedback.has_feedback, self.feedback.has_rtcp) = (true, true);
+        self.liveness.handle_answer();
+        self.host.known.handle_feedback(now);
+        self.leave_fallback(now);
+    }
+
+    /// The receiver was caught: without feedback that is believed, the nofeedback timer is all that sets the rate.
+    pub(super) fn distrust(&mut self, now: Instant, lie: Lie) {
+        self.host.known.lie = Some(lie);
+        self.leave_fallback(now);
+    }
+
+    fn leave_fallback(&mut self, now: Instant) {
+        if let Control::Plain(_, RateSource::ReceptionReports | RateSource::Nothing) =
+            self.rate.control
+        {
+            self.rate.control = Control::Tfrc(self.new_sender(now));
+        }
+    }
+
+    /// When what has not come by then is not expected any more: RTCP at all, or further reports.
+    pub(in crate::session) fn fallback_expiry(&self) -> Option<Instant> {
+        match &self.rate.control {
+            _ if self.rate.has_ceased() || self.liveness.has_given_up() => None,
+            Control::Tfrc(_)
+                if self.config.fallback && !self.feedback.has_rtcp && !self.has_caught_a_lie() =>
+            {
+                self.liveness
+                    .started
+                    .map(|started| started + fallback::BLIND_AFTER)
+            }
+            Control::Plain(..) if self.config.circuit_breakers => {
+                fallback::report_expiry(&self.rate.reception)
+            }
+            Control::Plain(..) | Control::Tfrc(_) => None,
+        }
+    }
+
+    /// Serves that expiry.
+    pub(in crate::session) fn check_fallback(&mut self, now: Instant) {
+        if self.fallback_expiry().is_none_or(|expiry| expiry > now) {
+            return;
+        }
+        if let Control::Tfrc(_) = self.rate.control {
+            self.rate.fall_back(RateSource::Nothing);
+        } else {
+            self.rate.cease(Breach::NoReports);
+        }
+    }
+
+    /// What sets the rate.
+    pub(in crate::session) fn rate_source(&self) -> RateSource {
+        self.rate.source()
+    }
+
+    /// The circuit breaker that tripped last, if one did, and whether it ended the media.
+    pub(in crate::session) fn breach(&self) -> Option<(Breach, bool)> {
+        self.rate.breach()
+    }
+}
