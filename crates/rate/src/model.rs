@@ -57,8 +57,8 @@ pub struct PathModel {
     last_round_trip: f64,
     /// TFRC's X of a round, negated, so that the least is the highest X.
     negated_bounds: WindowedMin,
-    /// Time since which the highest X counts, in seconds.
-    bounds_since: f64,
+    /// Time since which the highest X counts.
+    bounds_since: Instant,
     /// The mean time between reports, and the time of the last report, in seconds.
     report_interval: f64,
     pub(crate) reported: f64,
@@ -117,7 +117,7 @@ impl PathModel {
             round_trip: WindowedMin::default(),
             last_round_trip: 0.0,
             negated_bounds: WindowedMin::default(),
-            bounds_since: f64::NEG_INFINITY,
+            bounds_since: Instant::ZERO,
             report_interval: 0.0,
             reported: f64::NEG_INFINITY,
             signal: QueueSignal::default(),
@@ -146,14 +146,20 @@ impl PathModel {
 
     /// Sets the bound of the rate: TFRC's X.
     pub fn set_bound(&mut self, now: Instant, bound: Rate) {
-        let (now, bound) = (seconds(now), bound.bytes_per_sec());
-        if !self.x_decays_between_frames() {
+        let bound = bound.bytes_per_sec();
+        if self.x_decays_between_frames() {
+            self.set_decaying_bound(now, bound);
+        } else {
             (self.law.bound, self.law.highest_bound) = (bound, bound);
             self.bounds_since = now;
-            return;
         }
+    }
+
+    #[cold]
+    fn set_decaying_bound(&mut self, now: Instant, bound: f64) {
+        let (now, since) = (seconds(now), seconds(self.bounds_since));
         self.negated_bounds.observe(now, -bound);
-        let oldest = larger(now - self.params.round, self.bounds_since);
+        let oldest = larger(now - self.params.round, since);
         self.negated_bounds.expire(oldest);
         self.law.highest_bound = -self.negated_bounds.get();
         let is_idle = self.sent.unreported_since().is_none();
@@ -198,7 +204,7 @@ impl PathModel {
 
     /// Records that the next report includes a loss event.
     pub fn handle_loss_event(&mut self, now: Instant) {
-        self.bounds_since = seconds(now);
+        self.bounds_since = now;
         if self.law.mode == Mode::Delay {
             self.cross.observe_loss(seconds(now), &self.params);
         }
