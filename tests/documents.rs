@@ -149,7 +149,7 @@ fn every_path_that_a_document_names_exists() {
     assert!(named > 150, "{named} paths named");
 }
 
-/// A path such as `link/ahead.rs` would leave a reader with fifteen crates to search.
+/// A path such as `link/loss.rs` would leave a reader with fifteen crates to search.
 #[test]
 fn every_path_begins_at_the_root_or_with_its_crate() {
     let files = files();

@@ -5,21 +5,21 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fs, io};
 
-use evenkeel_fuzz::h264_payload::{self, packet as packet_of};
 use evenkeel_codec::Codec;
+use evenkeel_codec::FrameTarget;
+use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_codec::picture::{CodedPicture, JpegImage, Picture, RawPicture};
-use evenkeel_media::frame::EncodedFrame;
-use evenkeel_media::packetize::Packetizer;
-use evenkeel_codec::FrameTarget;
 use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
+use evenkeel_fuzz::h264_payload::{self, packet as packet_of};
+use evenkeel_media::frame::EncodedFrame;
+use evenkeel_media::packetize::Packetizer;
 use evenkeel_perf::control::{self, ClientMessage, ServerMessage, Tagged};
 use evenkeel_perf::{Count, Direction, Mode as PerfMode, ReportTiming, Terms};
 use evenkeel_rtp::ntp::NtpTime;
 use evenkeel_rtp::packet::ext::{Element, RttSendTs};
 use evenkeel_rtp::packet::flexfec::Encoder;
-use evenkeel_codec::dif::{BLOCK, BlockId};
 use evenkeel_rtp::packet::rtcp::tfrc_app::Reception;
 use evenkeel_rtp::packet::rtcp::{
     Bye, ReceiverReport, ReportBlock, SenderReport, TfrcApp, TfrcFeedback, ccfb, sack, sdes, twcc,

@@ -2,11 +2,11 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_codec::Codec;
-use evenkeel_codec::picture::CodedPicture;
-use evenkeel_media::reassemble::{Payload, Reassembler};
-use evenkeel_codec::source::{DvFile, Source};
 use evenkeel_codec::dif::{BLOCK, BlockId, System};
+use evenkeel_codec::picture::CodedPicture;
+use evenkeel_codec::source::{DvFile, Source};
 use evenkeel_media::reassemble::DvPayload;
+use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 

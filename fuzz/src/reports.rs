@@ -3,16 +3,19 @@
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use tfrc::sent_packets::{self, Arrivals, SentPacketTracker, PacketStatus, ReportHeader, MeteredArrivals, StatusRun, AckVector};
+use tfrc::sent_packets::{
+    AckVector, Arrivals, MeteredArrivals, PacketStatus, ReportHeader, ReportSpan,
+    SentPacketTracker, StatusRun,
+};
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, Feedback, ReceiverConfig};
 
-use crate::ReportSpan;
+use crate::Span;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    Wait(ReportSpan),
+    Wait(Span),
     Send {
         size: u16,
         rtt: Option<u16>,
@@ -28,7 +31,7 @@ enum Step {
     AckVector {
         first: u16,
         rate: u32,
-        delay: ReportSpan,
+        delay: Span,
         received: Vec<bool>,
     },
     /// At the receivers; most near the highest that came.
@@ -104,7 +107,7 @@ impl Receivers {
 }
 
 /// Which of these packets came.
-fn came(arrivals: &Arrivals<64>, span: report::ReportSpan) -> Vec<bool> {
+fn came(arrivals: &Arrivals<64>, span: ReportSpan) -> Vec<bool> {
     let seqs = (span.first..).take(span.count);
     seqs.map(|seq| arrivals.status(seq) != PacketStatus::Missing)
         .collect()
@@ -115,7 +118,10 @@ pub fn check(data: &[u8]) {
     let mut steps = Unstructured::new(data);
     let mut now = Instant::from_secs(1);
     let mut sent = 0;
-    let mut departures = Box::new(SentPacketTracker::<256>::new(65_500, ReceiverConfig::default()));
+    let mut departures = Box::new(SentPacketTracker::<256>::new(
+        65_500,
+        ReceiverConfig::default(),
+    ));
     let mut receivers = Receivers::new();
     while let Ok(step) = Step::arbitrary(&mut steps) {
         if steps.is_empty() {

@@ -95,10 +95,10 @@ impl Policy {
 
     /// Takes in a sample of the path, and the state of the path after the same feedback.
     pub(crate) fn observe_path(&mut self, now: Instant, sample: &PathSample<'_>, path: &Path) {
-        self.model.set_bound(now, path.allowed_rate);
         if sample.loss_event {
             self.model.handle_loss_event(now);
         }
+        self.model.set_bound(now, path.allowed_rate);
         self.model.handle_losses(sample.lost);
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),

@@ -166,7 +166,7 @@ impl PathModel {
     /// path then and find the path empty.
     fn compete(&mut self, report: &QueueReport) {
         let (now, queue) = (report.now, report.queue);
-        self.law.rate = self.law.bound.min(HIGHEST_RATE);
+        self.law.rate = self.law.highest_bound.min(HIGHEST_RATE);
         self.law.quiet = if queue < self.target() / 2.0 {
             self.law.quiet + report.elapsed
         } else {

@@ -144,7 +144,8 @@ impl PathModel {
         self
     }
 
-    /// Sets the bound of the rate: TFRC's X.
+    /// Sets the bound of the rate: TFRC's X. Where X decays between two frames the highest X of a round takes its place while no
+    /// packet is under way.
     pub fn set_bound(&mut self, now: Instant, bound: Rate) {
         let bound = bound.bytes_per_sec();
         if self.x_decays_between_frames() {

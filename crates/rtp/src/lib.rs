@@ -6,7 +6,7 @@
 //! | [`session`] | one end of a call: start here |
 //! | [`packet`] | wire formats: checked views to read, plain values to write |
 //! | [`packet::rtp`], [`packet::ext`], [`packet::rtcp`] | packets and header extensions |
-//! | [`packet::payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) and DV's blocks |
+//! | [`packet::payload`] | payload headers (RFC 2435, RFC 4175, RFC 6184) |
 //! | [`packet::flexfec`] | repair packets (RFC 8627) |
 //! | [`packet::sdp`] | the description of a stream |
 //! | [`ntp`] | wall-clock time on the wire |
