@@ -7,7 +7,9 @@ use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
+use crate::law::QueueReport;
 use crate::model::ReportFormat;
+use crate::number::seconds;
 use crate::window::MAX_DELIVERIES;
 use crate::{Mode, Params, PathModel, TransitReport};
 
@@ -587,6 +589,34 @@ fn decay_of_x_between_frames_shortens_no_frame() {
         let (budget, decayed) = (model.frame_budget(at(0), deadline), model.rate() / 10.0);
         model.set_bound(at(1), decayed);
         assert_eq!(model.rate() == decayed, shortens);
+        let mut lossy = model.clone();
+        lossy.set_bound(at(1), bound);
+        lossy.handle_loss_event(at(2));
+        lossy.set_bound(at(2), decayed);
+        assert_eq!(lossy.rate(), decayed);
+        let mut queued = model.clone();
+        let (params, target) = (queued.params, queued.target());
+        let frame = (seconds(at(600)), 2.0 * target);
+        queued.set_bound(at(1), bound);
+        queued
+            .signal
+            .observe(seconds(at(600)), u64::MAX, frame, target, &params);
+        queued.set_bound(at(2), decayed);
+        assert_eq!(queued.rate(), decayed);
+        let mut competing = model.clone();
+        competing.law.mode = Mode::Compete;
+        competing.set_bound(at(1), bound);
+        competing.handle_sent(at(2), u64::MAX - 2, Bytes::new(PACKET), true);
+        competing.set_bound(at(2), decayed);
+        competing.follow(&QueueReport {
+            now: seconds(at(2)),
+            elapsed: 0.001,
+            round_trip: 0.04,
+            queue: 0.0,
+            target,
+        });
+        competing.set_bound(at(3), bound);
+        assert_eq!(competing.rate() < bound, shortens);
         // The first reports of the next frame find X still low.
         let mut idle = model.clone();
         model.handle_sent(at(2), u64::MAX - 2, Bytes::new(PACKET), true);
@@ -594,7 +624,7 @@ fn decay_of_x_between_frames_shortens_no_frame() {
         assert_eq!(model.rate(), decayed);
         model.set_bound(at(3), bound);
         assert_eq!(model.frame_budget(at(3), deadline), budget);
-        // A longer pause is one of the application, after which the path may be another.
+        // After a pause of the application the path may have changed.
         idle.set_bound(at(400), decayed);
         assert_eq!(idle.rate(), decayed);
     }
