@@ -11,7 +11,6 @@
 //! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more.
 //! Without loss there are none.
 
-use std::fmt;
 use std::str::FromStr;
 
 use evenkeel_rtp::packet::flexfec::{self, Encoder};
@@ -54,17 +53,9 @@ impl FromStr for Filler {
 }
 
 /// No filler has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a filler is `none`, `dummy` or `fec`")]
 pub struct UnknownFiller;
-
-impl fmt::Display for UnknownFiller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [none, dummy, fec] = Filler::ALL.map(Filler::name);
-        write!(f, "a filler is `{none}`, `{dummy}` or `{fec}`")
-    }
-}
-
-impl std::error::Error for UnknownFiller {}
 
 /// What the path loses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

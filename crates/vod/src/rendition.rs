@@ -4,7 +4,6 @@
 //! between. So packets are read up to the next reference and spread over the time to it.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use tfrc::time::Duration;
@@ -20,57 +19,37 @@ const END: u64 = 1_000 * TS_LEN as u64;
 const MAX_STEP: Duration = Duration::from_secs(1);
 
 /// What keeps a stream from being sent.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RenditionError {
     /// It cannot be read.
-    Io(io::Error),
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
     /// No TS packet is where one should begin, at this byte.
+    #[error(
+        "no MPEG-TS packet begins at byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+    )]
     NoPacket {
         /// The place in the file.
         at: u64,
     },
     /// From this byte on nothing says how late it is for 65,536 packets, or in the whole file.
+    #[error(
+        "no clock reference (PCR) follows byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+    )]
     NoClock {
         /// The place in the file.
         at: u64,
     },
     /// It was longer when it was opened.
+    #[error(
+        "it ends at byte {at} and had {len} when it was opened; do not change a file while it is sent"
+    )]
     Shrunk {
         /// Where it ends now.
         at: u64,
         /// Where it ended.
         len: u64,
     },
-}
-
-impl fmt::Display for RenditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
-            Self::NoPacket { at } => write!(
-                f,
-                "no MPEG-TS packet begins at byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
-            ),
-            Self::NoClock { at } => {
-                write!(
-                    f,
-                    "no clock reference (PCR) follows byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
-                )
-            }
-            Self::Shrunk { at, len } => write!(
-                f,
-                "it ends at byte {at} and had {len} when it was opened; do not change a file while it is sent"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RenditionError {}
-
-impl From<io::Error> for RenditionError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// A TS packet, and when it is due.

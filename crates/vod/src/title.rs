@@ -66,16 +66,25 @@ impl fmt::Display for Mismatch {
 }
 
 /// What keeps renditions from being sent as one title, or at all.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TitleError {
     /// There is none.
+    #[error("a title needs a rendition")]
     Nothing,
     /// The clock of this one begins more than a second from that of the first.
+    #[error(
+        "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
+    )]
     Apart {
         /// Its name.
         name: String,
     },
     /// One lasts more than a second longer than another.
+    #[error(
+        "{first} lasts {long:.1} s and {other} {other_long:.1} s, so they are no renditions of one title; \
+         make all of them from one file, or serve them one by one",
+        first = names[0], long = last[0].as_secs_f64(), other = names[1], other_long = last[1].as_secs_f64()
+    )]
     Lengths {
         /// The names of the first and of the one that differs from it.
         names: [String; 2],
@@ -83,6 +92,7 @@ pub enum TitleError {
         last: [Duration; 2],
     },
     /// One cannot be read.
+    #[error("{name}: {error}")]
     Rendition {
         /// Its name.
         name: String,
@@ -90,32 +100,6 @@ pub enum TitleError {
         error: RenditionError,
     },
 }
-
-impl fmt::Display for TitleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("a title needs a rendition"),
-            Self::Apart { name } => write!(
-                f,
-                "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
-            ),
-            Self::Lengths {
-                names: [first, other],
-                last,
-            } => {
-                let [long, other_long] = last.map(|last| last.as_secs_f64());
-                write!(
-                    f,
-                    "{first} lasts {long:.1} s and {other} {other_long:.1} s, so they are no renditions of one title; \
-                     make all of them from one file, or serve them one by one"
-                )
-            }
-            Self::Rendition { name, error } => write!(f, "{name}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for TitleError {}
 
 fn unreadable(name: &str, error: RenditionError) -> TitleError {
     TitleError::Rendition {
