@@ -183,14 +183,11 @@ impl BlockId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::dv_frame;
 
     /// Every block of a frame, in the order in which a file has them.
     fn frame(system: System) -> Vec<u8> {
-        let mut frame = vec![0; system.frame_len()];
-        for (place, block) in frame.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-        }
-        frame
+        dv_frame(system, 0).data
     }
 
     #[test]

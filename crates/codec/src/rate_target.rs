@@ -334,7 +334,7 @@ static SCALES: [f64; STEPS + 1] = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Format, FrameRate, Scene, Source as _};
+    use crate::test_support::pictures;
 
     /// Noise that grows from left to right to an amplitude; 255 costs nearly what a picture can.
     fn noise(amplitude: u32, seed: u32) -> Picture {
@@ -425,15 +425,9 @@ mod tests {
         );
     }
 
-    /// What a camera may see.
+    /// A picture that a camera may see.
     fn scene(width: usize, height: usize) -> Picture {
-        let format = Format {
-            width,
-            height,
-            frame_rate: FrameRate::new(25, 1).expect("a rate"),
-        };
-        let mut scene = Scene::new(format, 1).expect("a size");
-        scene.next().expect("endless").expect("endless")
+        pictures((width, height), 25, 1).remove(0)
     }
 
     fn side(encoder: &mut Encoder, picture: &Picture, target: u64) -> u16 {

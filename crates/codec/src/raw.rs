@@ -159,6 +159,7 @@ fn black(groups: &mut [u8]) {
 mod tests {
     use super::*;
     use crate::coder::{FrameTarget, VideoEncoder as _};
+    use crate::test_support::frame_target;
     use std::time::Duration;
     use tfrc::units::Rate;
 
@@ -174,11 +175,8 @@ mod tests {
 
     fn target(rate: f64) -> FrameTarget {
         FrameTarget {
-            size: Bytes::new(1),
             rate: Rate::from_bits_per_sec(rate),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
+            ..frame_target(1, 25.0)
         }
     }
 

@@ -6,7 +6,8 @@ mod two_ends;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::source::{Scene, Source as _};
+use evenkeel_codec::test_support::scene;
 use evenkeel_codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::call::Call;
 use evenkeel_media::filler::Filler;
@@ -82,14 +83,9 @@ fn calls() -> [Call; 2] {
 impl World {
     fn new(kbps: u32, loss: f64) -> Self {
         let rate = Rate::from_bits_per_sec(f64::from(kbps) * 1e3);
-        let format = Format {
-            width: SIZE.0,
-            height: SIZE.1,
-            frame_rate: FrameRate::new(10, 1).expect("valid"),
-        };
         Self {
             ends: TwoEnds::new(calls(), rate, loss, 7),
-            scene: Scene::new(format, 1).expect("possible size"),
+            scene: scene(SIZE, 10),
             encoder: (Codec::Mjpeg, Codec::Mjpeg.encoder(INTERVAL)),
             decoder: StreamDecoder::new(Codec::Mjpeg),
             step: 0,

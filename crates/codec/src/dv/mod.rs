@@ -92,32 +92,20 @@ impl VideoDecoder for Decoder {
 mod tests {
     use super::*;
     use crate::coder::{FrameTarget, VideoEncoder as _};
-    use crate::dif::{BLOCK, BlockId};
+    use crate::test_support::{dv_frame, frame_target};
     use std::time::Duration;
     use tfrc::units::Rate;
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
     fn frame(fill: u8) -> DvFrame {
-        let system = System::Lines625;
-        let mut data = vec![fill; system.frame_len()];
-        for (place, block) in data.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-        }
-        DvFrame {
-            system,
-            data,
-            missing: Vec::new(),
-        }
+        dv_frame(System::Lines625, fill)
     }
 
     fn target(rate: f64) -> FrameTarget {
         FrameTarget {
-            size: Bytes::new(1),
             rate: Rate::from_bits_per_sec(rate),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
+            ..frame_target(1, 25.0)
         }
     }
 

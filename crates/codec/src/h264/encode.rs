@@ -319,8 +319,7 @@ const COARSER: f64 = 6.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use tfrc::units::Rate;
+    use crate::test_support::frame_target;
 
     /// An encoder whose coders fail, whatever the quantiser: they take pictures of another size.
     fn failing(finest: Option<Qp>) -> Encoder {
@@ -334,13 +333,7 @@ mod tests {
 
     #[test]
     fn an_encoder_that_fails_goes_on_coarser_and_gives_up_with_the_coarsest() {
-        let target = FrameTarget {
-            size: Bytes::new(1_000),
-            rate: Rate::from_bytes_per_sec(1e4),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
-        };
+        let target = frame_target(1_000, 10.0);
         let encode = |encoder: &mut Encoder| {
             let coded = encoder.encode(&Picture::new(32, 32), &target);
             coded.map(|coded| coded.is_some())

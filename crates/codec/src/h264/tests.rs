@@ -1,42 +1,18 @@
 //! The codec as its users see it: sizes, keyframes and cuts.
 
-use std::time::Duration;
-
-use tfrc::units::{Bytes, Rate};
-
 use super::{Decoder, Encoder, is_possible};
 use crate::coder::{Coded, FrameTarget, VideoDecoder, VideoEncoder};
 use crate::picture::{CodedPicture, Picture};
-use crate::source::{Format, FrameRate, Scene, Source};
+use crate::test_support::{frame_target, is_keyframe, pictures};
 
 const TARGET: u64 = 1_500;
 
 fn scene(count: usize) -> Vec<Picture> {
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).unwrap(),
-    };
-    let mut scene = Scene::new(format, 1).unwrap();
-    let mut next = || scene.next().unwrap().unwrap();
-    (0..count).map(|_| next()).collect()
+    pictures((160, 120), 10, count)
 }
 
 fn target(size: u64) -> FrameTarget {
-    FrameTarget {
-        size: Bytes::new(size),
-        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
-        deadline: Duration::from_millis(150),
-        stretched: false,
-        keyframe: false,
-    }
-}
-
-fn is_keyframe(picture: &CodedPicture) -> bool {
-    match picture {
-        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
-        _ => unreachable!("an encoder has one codec"),
-    }
+    frame_target(size, 10.0)
 }
 
 #[test]

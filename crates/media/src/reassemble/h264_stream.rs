@@ -1,15 +1,12 @@
 //! H.264 as a call uses it: coded, cut into packets, put together, decoded.
 
-use std::time::Duration;
-
 use evenkeel_codec::h264::{Decoder, Encoder};
 use evenkeel_codec::picture::{CodedPicture, Picture};
 use evenkeel_codec::quality::luma_psnr;
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::test_support::{frame_target, is_keyframe, pictures};
 use evenkeel_codec::{DecodeError, FrameTarget, VideoDecoder, VideoEncoder};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
 
 use super::{Payload, Reassembler};
 use crate::event::NotShown;
@@ -19,31 +16,11 @@ use crate::packetize::Packetizer;
 const TARGET: u64 = 1_500;
 
 fn scene(count: usize) -> Vec<Picture> {
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).unwrap(),
-    };
-    let mut scene = Scene::new(format, 1).unwrap();
-    let mut next = || scene.next().unwrap().unwrap();
-    (0..count).map(|_| next()).collect()
+    pictures((160, 120), 10, count)
 }
 
 fn target(size: u64) -> FrameTarget {
-    FrameTarget {
-        size: Bytes::new(size),
-        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
-        deadline: Duration::from_millis(150),
-        stretched: false,
-        keyframe: false,
-    }
-}
-
-fn is_keyframe(picture: &CodedPicture) -> bool {
-    match picture {
-        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
-        _ => unreachable!("an encoder has one codec"),
-    }
+    frame_target(size, 10.0)
 }
 
 /// A stream of packets, and what the receiver makes of it.

@@ -5,7 +5,8 @@ use std::time::Duration;
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::luma_psnr;
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::source::Source as _;
+use evenkeel_codec::test_support::scene;
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::event::{EventKind, NotShown};
 use evenkeel_media::filler::Filler;
@@ -118,12 +119,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     let calls = [0, 1].map(|end| call(end, setting));
     let rate = Rate::from_bits_per_sec(300e3);
     let mut ends = TwoEnds::new(calls, rate, setting.loss, setting.seed);
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).expect("valid"),
-    };
-    let mut scene = Scene::new(format, 1).expect("possible size");
+    let mut scene = scene((160, 120), 10);
     let mut encoder = Codec::H264.encoder(INTERVAL);
     let mut decoder = Codec::H264.decoder();
     let mut originals: Vec<Original> = Vec::new();
