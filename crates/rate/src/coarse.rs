@@ -9,6 +9,7 @@ use crate::clock::{ClockReading, OffsetBounds};
 use crate::model::{LeastDelayed, PathModel, ReportFormat};
 use crate::number::{HIGHEST_RATE, seconds};
 use crate::sent::{DepartedFrame, SentPacket};
+use crate::window::RATE_INTERVALS;
 
 /// TFRC's report with the least and the largest transit time of the packets since the report before.
 ///
@@ -47,9 +48,7 @@ pub(crate) struct CoarseReports {
 }
 
 /// Bound on the reports of a frame, beyond which the last reports are joined.
-const MAX_RANGES: usize = 64;
-/// The mean receive rate is over this many frame intervals, since a report's interval has one frame or two.
-const RATE_INTERVALS: f64 = 3.0;
+pub(crate) const MAX_RANGES: usize = 64;
 
 impl CoarseReports {
     /// Records a packet that left. Gives the frame if the packet was its last.
@@ -136,7 +135,7 @@ impl PathModel {
         };
         self.burst += 1;
         self.delivery_rate = received.bytes_per_sec().min(HIGHEST_RATE);
-        self.conclude(now, round_trip);
+        self.settle(now, round_trip);
     }
 
     /// Takes in a report of transit times. A report that contradicts those before is ignored.
@@ -165,7 +164,7 @@ impl PathModel {
         let gain = ((now - self.reported) / (RATE_INTERVALS * self.interval)).clamp(0.0, 1.0);
         let received = report.receive_rate.bytes_per_sec().min(HIGHEST_RATE);
         self.delivery_rate += (received - self.delivery_rate) * gain;
-        self.conclude(now, round_trip);
+        self.settle(now, round_trip);
     }
 
     fn range_of(&mut self, report: &TransitReport, sent: f64) -> TransitRange {

@@ -41,6 +41,8 @@ mod bursts;
 mod clock;
 mod coarse;
 mod cross;
+mod deliveries;
+mod frame;
 mod law;
 mod model;
 mod number;
