@@ -30,7 +30,7 @@ use evenkeel_vod::TS_LEN;
 use tfrc::Ecn;
 use tfrc::sent_packets::AckVector;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::units::{LossEventRate, Rate};
 
 const SSRC: u32 = 0x1234_5678;
 
