@@ -1,4 +1,4 @@
-//! Pictures, targets and frames of DV for the tests of this crate and of the crates above it.
+//! Pictures, targets and coded frames for the tests of this crate and of the crates above it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::coder::FrameTarget;
 use crate::dif::{BLOCK, BlockId, System};
-use crate::picture::{CodedPicture, DvFrame, Picture};
+use crate::picture::{CodedPicture, DvFrame, JpegImage, Picture, QuantTables, Sampling};
 use crate::source::{Format, FrameRate, Scene, Source as _};
 
 /// Creates the scene of seed 1 with this many pictures per second.
@@ -59,4 +59,22 @@ pub fn dv_frame(system: System, fill: u8) -> DvFrame {
         data,
         missing: Vec::new(),
     }
+}
+
+/// Gives an image in 4:2:0 with equal values in its tables, and with intervals of these lengths, each filled with its number.
+pub fn jpeg_image((width, height): (u16, u16), tables: u8, lengths: &[usize]) -> JpegImage {
+    let interval = |(n, &length): (usize, &usize)| Some(vec![n as u8 + 1; length]);
+    let mut image = JpegImage {
+        width,
+        height,
+        sampling: Sampling::Yuv420,
+        tables: QuantTables {
+            luma: [tables; 64],
+            chroma: [tables; 64],
+        },
+        restart_interval: 0,
+        intervals: lengths.iter().enumerate().map(interval).collect(),
+    };
+    image.restart_interval = image.mcus().div_ceil(lengths.len()) as u16;
+    image
 }

@@ -212,25 +212,15 @@ mod tests {
     use crate::frame::EncodedFrame;
     use crate::packetize::Packetizer;
     use crate::policy::{PolicyConfig, Rules};
-    use evenkeel_codec::picture::{JpegImage, QuantTables, Sampling};
+    use evenkeel_codec::test_support::jpeg_image;
     use tfrc::units::{LossEventRate, Rate};
 
     const OVERHEAD: usize = 24;
 
     /// A frame captured at `ms`, in packets of an interval each.
     fn frame(ms: u64, packets: usize) -> PacketizedFrame {
-        let image = JpegImage {
-            width: 16 * packets as u16,
-            height: 16,
-            sampling: Sampling::Yuv420,
-            // RFC 2435's for Q = 1: no bytes of tables.
-            tables: QuantTables {
-                luma: [255; 64],
-                chroma: [255; 64],
-            },
-            restart_interval: 1,
-            intervals: vec![Some(vec![1; 900]); packets],
-        };
+        // Tables of 255 are those of RFC 2435 for Q = 1, which take no bytes.
+        let image = jpeg_image((16 * packets as u16, 16), 255, &vec![900; packets]);
         let frame = EncodedFrame {
             captured: at(ms),
             timestamp: ms as u32,

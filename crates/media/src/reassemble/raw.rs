@@ -3,8 +3,9 @@
 use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::packet::payload::raw::{GROUP_422, RawPayload};
 
+use super::Refused;
+use super::assembly::MAX_FRAME_PACKETS;
 use super::coverage::Coverage;
-use super::{MAX_FRAME_PACKETS, Refused};
 use crate::event::NotShown;
 
 /// The most pieces of a picture between which something is missing: a packet of a sender's is one, however many
@@ -76,11 +77,7 @@ impl RawAssembly {
 
     /// The picture, with what is missing.
     pub(super) fn finish(mut self) -> Result<RawPicture, NotShown> {
-        let size = self.picture.data.len();
-        self.picture.missing = self.covered.missing(size);
-        if matches!(self.picture.missing.as_slice(), [all] if all.len() == size) {
-            return Err(NotShown::Empty);
-        }
+        self.picture.missing = self.covered.holes(self.picture.data.len())?;
         Ok(self.picture)
     }
 }

@@ -1,14 +1,17 @@
 //! Whole calls over a modelled link, in virtual time: picture sizes are real, their contents are not.
 
+mod outcome;
+mod studio;
 mod world;
 
 use std::time::Duration;
 
 use evenkeel_codec::quality::percentile;
 use evenkeel_rtp::session::FeedbackMode;
+use outcome::Outcome;
 use tfrc::time::Instant;
 use tfrc::units::Rate;
-use world::{End, Outcome, Scenario, World};
+use world::{End, Scenario, World};
 
 /// The bounds of a call on a path that serves it well.
 fn assert_good(outcome: &Outcome) {

@@ -1,17 +1,18 @@
 //! H.264 as a call uses it: coded, cut into packets, put together, decoded.
 
 use evenkeel_codec::h264::{Decoder, Encoder};
-use evenkeel_codec::picture::{CodedPicture, Picture};
+use evenkeel_codec::picture::{AccessUnit, CodedPicture, Picture};
 use evenkeel_codec::quality::luma_psnr;
 use evenkeel_codec::test_support::{frame_target, is_keyframe, pictures};
 use evenkeel_codec::{DecodeError, FrameTarget, VideoDecoder, VideoEncoder};
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
-use super::{Payload, Reassembler};
+use super::{Packet, take};
 use crate::event::NotShown;
 use crate::frame::EncodedFrame;
 use crate::packetize::Packetizer;
+use crate::reassemble::{Payload, Pushed, Reassembler};
 
 const TARGET: u64 = 1_500;
 
@@ -121,5 +122,37 @@ fn a_hole_stops_the_picture_until_a_keyframe() {
             let psnr = luma_psnr(picture, &decoded.unwrap().picture).unwrap();
             assert!(psnr > 28.0, "frame {n}: {psnr}");
         }
+    }
+}
+
+#[test]
+fn a_unit_whose_fragments_disagree_is_a_hole_and_the_next_ones_come() {
+    // Fragments (FU-A) of slices of a keyframe, but for one of another type or reference; then a whole unit.
+    for (indicator, header) in [(0x7c, 0x01), (0x1c, 0x05)] {
+        let payloads: [&[u8]; 4] = [
+            &[0x7c, 0x85, 0x88, 1],
+            &[indicator, header, 2],
+            &[0x7c, 0x45, 3],
+            &[0x65, 0x84, 5],
+        ];
+        let mut reassembler = Reassembler::new(Payload::H264);
+        let packet = |sequence: usize, timestamp, marker| Packet {
+            payload_type: 0,
+            sequence: sequence as u64,
+            timestamp,
+            marker,
+            payload: payloads[sequence % 4].to_vec(),
+        };
+        for sequence in 0..4 {
+            packet(sequence, 90, sequence == 3).push(&mut reassembler);
+        }
+        let pushed = packet(7, 180, true).push(&mut reassembler);
+        assert_eq!(pushed, Pushed::Complete { timestamp: 180 });
+        let [damaged, next] = [(); 2].map(|()| take(&mut reassembler).unwrap().unwrap());
+        let whole = Some(payloads[3].to_vec());
+        let units = vec![None, whole.clone()];
+        assert_eq!(damaged.picture, AccessUnit { units }.into());
+        let units = vec![whole];
+        assert_eq!(next.picture, AccessUnit { units }.into());
     }
 }
