@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_has_its_blocks_in_the_order_of_the_standard() {
+    fn sequence_has_its_blocks_in_standard_order() {
         let frame = frame(System::Lines525);
         let ids = frame.chunks(BLOCK).map(|block| (block[0] >> 5, block[2]));
         let mut expected = vec![(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)];

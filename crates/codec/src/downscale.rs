@@ -96,7 +96,7 @@ mod tests {
     use crate::picture::{BLACK, WHITE};
 
     #[test]
-    fn a_step_of_jfif_is_255_for_those_from_black_to_white() {
+    fn jfif_step_spans_255_from_black_to_white() {
         let octaves = log2(255.0 / f64::from(WHITE - BLACK));
         assert!((STEPS - octaves).abs() < 0.005, "{octaves}");
     }
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_halved_when_coding_it_takes_more_than_halving_does() {
+    fn picture_is_halved_when_coding_costs_more() {
         // A mean square of 4 is two octaves, of 1,024 ten.
         for (apart, bound) in [(4, 1.12), (64, 4.72)] {
             let picture = columns(apart);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_is_whole_again_at_a_scale_finer_than_makes_it_one() {
+    fn half_becomes_whole_at_a_finer_scale() {
         // A mean square of 64 is six octaves.
         let picture = columns(16);
         let mut halves = Halves::of(&picture);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_may_be_halved_again_and_a_quarter_is_not() {
+    fn half_is_halved_again_but_no_quarter() {
         let picture = columns(64);
         let mut halves = Halves::of(&picture);
         assert_eq!(halves.at_most(2), 2);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_whose_half_no_header_can_say_are_not_halved() {
+    fn sides_without_valid_half_are_not_halved() {
         for (size, most) in [((184, 128), 0), ((96, 80), 1), ((0, 0), 0)] {
             let picture = Picture::new(size.0, size.1);
             let mut halves = Halves::of(&picture);

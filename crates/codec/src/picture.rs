@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_with_two_holes_is_one_damaged_line() {
+    fn line_with_two_holes_counts_once() {
         let picture = |missing: Vec<Range<usize>>| {
             CodedPicture::Raw(RawPicture {
                 width: 4,

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_left_out_where_the_path_is_narrow() {
+    fn pictures_are_left_out_on_narrow_paths() {
         let mut encoder = Encoder::new(INTERVAL);
         // 60 bytes every 40 ms are 12 kb/s.
         let sent = (0..60)

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_comes_back_as_it_was_but_for_its_edges() {
+    fn slope_survives_resizing_except_at_edges() {
         let picture = ramp(32, 24);
         let half = halved(&picture).unwrap();
         assert_eq!((half.width(), half.height()), (16, 12));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_halving_loses_is_what_lies_between_the_picture_and_its_double() {
+    fn halving_loss_is_the_difference_after_doubling() {
         // Columns in turn 40 apart: halved there is nothing but their mean.
         let mut picture = Picture::new(32, 36);
         for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gaps_are_even_once_the_path_is_known() {
+    fn gaps_are_even_once_path_is_known() {
         for (megabits, kept, of) in [
             (4.3, 5, 6),
             (3.5, 2, 3),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn it_steps_down_when_it_is_behind_and_up_after_a_second() {
+    fn share_falls_when_behind_and_rises_later() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         // Of half of what it needs each picture takes an interval too long: 20 ms, of which 50 are bridged.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn it_steps_up_at_once_until_it_has_been_too_much() {
+    fn share_rises_at_once_until_first_excess() {
         let mut thinning = thinning();
         assert_eq!(sent(&mut thinning, 12, 0.9).len(), 2);
         assert_eq!(sent(&mut thinning, 12, 2.7).len(), 6);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_up_by_what_there_was_room_for_all_the_time() {
+    fn share_rises_by_the_room_that_lasted() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 10, 0.01);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_that_is_made_up_for_does_not_show() {
+    fn recovered_fall_does_not_show() {
         let mut thinning = thinning();
         sent(&mut thinning, 1, 5.2);
         for _ in 0..50 {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_only_just_fits_is_not_taken() {
+    fn step_that_barely_fits_is_not_taken() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_swings_about_a_step_does_not_show() {
+    fn swinging_rate_does_not_show() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);

@@ -69,7 +69,7 @@ fn clips_cost_what_the_scene_is_held_to() {
 }
 
 #[test]
-fn three_megabits_show_the_scene_well_but_not_perfectly() {
+fn scene_looks_good_at_three_megabits() {
     // 15,000 bytes a picture of 640x480, 25 a second.
     let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
     let mut sum = 0.0;

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_fastest_is_half_a_round_trip_old() {
+    fn fastest_arrival_is_half_a_round_trip_old() {
         let mut age = Age::default();
         assert_eq!(age.transit_of(Duration::from_millis(150)), None);
         age.observe(Instant::from_secs(1), 1_000_000);

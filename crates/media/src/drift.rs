@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_frames_tell_the_drift_whatever_the_others_take() {
+    fn fastest_frames_show_the_drift() {
         for ppm in [-200, -20, 20, 200] {
             let found = after(600, |second, n| ppm * second as i64 + jitter(n));
             // A queue that is as often empty, and each time it fills it is a little longer.
@@ -168,7 +168,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_frames_make_it_panic_or_leave_its_bounds(
+        fn drift_stays_bounded_for_any_frames(
             frames in proptest::collection::vec((any::<u64>(), any::<i64>()), 0..200),
             waits in proptest::collection::vec((0..100_000_u64, any::<i64>()), 0..200),
         ) {

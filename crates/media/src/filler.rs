@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_too_long_to_be_protected_leaves_room_for_what_it_will_have() {
+    fn long_frame_leaves_room_for_possible_repair_packets() {
         for packets in [20, 110, 111, 1_500] {
             let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
             filling.set_loss(loss(0.02));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_target_left_room_for_is_owed_and_what_is_free_is_not() {
+    fn only_repair_packets_with_room_are_owed() {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
         let frame = |filling: &mut Filling| {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn dummies_go_from_the_first_frame_on_and_only_to_who_takes_them() {
+    fn dummies_need_a_frame_and_a_capacity() {
         let mut payload = Vec::new();
         for (capacity, goes) in [(500, true), (0, false)] {
             let mut filling = Filling::new(Filler::Dummy, capacity, Bytes::new(1_000));

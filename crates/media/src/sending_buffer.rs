@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thesis_skips_a_frame_that_would_be_late() {
+    fn thesis_skips_a_late_frame() {
         let mut bench = Bench::new();
         bench.policy.set_rules(Rules::Thesis);
         let path = path(100.0);
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_an_age_ago_are_not_sent_for_want_of_others() {
+    fn old_frames_are_not_sent_after_a_pause() {
         let mut bench = Bench::new();
         bench.buffer.push(frame(0, 1));
         assert_eq!(bench.depart(60_000, &path(100.0)), None);

@@ -176,7 +176,7 @@ const START: Part = Part {
 };
 
 #[test]
-fn the_codec_changes_between_two_pictures_and_none_is_lost() {
+fn change_of_codec_loses_no_picture() {
     let mut world = World::new(2_000, 0.0);
     world.run(START);
     for codec in [
@@ -202,7 +202,7 @@ fn the_codec_changes_between_two_pictures_and_none_is_lost() {
 }
 
 #[test]
-fn under_loss_a_change_from_h264_ends_its_requests_for_keyframes() {
+fn change_from_h264_ends_keyframe_requests() {
     let mut world = World::new(2_000, 0.05);
     world.run(Part {
         codec: Codec::H264,

@@ -87,7 +87,7 @@ fn gaps(share: f64) -> Vec<u64> {
 }
 
 #[test]
-fn as_many_are_sent_as_the_path_carries_and_evenly() {
+fn pictures_are_sent_evenly_within_the_rate() {
     for (share, every) in [(0.2, 6), (0.3, 4), (0.4, 3), (0.6, 2), (1.1, 1)] {
         let gaps = gaps(share);
         println!("{share}: {gaps:?}");
@@ -96,7 +96,7 @@ fn as_many_are_sent_as_the_path_carries_and_evenly() {
 }
 
 #[test]
-fn between_two_rhythms_the_share_is_that_of_the_slower_at_least() {
+fn share_is_at_least_the_slower_rhythm() {
     for (share, least) in [(0.65, 0.5), (0.8, 2.0 / 3.0), (0.9, 0.75)] {
         let gaps = gaps(share);
         println!("{share}: {gaps:?}");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_climbs_when_there_is_room_for_two_seconds() {
+    fn ladder_climbs_after_two_seconds_of_room() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 3, 1_210.0, 0);
         assert_eq!(after(&mut ladder, &mut now, 60, 1_790.0, 0), 1);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tries_the_next_one_where_more_room_than_this_cannot_show() {
+    fn ladder_tries_next_rung_when_room_cannot_show() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         assert_eq!(after(&mut ladder, &mut now, 60, 890.0, 0), 0);
         assert_eq!(after(&mut ladder, &mut now, 3, 910.0, 0), 1);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_falls_as_soon_as_the_lag_is_foreseen_and_climbs_late_after_that() {
+    fn ladder_falls_at_foreseen_lag_and_climbs_late() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 5, 3_000.0, 0);
         // 2 Mb/s over 1.5 Mb/s for two seconds are .67 s: not yet.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_that_is_being_caught_up_with_changes_nothing() {
+    fn shrinking_lag_changes_nothing() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 3, 1_300.0, 0);
         assert_eq!(after(&mut ladder, &mut now, 60, 1_100.0, 5_000), 1);
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn each_climb_that_fails_makes_it_wait_twice_as_long() {
+    fn failed_climb_doubles_the_wait() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         let mut waited = Vec::new();
         for _ in 0..7 {

@@ -296,7 +296,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_has_its_mean_rate_and_its_entries() {
+    fn stream_has_mean_rate_and_entries() {
         let bytes = stream(700, 2, 5);
         let len = bytes.len() as f64;
         let mut rendition = Rendition::open(Cursor::new(bytes)).unwrap();
@@ -330,7 +330,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_refused_with_the_place() {
+    fn invalid_stream_is_refused_with_the_place() {
         let open = |bytes: Vec<u8>| Rendition::open(Cursor::new(bytes)).map(drop);
         let mut broken = stream(700, 1, 5);
         broken[188 * 10] = 0;
@@ -352,7 +352,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_while_it_is_read_is_an_error_and_not_an_end() {
+    fn file_cut_while_read_is_an_error() {
         let path = std::env::temp_dir().join(format!("evenkeel-cut-{}.ts", std::process::id()));
         std::fs::write(&path, stream(700, 2, 5)).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path);
@@ -374,7 +374,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_that_states_no_time_for_long_ends_in_an_error_and_not_in_memory() {
+    fn stream_without_clock_ends_in_an_error() {
         let silent = packet(PICTURES, 0, None, false).repeat(MAX_BETWEEN + 1);
         let bytes = [stream(700, 1, 5), silent, stream(2_000, 1, 5)].concat();
         let mut rendition = Rendition::open(Cursor::new(bytes)).unwrap();

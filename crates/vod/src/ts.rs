@@ -124,7 +124,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_header_is_read_as_the_standard_lays_it_out() {
+    fn header_is_read_as_in_the_standard() {
         let header = TsHeader::parse(&packet(0x123, 5, Some(40_000), true)).unwrap();
         assert_eq!(header.pid, 0x123);
         assert!(header.is_random_access && header.counts() && !header.is_table());

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_left_out_where_the_path_is_narrow() {
+    fn frames_are_left_out_on_narrow_paths() {
         let mut encoder = Encoder::new(INTERVAL);
         let shown = picture(frame(0));
         // All of them are 28.8 Mb/s.

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_macroblocks_of_a_frame_cover_its_picture_once() {
+    fn macroblocks_cover_the_picture_once() {
         for system in System::ALL {
             let (width, height) = system.size();
             let mut luma = vec![0; width * height];
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_half_of_nine_bits_about_grey() {
+    fn mean_is_half_of_nine_bits() {
         for (code, expected) in [
             ([0x00, 0x00], 128),
             ([0x7f, 0x80], 255),

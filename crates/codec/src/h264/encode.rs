@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_fails_goes_on_coarser_and_gives_up_with_the_coarsest() {
+    fn failing_encoder_goes_coarser_and_then_gives_up() {
         let target = frame_target(1_000, 10.0);
         let encode = |encoder: &mut Encoder| {
             let coded = encoder.encode(&Picture::new(32, 32), &target);

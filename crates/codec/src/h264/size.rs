@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_steepest_at_the_references_quantiser_and_where_nothing_is_new() {
+    fn step_is_steepest_at_the_quantiser_of_reference() {
         let step = |change, quantiser| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_codings_of_a_picture_both_are_believed() {
+    fn two_codings_of_a_picture_are_both_used() {
         for change in [NOTHING, Change::ALL] {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_picture_tells_how_steep_it_is_if_it_was_coded_steps_away() {
+    fn distant_strip_coding_shows_the_slope() {
         let told = |steps| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(Change(1e9), 30.0);

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn strips_are_spread_over_the_picture_and_their_colours_go_with_them() {
+    fn strips_spread_over_picture_with_their_colours() {
         let luma = (0..SIZE.1).flat_map(|row| vec![(row / 2) as u8; SIZE.0]);
         let chroma = (0..SIZE.1 / 2).flat_map(|row| vec![row as u8; SIZE.0 / 2]);
         let (luma, chroma): (Vec<u8>, Vec<u8>) = (luma.collect(), chroma.collect());

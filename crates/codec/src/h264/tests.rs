@@ -30,7 +30,7 @@ fn a_keyframe_is_no_larger_than_its_target() {
 }
 
 #[test]
-fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
+fn new_picture_size_begins_a_new_stream() {
     let mut encoder = Encoder::default();
     for (width, height) in [(64, 48), (64, 48), (96, 48)] {
         let picture = Picture::new(width, height);
@@ -62,7 +62,7 @@ fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
 }
 
 #[test]
-fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
+fn oversized_cut_is_coded_again_as_keyframe() {
     // What flat pictures tell makes the first of noise 2.9 aims large.
     let size = (320, 240);
     let mut encoder = Encoder::default();
@@ -79,7 +79,7 @@ fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
 }
 
 #[test]
-fn what_is_too_much_for_the_encoder_is_left_out_and_forgotten_once_it_is_over() {
+fn noise_is_left_out_and_later_forgotten() {
     let mut noise = noise((160, 120), 256);
     let mut encoder = Encoder::default();
     let mut code = |picture: &Picture| encoder.encode(picture, &target(1 << 20)).unwrap();

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_fall_in_small_steps_where_tables_are_fine() {
+    fn sizes_fall_in_small_steps_with_fine_tables() {
         let picture = &pictures((192, 128), 25, 1)[0];
         let size = |factor| {
             let image = encode(picture, Scale::new(factor)).expect("small");

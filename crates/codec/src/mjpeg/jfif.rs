@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_back_as_it_was_written() {
+    fn file_is_read_back_as_written() {
         assert_eq!(parse(&write(&image())), Ok(image()));
     }
 

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn black_white_and_the_strongest_colours_are_the_ends_of_bytes() {
+    fn strongest_colours_are_the_ends_of_bytes() {
         for range in [NominalRange::LUMA, NominalRange::CHROMA] {
             let jfif = |sample| 128.0 + range.distance(sample) * range.gain;
             // Chroma of 16 to 240 around 128 is 0.5 to 255.5 around it.
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_comes_back_and_one_beyond_video_becomes_the_nearest() {
+    fn samples_survive_and_are_clamped_beyond_video() {
         for range in [NominalRange::LUMA, NominalRange::CHROMA] {
             for sample in 0..=u8::MAX {
                 let back = range.sample(range.distance(sample));

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quality_and_scale_are_two_views_of_one_number() {
+    fn quality_and_scale_convert_both_ways() {
         for quality in [2.0, 10.0, 50.0, 75.0, 97.0] {
             let back = Scale::from_quality(quality).quality();
             assert!((back - quality).abs() < 1e-9, "{quality} became {back}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_named_and_never_coarser_than_the_scale() {
+    fn tables_are_never_coarser_than_the_scale() {
         for (factor, q) in [
             (0.04, 98),
             (0.059, 98),
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_keeps_the_bound_of_zero_in_proportion_to_the_scale() {
+    fn zero_bound_stays_in_proportion_to_scale() {
         let mut factor = Scale::FINEST.factor();
         while factor < Scale::COARSEST.factor() {
             let scale = Scale::new(factor);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_of_fine_tables_goes_from_the_nearest_level_to_the_next_tables() {
+    fn zero_bound_of_fine_tables_is_continuous() {
         for q in FINE {
             let [from, to] = [q, q - 1].map(|q| f64::from(percent(q)) / 100.0);
             let bounds = [from, (from + to) / 2.0, to - 1e-9].map(|at| bound(Scale::new(at)));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huffman_code_has_a_symbol_for_each_length() {
+    fn huffman_code_has_a_symbol_for_each_length() {
         for spec in [&LUMA_DC, &LUMA_AC, &CHROMA_DC, &CHROMA_AC] {
             let codes: usize = spec.lengths.iter().map(|&n| usize::from(n)).sum();
             assert_eq!(codes, spec.symbols.len());

@@ -19,7 +19,7 @@ fn size(encoded: &Encoded) -> u64 {
 }
 
 #[test]
-fn the_steps_lead_from_the_finest_to_the_coarsest() {
+fn steps_lead_from_finest_to_coarsest() {
     assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
     assert!(scale(STEPS - 1) < Scale::COARSEST);
     for step in [0, 300, STEPS - 1] {
@@ -107,8 +107,7 @@ fn side(encoder: &mut Encoder, picture: &Picture, target: u64) -> u16 {
 }
 
 #[test]
-fn a_picture_with_few_bytes_has_half_or_a_quarter_of_its_sides_and_all_of_them_when_there_are_more()
-{
+fn sides_are_halved_twice_when_bytes_are_few() {
     let picture = scene(192, 128);
     let mut encoder = Encoder::new();
     let sides = [4_000, 500, 100, 500, 4_000].map(|target| side(&mut encoder, &picture, target));
@@ -116,7 +115,7 @@ fn a_picture_with_few_bytes_has_half_or_a_quarter_of_its_sides_and_all_of_them_w
 }
 
 #[test]
-fn sides_stay_where_one_size_is_as_good_as_the_other() {
+fn sides_stay_where_both_sizes_look_alike() {
     let picture = scene(192, 128);
     let mut encoder = Encoder::new();
     let between = |encoder: &mut Encoder, from| {

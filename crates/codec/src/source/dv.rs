@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dv_is_told_in_a_line() {
+    fn error_names_what_is_no_dv() {
         let whole = frame(System::Lines525);
         let changed = |at: usize, byte: u8| {
             let mut stream = whole.repeat(2);

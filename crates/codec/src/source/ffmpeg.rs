@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_closed_its_output_and_does_not_end_can_be_killed() {
+    fn process_without_output_can_be_killed() {
         let (mut running, _) = Running::start(shell("exec >&-; exec sleep 20")).expect("a shell");
         let program = running.program.clone();
         let (ended, waited) = mpsc::channel();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_first_bytes_come_as_it_is_killed_is_no_source() {
+    fn process_killed_at_first_bytes_is_no_source() {
         let file = |name: &str| {
             let name = format!("evenkeel-{name}-{}", std::process::id());
             std::env::temp_dir().join(name)

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_gets_as_many_repair_packets_as_the_loss_asks_for() {
+    fn repair_packets_follow_the_loss() {
         assert_eq!(wanted(10, loss(0.0), DAMAGED), 0);
         // 1 % of frames are damaged as it is.
         assert_eq!(wanted(10, loss(0.001), DAMAGED), 0);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_finds_a_repair_packet_for_each_of_its_packets() {
+    fn repair_packets_cover_a_burst_of_losses() {
         let bursts = PathLoss {
             events: 0.005,
             packets: 0.014,

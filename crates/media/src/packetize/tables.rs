@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_remembers_what_is_static_and_nothing_else() {
+    fn cache_keeps_static_tables_only() {
         let mut cache = TableCache::default();
         for q in [0, 100, 127, 130, 255] {
             cache.learn(q, &flat(q));

@@ -30,7 +30,7 @@ fn delay(playout: &Playout, n: i64) -> Duration {
 }
 
 #[test]
-fn the_first_frame_is_shown_when_it_is_there() {
+fn first_frame_is_shown_on_arrival() {
     let mut playout = Playout::new(90_000, DEADLINE);
     assert_eq!(playout.display_at(0), None);
     assert!(!arrive(&mut playout, 0, 70));
@@ -38,7 +38,7 @@ fn the_first_frame_is_shown_when_it_is_there() {
 }
 
 #[test]
-fn the_delay_is_the_transit_that_nearly_all_kept() {
+fn delay_is_the_transit_of_nearly_all_frames() {
     let mut playout = Playout::new(90_000, DEADLINE);
     let late = (0..400)
         .filter(|&n| arrive(&mut playout, n, 70 + (n as u64 * 7) % 20))
@@ -66,7 +66,7 @@ fn it_grows_at_once_and_shrinks_slowly() {
 }
 
 #[test]
-fn a_first_frame_that_took_long_does_not_hold_up_the_next() {
+fn slow_first_frame_does_not_hold_up_others() {
     let mut playout = Playout::new(90_000, DEADLINE);
     arrive(&mut playout, 0, 1_000);
     arrive(&mut playout, 25, 70);
@@ -130,7 +130,7 @@ fn with_known_ages() -> Playout {
 }
 
 #[test]
-fn frames_that_arrive_in_time_are_shown_in_time() {
+fn timely_frames_are_shown_in_time() {
     let mut playout = with_known_ages();
     let late = (0..100)
         .filter(|&n| arrive(&mut playout, n, if n % 4 == 0 { 185 } else { 130 }))
@@ -151,7 +151,7 @@ fn a_delay_beyond_the_deadline_ends_at_once() {
 }
 
 #[test]
-fn a_deadline_that_most_frames_miss_holds_nothing_up_and_keeps_motion_even() {
+fn motion_stays_even_when_most_miss_the_deadline() {
     let mut playout = with_known_ages();
     let late = (0..100)
         .filter(|&n| arrive(&mut playout, n, 180 + (n as u64 * 7) % 20))
@@ -201,7 +201,7 @@ fn late_after_a_pause(ppm: i64, transit_ms: i64) -> i64 {
 }
 
 #[test]
-fn after_a_pause_frames_are_neither_late_nor_held_up_by_what_the_clocks_have_parted() {
+fn drift_costs_no_delay_after_a_pause() {
     for ppm in [-200, -50, 0, 50, 200] {
         let held = late_after_a_pause(ppm, 70);
         assert!((0..=3).contains(&held), "{ppm} ppm: {held} ms");
@@ -209,7 +209,7 @@ fn after_a_pause_frames_are_neither_late_nor_held_up_by_what_the_clocks_have_par
 }
 
 #[test]
-fn a_jump_of_the_media_clock_is_told_from_jitter() {
+fn clock_jump_is_distinguished_from_jitter() {
     let mut playout = Playout::new(90_000, DEADLINE);
     arrive(&mut playout, 0, 70);
     let arrival = START + Duration::from_secs(3);
@@ -222,7 +222,7 @@ fn a_jump_of_the_media_clock_is_told_from_jitter() {
 
 proptest! {
     #[test]
-    fn no_input_panics_and_later_frames_are_shown_later(
+    fn display_order_follows_timestamps_for_any_input(
         samples in proptest::collection::vec((any::<i64>(), any::<u64>()), 0..300),
         clock_rate in any::<u32>(),
         rtt in any::<bool>(),

@@ -180,7 +180,7 @@ mod tests {
     use crate::rtp_codec::RtpCodec as _;
 
     #[test]
-    fn a_description_gives_back_what_it_was_made_of() {
+    fn description_round_trips() {
         let payload = Payload::raw(1280, 720).unwrap();
         let parameters = Codec::Raw.parameters((1280, 720)).unwrap();
         assert_eq!(Payload::described(Codec::Raw, &parameters), Ok(payload));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_those_of_the_definition_and_any_are_taken() {
+    fn colorimetry_follows_height_and_any_is_accepted() {
         for (size, expected) in [
             ((720, 576), "colorimetry=BT601-5"),
             ((768, 578), "colorimetry=BT709-2"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn dv_says_its_system_and_whether_there_is_sound() {
+    fn dv_description_has_system_and_sound() {
         for system in System::ALL {
             let told = Codec::Dv.parameters(system.size()).unwrap();
             let audio = true;

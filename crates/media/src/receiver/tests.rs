@@ -82,7 +82,7 @@ fn a_whole_frame_is_shown_at_its_time() {
 }
 
 #[test]
-fn a_damaged_frame_is_shown_at_its_time_too() {
+fn damaged_frame_is_shown_at_its_time() {
     let mut bench = Bench::new();
     bench.deliver(0, &[], 0);
     assert_eq!(bench.poll(0, 72), Some((0, 0)));
@@ -92,7 +92,7 @@ fn a_damaged_frame_is_shown_at_its_time_too() {
 }
 
 #[test]
-fn the_end_of_a_frame_is_waited_for_until_the_next_begins() {
+fn frame_without_end_waits_for_the_next_frame() {
     let mut bench = Bench::new();
     bench.deliver(0, &[], 0);
     assert_eq!(bench.poll(0, 72), Some((0, 0)));
@@ -104,7 +104,7 @@ fn the_end_of_a_frame_is_waited_for_until_the_next_begins() {
 }
 
 #[test]
-fn a_frame_whose_sender_fell_silent_is_shown_in_the_end() {
+fn frame_of_a_silent_sender_is_shown_eventually() {
     let mut bench = Bench::new();
     bench.deliver(0, &[2, 3], 0);
     assert_eq!(bench.receiver.poll_timeout(), Some(at(0, 570)));
@@ -126,7 +126,7 @@ fn the_newest_of_several_due_frames_is_shown() {
 }
 
 #[test]
-fn a_late_frame_is_shown_when_it_comes_and_told() {
+fn late_frame_is_shown_on_arrival_and_reported() {
     let mut bench = Bench::new();
     for n in 0..30 {
         bench.deliver(n, &[], 0);
@@ -142,7 +142,7 @@ fn a_late_frame_is_shown_when_it_comes_and_told() {
 
 /// A report that took 70 ms says that frames do as well; over a round trip of 100 ms they are 50 ms old then.
 #[test]
-fn a_frame_that_arrives_in_time_is_not_held_beyond_the_deadline() {
+fn timely_frame_is_not_held_beyond_the_deadline() {
     let mut bench = Bench::new();
     bench.rtt = Some(Duration::from_millis(100));
     bench.receiver.note_report(at(0, 70), 0);
@@ -181,7 +181,7 @@ fn a_pause_of_the_peer_changes_nothing() {
 }
 
 #[test]
-fn uncompressed_pictures_of_another_size_are_told_once_with_both() {
+fn unexpected_picture_size_is_reported_once() {
     let payload = |width, height| Payload::raw(width, height).expect("possible");
     for (sent, received, told) in [
         ((32, 16), (64, 48), 1),
@@ -235,7 +235,7 @@ fn uncompressed_pictures_of_another_size_are_told_once_with_both() {
 proptest! {
     /// Whatever comes, what is due leaves: draining ends, and no wake-up stays in the past.
     #[test]
-    fn no_packets_make_a_wake_up_that_polling_does_not_clear(
+    fn polling_clears_every_wake_up_for_any_packets(
         packets in proptest::collection::vec(
             (0..60u64, any::<u32>(), any::<bool>(), 0..5u8, 0..2_000u64),
             0..120,

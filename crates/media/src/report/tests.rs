@@ -37,7 +37,7 @@ fn what_happens_before_the_start_does_not_count() {
 }
 
 #[test]
-fn rates_are_means_over_time_and_shares_of_them() {
+fn rates_are_means_over_time() {
     let mut report = report_from(0);
     let state = |x: f64, sent: u64, received: u64, lost: u64| State {
         allowed_rate: Some(Rate::from_bits_per_sec(x)),
@@ -66,7 +66,7 @@ fn rates_are_means_over_time_and_shares_of_them() {
 }
 
 #[test]
-fn frames_within_a_delay_are_counted_and_silence_is_a_gap() {
+fn timely_frames_are_counted_and_silence_is_gap() {
     let mut report = report_from(1_000);
     assert_eq!(report.longest_gap(at(1_500)), Duration::from_millis(500));
     for (ms, delay) in [(1_100, 149), (1_200, 149), (1_300, 151)] {
@@ -107,7 +107,7 @@ fn frames_in_time_follow_the_configured_deadline() {
 }
 
 #[test]
-fn the_longest_gap_includes_the_silence_at_the_end() {
+fn longest_gap_includes_silence_at_the_end() {
     let mut report = report_from(0);
     for ms in [40, 80, 300, 340] {
         report.handle_shown(&shown(ms, 50, 30.0));
@@ -196,7 +196,7 @@ fn frames_are_counted_from_events() {
 }
 
 #[test]
-fn what_the_network_lost_and_what_did_not_decode_are_counted_apart() {
+fn damaged_and_concealed_frames_are_counted_apart() {
     let mut report = report_from(0);
     for (ms, damaged, concealed) in [(40, false, 0), (80, true, 2), (120, false, 1)] {
         report.handle_shown(&ShownFrame {
@@ -212,7 +212,7 @@ fn what_the_network_lost_and_what_did_not_decode_are_counted_apart() {
 }
 
 #[test]
-fn pictures_that_are_what_was_captured_have_no_finite_psnr() {
+fn identical_pictures_have_infinite_psnr() {
     let mut report = report_from(0);
     for ms in [40, 80, 120] {
         report.handle_shown(&shown(ms, 50, f64::INFINITY));

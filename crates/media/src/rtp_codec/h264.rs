@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_none_of_a_size_that_cannot_be_coded() {
+    fn impossible_size_has_no_parameter_sets() {
         assert_eq!(parameters((63, 48)), None);
     }
 }

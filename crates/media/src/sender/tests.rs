@@ -72,7 +72,7 @@ fn short_deadline_is_reported_with_the_first_target() {
 }
 
 #[test]
-fn keyframes_are_coded_on_request_once_a_round_trip_at_most() {
+fn requested_keyframes_are_a_round_trip_apart() {
     let mut sender = sender();
     assert!(!codes_keyframe(&mut sender, 0));
     sender.request_keyframe(at(10), &PATH);
@@ -86,7 +86,7 @@ fn keyframes_are_coded_on_request_once_a_round_trip_at_most() {
 }
 
 #[test]
-fn a_frame_that_was_given_up_makes_a_keyframe_of_the_next_whenever_the_last_one_was() {
+fn discarded_frame_makes_the_next_a_keyframe() {
     let mut sender = sender();
     sender.request_keyframe(at(0), &PATH);
     assert!(codes_keyframe(&mut sender, 0));

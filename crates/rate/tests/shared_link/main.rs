@@ -36,7 +36,7 @@ fn variations() -> Vec<(&'static str, f64, Params)> {
 }
 
 #[test]
-fn lone_flow_fills_link_with_parameters_halved_or_doubled() {
+fn lone_flow_fills_link_with_parameters_varied() {
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
         for one_way in [20, 100, 200] {
@@ -54,7 +54,7 @@ fn lone_flow_fills_link_with_parameters_halved_or_doubled() {
 }
 
 #[test]
-fn shares_ignore_round_trips_with_parameters_halved_or_doubled() {
+fn shares_ignore_round_trips_with_parameters_varied() {
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
         let mut network = Network::new(params, 3.0, 300, &[10, 50, 150]);
@@ -75,7 +75,7 @@ fn shares_ignore_round_trips_with_parameters_halved_or_doubled() {
 
 /// Losses are the evidence at the short queue, and the standing queue is the evidence at the long queue.
 #[test]
-fn flow_competes_beside_tcp_with_parameters_halved_or_doubled() {
+fn flow_competes_beside_tcp_with_parameters_varied() {
     let fair = Rate::from_bits_per_sec(1.5e6);
     let mut missed = Vec::new();
     for (name, factor, params) in variations() {
@@ -120,7 +120,7 @@ fn many_flows_never_compete_on_a_shared_link() {
 /// The rate of the link falls to a quarter and rises again. Two flows have too large a share of the link for losses to be
 /// evidence. Four flows have not, but a single fall is no proof.
 #[test]
-fn falls_that_overflow_the_queue_are_no_cross_traffic() {
+fn rate_falls_are_not_taken_for_cross_traffic() {
     for (one_way_ms, falls) in [(&[20, 40][..], 3), (&[20; 4], 1)] {
         let mut network = Network::new(Params::CALL, 4.0, 100, one_way_ms);
         network.bound_flows();

@@ -87,7 +87,7 @@ fn datagrams_are_due_with_their_first_packet() {
 }
 
 #[test]
-fn a_change_is_made_at_an_entry_and_the_counters_go_on() {
+fn change_is_made_at_entry_and_counters_continue() {
     let (low, high) = (stream(700, 6, 3), stream(700, 6, 11));
     let mut title = title(vec![high, low]).unwrap();
     assert!(title.rates()[0].bytes_per_sec() < title.rates()[1].bytes_per_sec());
@@ -101,7 +101,7 @@ fn a_change_is_made_at_an_entry_and_the_counters_go_on() {
 }
 
 #[test]
-fn clocks_that_begin_a_little_apart_are_lined_up_and_others_are_refused() {
+fn clocks_are_aligned_unless_far_apart() {
     let mut apart = title(vec![with_entries(5, 700, 4, 3), stream(1_200, 4, 11)]).unwrap();
     let last = std::iter::from_fn(|| apart.next(1).unwrap())
         .last()
@@ -113,7 +113,7 @@ fn clocks_that_begin_a_little_apart_are_lined_up_and_others_are_refused() {
 }
 
 #[test]
-fn a_rendition_that_is_a_little_shorter_is_not_changed_to_at_its_end() {
+fn slightly_shorter_rendition_is_avoided_at_its_end() {
     let mut title = title(vec![stream(700, 3, 11), stream(700, 2, 3)]).unwrap();
     let packets = packets(&mut title, &[1, 1, 0, 0]);
     assert_counted(&packets);
@@ -123,7 +123,7 @@ fn a_rendition_that_is_a_little_shorter_is_not_changed_to_at_its_end() {
 }
 
 #[test]
-fn renditions_that_do_not_last_equally_long_are_refused_with_how_long_they_last() {
+fn renditions_of_unequal_lengths_are_refused() {
     let wrong = title(vec![stream(700, 5, 3), stream(700, 3, 11)]).unwrap_err();
     let told = wrong.to_string();
     let expected = "0.ts lasts 5.0 s and 1.ts 3.0 s, ";
@@ -131,7 +131,7 @@ fn renditions_that_do_not_last_equally_long_are_refused_with_how_long_they_last(
 }
 
 #[test]
-fn an_entry_that_another_rendition_has_not_is_told_with_its_place_and_the_remedy() {
+fn missing_entry_is_reported_with_place_and_remedy() {
     let mut title = title(vec![stream(700, 6, 3), with_entries(15, 700, 6, 11)]).unwrap();
     while title.mismatch().is_none() {
         title
@@ -147,7 +147,7 @@ fn an_entry_that_another_rendition_has_not_is_told_with_its_place_and_the_remedy
 }
 
 #[test]
-fn where_another_rendition_has_its_entries_at_other_times_nothing_of_the_title_is_left_out() {
+fn title_stays_whole_when_entries_differ() {
     let (low, high) = (stream(700, 6, 3), with_entries(15, 700, 6, 11));
     let packets = packets(&mut title(vec![low, high]).unwrap(), &[0, 1]);
     assert_counted(&packets);
@@ -174,7 +174,7 @@ impl Seek for Counting {
 }
 
 #[test]
-fn a_change_reads_little_however_far_into_the_title_it_is_made() {
+fn change_reads_little_however_late() {
     let read = Arc::new(AtomicU64::new(0));
     let open = |(number, bytes)| {
         let file = Counting(Cursor::new(bytes), Arc::clone(&read));
@@ -197,7 +197,7 @@ fn a_change_reads_little_however_far_into_the_title_it_is_made() {
 }
 
 #[test]
-fn a_rendition_that_cannot_be_read_on_is_an_error_when_it_is_wanted_and_not_before() {
+fn unreadable_rendition_is_an_error_once_wanted() {
     let mut broken = stream(700, 20, 11);
     broken[200 * TS_LEN] = 0;
     let streams = || vec![stream(700, 20, 3), broken.clone()];

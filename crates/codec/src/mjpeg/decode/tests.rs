@@ -28,7 +28,7 @@ fn coded(width: usize, height: usize, bar: usize) -> JpegImage {
 }
 
 #[test]
-fn a_whole_image_is_near_its_original_at_any_size() {
+fn decoder_comes_near_the_original_at_any_size() {
     for (width, height) in [(1, 1), (16, 16), (17, 15), (40, 24), (33, 65)] {
         let original = picture(width, height, 2);
         let decoded = Decoder::new()
@@ -51,7 +51,7 @@ fn a_whole_image_is_near_its_original_at_any_size() {
 }
 
 #[test]
-fn a_missing_interval_is_shown_as_it_was_before_where_nothing_changes_beside_it() {
+fn decoder_repeats_a_missing_interval_beside_still_ones() {
     let mut decoder = Decoder::new();
     let before = decoder.decode(&coded(40, 48, 2)).expect("valid").picture;
     let mut image = coded(40, 48, 9);
@@ -99,7 +99,7 @@ fn a_damaged_interval_leaves_its_neighbours_alone() {
 }
 
 #[test]
-fn a_half_is_concealed_by_the_whole_before_it_and_a_whole_by_the_half() {
+fn half_and_whole_pictures_conceal_each_other() {
     let mut decoder = Decoder::new();
     for side in [96, 48, 96] {
         let whole = coded(side, side, 2);

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_size_draws_through_cuts_and_at_every_edge() {
+    fn scene_draws_at_every_size_through_cuts() {
         for (width, height) in [(16, 16), (17, 31), (16, 200), (300, 16), (64, 48)] {
             let mut scene = scene(width, height, 1);
             for _ in 0..150 {

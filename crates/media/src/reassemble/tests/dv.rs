@@ -31,7 +31,7 @@ const DV: Payload = Payload::Dv {
 };
 
 #[test]
-fn a_frame_of_dv_is_complete_with_its_last_packet_in_any_order() {
+fn dv_frame_completes_with_its_last_packet() {
     let (frame, sent) = dv_packets();
     let mut reassembler = Reassembler::new(DV);
     for packet in sent[1..].iter().rev() {
@@ -47,7 +47,7 @@ fn a_frame_of_dv_is_complete_with_its_last_packet_in_any_order() {
 }
 
 #[test]
-fn a_lost_packet_costs_its_own_blocks_of_dv() {
+fn lost_packet_costs_its_own_dv_blocks() {
     let (_, sent) = dv_packets();
     let mut reassembler = Reassembler::new(DV);
     for packet in [&sent[..2], &sent[3..5], &sent[6..]].concat() {

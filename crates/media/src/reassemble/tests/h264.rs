@@ -126,7 +126,7 @@ fn a_hole_stops_the_picture_until_a_keyframe() {
 }
 
 #[test]
-fn a_unit_whose_fragments_disagree_is_a_hole_and_the_next_ones_come() {
+fn unit_with_inconsistent_fragments_is_a_hole() {
     // Fragments (FU-A) of slices of a keyframe, but for one of another type or reference; then a whole unit.
     for (indicator, header) in [(0x7c, 0x01), (0x1c, 0x05)] {
         let payloads: [&[u8]; 4] = [

@@ -38,7 +38,7 @@ fn a_lost_packet_costs_its_own_intervals() {
 }
 
 #[test]
-fn an_interval_larger_than_a_packet_needs_all_its_fragments() {
+fn fragmented_interval_needs_all_its_fragments() {
     let image = image(&[50, 900, 50, 50], 3);
     let sent = packets(&mut Packetizer::new(400), image.clone(), 0, 0);
     assert_eq!(sent.len(), 5);
@@ -57,7 +57,7 @@ fn an_interval_larger_than_a_packet_needs_all_its_fragments() {
 }
 
 #[test]
-fn tables_once_seen_outlive_the_packet_that_carries_them() {
+fn tables_outlive_the_packet_that_carries_them() {
     let mut packetizer = Packetizer::new(400);
     let mut reassembler = Reassembler::new(Payload::Jpeg);
     let first = packets(&mut packetizer, image(&[100; 8], 3), 0, 0);
@@ -116,7 +116,7 @@ fn an_image_in_one_piece_is_read_whole() {
 }
 
 #[test]
-fn packets_that_are_not_aligned_with_intervals_are_read_whole() {
+fn packets_across_interval_boundaries_are_read_whole() {
     let image = image(&[300, 40, 200, 90], 3);
     let sent = packets(&mut Packetizer::new(2_000), image.clone(), 0, 0);
     let (header, _) = JpegHeader::parse(&sent[0].payload).unwrap();
@@ -205,7 +205,7 @@ fn what_contradicts_its_frame_is_refused() {
 
 proptest! {
     #[test]
-    fn any_order_and_any_duplicates_make_the_same_frame(
+    fn order_and_duplicates_do_not_change_the_frame(
         sizes in proptest::collection::vec(1..700usize, 1..=32),
         capacity in 150..1_200usize,
         order in any::<u64>(),

@@ -87,7 +87,7 @@ fn take(reassembler: &mut Reassembler) -> Option<Result<ReceivedFrame, NotShown>
 }
 
 #[test]
-fn a_hole_settles_when_three_packets_have_overtaken_it_and_the_frame_has_ended() {
+fn hole_settles_after_three_later_packets() {
     let mut packetizer = Packetizer::new(320);
     let mut sent = packets(&mut packetizer, image(&[100; 8], 3), 0, 0);
     assert_eq!(sent.len(), 4);
@@ -116,7 +116,7 @@ fn the_timestamp_wraps_without_notice() {
 }
 
 #[test]
-fn frames_of_two_codecs_are_put_together_side_by_side_and_never_mixed() {
+fn frames_of_two_codecs_never_mix() {
     let (_, raw) = raw_packets();
     let typed = |packet: &Packet| Packet {
         payload_type: 96,

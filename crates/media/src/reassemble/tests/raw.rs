@@ -92,7 +92,7 @@ fn pixels_outside_the_picture_are_refused() {
 }
 
 #[test]
-fn a_picture_in_more_pieces_than_it_may_have_packets_is_refused() {
+fn picture_in_too_many_packets_is_refused() {
     // Every second pair of pixels of 2048x1024: 512 a line, of which two packets have half each.
     let (width, height) = (2_048, 1_024);
     let mut reassembler = Reassembler::new(Payload::Raw { width, height });
@@ -129,7 +129,7 @@ fn a_picture_in_more_pieces_than_it_may_have_packets_is_refused() {
 proptest! {
     /// The end of a picture is wherever a header says that the last line is.
     #[test]
-    fn any_uncompressed_packet_tells_the_size_of_its_picture_or_none(
+    fn picture_size_is_read_from_any_last_packet(
         pixels in 0..200_u16,
         line in any::<u16>(),
         offset in 0..0x8000_u16,
