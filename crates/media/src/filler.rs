@@ -200,11 +200,18 @@ impl Filling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filler::repairs::tests::loss;
 
-    fn loss(packets: f64) -> PathLoss {
-        PathLoss {
-            events: packets,
-            packets: 0.0,
+    /// Sends the packets of a frame, after which there is this much room.
+    fn send_frame(filling: &mut Filling, packets: usize, room: u64) {
+        for n in 0..packets {
+            assert!(!filling.is_owed(), "a frame that has not ended");
+            let departed = Departed {
+                packet: &[0x80; 100],
+                sequence: n as u16,
+                ends: (n == 0, n + 1 == packets),
+            };
+            filling.handle_sent(&departed, Bytes::new(room));
         }
     }
 
@@ -224,15 +231,8 @@ mod tests {
         for packets in [20, 110, 111, 1_500] {
             let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
             filling.set_loss(loss(0.02));
-            let share = filling.media_share(Bytes::new(1_000 * packets));
-            for n in 0..packets {
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n as u16,
-                    ends: (n == 0, n + 1 == packets),
-                };
-                filling.handle_sent(&departed, Bytes::ZERO);
-            }
+            let share = filling.media_share(Bytes::from(1_000 * packets));
+            send_frame(&mut filling, packets, 0);
             let mut repairs = 0;
             while filling.write(&mut Vec::new()) {
                 repairs += 1;
@@ -251,14 +251,7 @@ mod tests {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
         let mut frame = |room: u64| {
-            for n in 0..8u16 {
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n,
-                    ends: (n == 0, n == 7),
-                };
-                filling.handle_sent(&departed, Bytes::new(room));
-            }
+            send_frame(&mut filling, 8, room);
             let mut payload = Vec::new();
             std::iter::from_fn(|| filling.write(&mut payload).then_some(())).count()
         };
@@ -274,15 +267,7 @@ mod tests {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
         let frame = |filling: &mut Filling| {
-            for n in 0..8u16 {
-                assert!(!filling.is_owed(), "a frame that has not ended");
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n,
-                    ends: (n == 0, n == 7),
-                };
-                filling.handle_sent(&departed, Bytes::new(20_000));
-            }
+            send_frame(filling, 8, 20_000);
             assert!(filling.is_owed());
             assert_eq!(filling.queued(), Bytes::new(1_000));
         };

@@ -65,10 +65,10 @@ pub(crate) const DAMAGED: f64 = 0.01;
 pub(crate) const DAMAGED_IF_FREE: f64 = 0.001;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn loss(packets: f64) -> PathLoss {
+    pub(crate) fn loss(packets: f64) -> PathLoss {
         PathLoss {
             events: packets,
             packets: 0.0,

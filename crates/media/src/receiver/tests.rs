@@ -1,9 +1,9 @@
 //! Tests of the receiving side: which frame is shown, and when.
 
 use super::*;
-use crate::frame::EncodedFrame;
 use crate::packetize::Packetizer;
 use crate::reassemble::Payload;
+use crate::test_packets::{Packet, packets};
 use evenkeel_codec::picture::{CodedPicture, RawPicture};
 use evenkeel_codec::test_support::jpeg_image;
 use proptest::prelude::*;
@@ -33,26 +33,18 @@ impl Bench {
     /// Delivers frame `n`, except those of its packets, `later` ms after the usual time.
     fn deliver(&mut self, n: u32, lost: &[usize], later: u64) {
         let image = jpeg_image((64, 16), 255, &[150; 4]);
-        let frame = EncodedFrame {
-            captured: Instant::ZERO,
-            timestamp: n * TICKS + self.offset,
-            picture: image.into(),
-        };
-        let frame = self.packetizer.packetize(frame).unwrap();
-        assert_eq!(frame.packets(), 4);
-        for index in (0..4).filter(|index| !lost.contains(index)) {
-            let mut payload = Vec::new();
-            frame.write(index, 0, &mut payload);
-            let arrival = at(n, 70 + later);
+        let timestamp = n * TICKS + self.offset;
+        let packets = packets(&mut self.packetizer, image, timestamp, u64::from(n) * 4);
+        assert_eq!(packets.len(), 4);
+        let arrival = at(n, 70 + later);
+        for (_, packet) in packets
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !lost.contains(index))
+        {
             let packet = MediaPacket {
-                sequence: u64::from(n) * 4 + index as u64,
-                payload_type: 0,
-                timestamp: n * TICKS + self.offset,
-                marker: index == 3,
-                payload: &payload,
-                arrival,
-                send_time: 0,
                 rtt: self.rtt,
+                ..packet.media(arrival)
             };
             self.receiver.push_packet(arrival, &packet);
         }
@@ -193,32 +185,16 @@ fn unexpected_picture_size_is_reported_once() {
         let mut packetizer = Packetizer::new(200);
         let mut sequence = 0;
         for n in 0..3 {
-            let frame = EncodedFrame {
-                captured: Instant::ZERO,
-                timestamp: n * TICKS,
-                picture: CodedPicture::Raw(RawPicture {
-                    width: sent.0 as u16,
-                    height: sent.1 as u16,
-                    data: vec![1; 2 * sent.0 * sent.1],
-                    missing: Vec::new(),
-                }),
-            };
-            let frame = packetizer.packetize(frame).expect("possible");
-            for index in 0..frame.packets() {
-                let mut payload = Vec::new();
-                frame.write(index, sequence as u32, &mut payload);
-                let packet = MediaPacket {
-                    sequence,
-                    payload_type: 0,
-                    timestamp: n * TICKS,
-                    marker: index + 1 == frame.packets(),
-                    payload: &payload,
-                    arrival: at(n, 70),
-                    send_time: 0,
-                    rtt: None,
-                };
-                sequence += 1;
-                receiver.push_packet(at(n, 70), &packet);
+            let picture = CodedPicture::Raw(RawPicture {
+                width: sent.0 as u16,
+                height: sent.1 as u16,
+                data: vec![1; 2 * sent.0 * sent.1],
+                missing: Vec::new(),
+            });
+            let packets = packets(&mut packetizer, picture, n * TICKS, sequence);
+            sequence += packets.len() as u64;
+            for packet in &packets {
+                receiver.push_packet(at(n, 70), &packet.media(at(n, 70)));
             }
         }
         let events: Vec<_> = std::iter::from_fn(|| receiver.poll_event())
@@ -245,18 +221,14 @@ proptest! {
         let mut now = Instant::ZERO;
         for (sequence, timestamp, marker, count, wait) in packets {
             now += Duration::from_millis(wait);
-            let payload = [0, 0, 0, 0, 65, 40, 8, 2, 0, 1, 0xc0, count, 7];
-            let packet = MediaPacket {
-                sequence,
+            let packet = Packet {
                 payload_type: 0,
+                sequence,
                 timestamp: timestamp % 1_000_000,
                 marker,
-                payload: &payload,
-                arrival: now,
-                send_time: 0,
-                rtt: None,
+                payload: vec![0, 0, 0, 0, 65, 40, 8, 2, 0, 1, 0xc0, count, 7],
             };
-            bench.receiver.push_packet(now, &packet);
+            bench.receiver.push_packet(now, &packet.media(now));
             let drained = std::iter::from_fn(|| bench.receiver.poll_frame(now)).count();
             prop_assert!(drained <= Reassembler::MAX_FRAMES);
             prop_assert!(bench.receiver.poll_timeout().is_none_or(|at| at > now));

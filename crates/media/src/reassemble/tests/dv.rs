@@ -3,9 +3,10 @@
 use evenkeel_codec::dif::{BLOCK, BlockId, System};
 use evenkeel_codec::picture::{CodedPicture, DvFrame};
 
-use super::{Packet, packets, take};
+use super::take;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler};
+use crate::test_packets::{Packet, packets};
 
 /// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
 fn dv_packets() -> (DvFrame, Vec<Packet>) {

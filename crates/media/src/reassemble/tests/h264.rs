@@ -5,14 +5,13 @@ use evenkeel_codec::picture::{AccessUnit, CodedPicture, Picture};
 use evenkeel_codec::quality::luma_psnr;
 use evenkeel_codec::test_support::{frame_target, is_keyframe, pictures};
 use evenkeel_codec::{DecodeError, FrameTarget, VideoDecoder, VideoEncoder};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
-use super::{Packet, take};
+use super::take;
 use crate::event::NotShown;
-use crate::frame::EncodedFrame;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler};
+use crate::test_packets::{Packet, packets};
 
 const TARGET: u64 = 1_500;
 
@@ -47,31 +46,13 @@ impl Stream {
         picture: CodedPicture,
         lost: &[usize],
     ) -> Result<CodedPicture, NotShown> {
-        let frame = EncodedFrame {
-            captured: Instant::ZERO,
-            timestamp: 9_000 * n,
-            picture,
-        };
-        let frame = self.packetizer.packetize(frame).unwrap();
+        let packets = packets(&mut self.packetizer, picture, 9_000 * n, self.sequence);
+        self.sequence += packets.len() as u64;
         let now = Instant::from_millis(u64::from(n));
-        for index in 0..frame.packets() {
-            let mut payload = Vec::new();
-            frame.write(index, 0, &mut payload);
-            assert!(payload.len() <= 400 && payload.len() == frame.payload_len(index));
-            let packet = MediaPacket {
-                sequence: self.sequence,
-                payload_type: 0,
-                timestamp: 9_000 * n,
-                marker: index + 1 == frame.packets(),
-                payload: &payload,
-                arrival: now,
-                send_time: 0,
-                rtt: None,
-            };
+        for (index, packet) in packets.iter().enumerate() {
             if !lost.contains(&index) {
-                self.reassembler.push(&packet);
+                packet.push(&mut self.reassembler);
             }
-            self.sequence += 1;
         }
         let complete = self.reassembler.frames().next().unwrap().complete;
         assert_eq!(complete, lost.is_empty(), "frame {n}");

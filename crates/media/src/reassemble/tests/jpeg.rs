@@ -5,11 +5,12 @@ use evenkeel_rtp::packet::payload::jpeg::{JpegHeader, Restart, WHOLE_FRAME};
 use proptest::prelude::*;
 use tfrc::time::Instant;
 
-use super::{Packet, image, packets, take};
+use super::{image, take};
 use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
+use crate::test_packets::{Packet, packets};
 
 fn jpeg(frame: &ReceivedFrame) -> &JpegImage {
     match &frame.picture {

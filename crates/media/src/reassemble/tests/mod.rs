@@ -6,79 +6,20 @@ mod jpeg;
 mod raw;
 
 use evenkeel_codec::Codec;
-use evenkeel_codec::picture::{CodedPicture, JpegImage};
+use evenkeel_codec::picture::JpegImage;
 use evenkeel_codec::test_support::jpeg_image;
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
 use self::raw::{RAW, raw_packets};
 use super::{Payload, Payloads, Pushed, Reassembler, Refused};
 use crate::event::NotShown;
-use crate::frame::{EncodedFrame, ReceivedFrame};
+use crate::frame::ReceivedFrame;
 use crate::packetize::Packetizer;
-
-/// A packet as the network carries it.
-#[derive(Clone, Debug)]
-struct Packet {
-    payload_type: u8,
-    sequence: u64,
-    timestamp: u32,
-    marker: bool,
-    payload: Vec<u8>,
-}
-
-impl Packet {
-    fn push(&self, reassembler: &mut Reassembler) -> Pushed {
-        reassembler.push(&self.media()).0
-    }
-
-    fn media(&self) -> MediaPacket<'_> {
-        MediaPacket {
-            sequence: self.sequence,
-            payload_type: self.payload_type,
-            timestamp: self.timestamp,
-            marker: self.marker,
-            payload: &self.payload,
-            arrival: Instant::from_millis(self.sequence),
-            send_time: 0,
-            rtt: None,
-        }
-    }
-}
+use crate::test_packets::{Packet, packets};
 
 /// 128x64 in 4:2:0 is 8x4 MCUs: eight intervals of four, of these sizes.
 fn image(sizes: &[usize], tables: u8) -> JpegImage {
     jpeg_image((128, 64), tables, sizes)
-}
-
-/// The packets of an image; sequence numbers begin at `sequence`.
-fn packets(
-    packetizer: &mut Packetizer,
-    picture: impl Into<CodedPicture>,
-    timestamp: u32,
-    sequence: u64,
-) -> Vec<Packet> {
-    let frame = EncodedFrame {
-        captured: Instant::ZERO,
-        timestamp,
-        picture: picture.into(),
-    };
-    let frame = packetizer.packetize(frame).expect("well formed");
-    (0..frame.packets())
-        .map(|index| {
-            let mut payload = Vec::new();
-            frame.write(index, 0, &mut payload);
-            assert_eq!(payload.len(), frame.payload_len(index));
-            assert!(payload.len() <= packetizer.capacity());
-            Packet {
-                payload_type: 0,
-                sequence: sequence + index as u64,
-                timestamp,
-                marker: index + 1 == frame.packets(),
-                payload,
-            }
-        })
-        .collect()
 }
 
 fn take(reassembler: &mut Reassembler) -> Option<Result<ReceivedFrame, NotShown>> {

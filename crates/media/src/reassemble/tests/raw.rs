@@ -2,12 +2,14 @@
 
 use evenkeel_codec::picture::{CodedPicture, RawPicture};
 use proptest::prelude::*;
+use tfrc::time::Instant;
 
-use super::{Packet, packets, take};
+use super::take;
 use crate::event::NotShown;
 use crate::packetize::Packetizer;
 use crate::reassemble::assembly::MAX_FRAME_PACKETS;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
+use crate::test_packets::{Packet, packets};
 
 /// 20x6: six lines of 40 bytes, in packets of one line each.
 pub(super) fn raw_packets() -> (RawPicture, Vec<Packet>) {
@@ -145,7 +147,7 @@ proptest! {
             marker,
             payload,
         };
-        let size = Reassembler::new(RAW).other_size(&packet.media());
+        let size = Reassembler::new(RAW).other_size(&packet.media(Instant::ZERO));
         let ends = (offset + pixels, (line & 0x7fff) + 1);
         let told = marker && line < 0x8000 && ends != (20, 6);
         prop_assert_eq!(size, told.then_some([ends, (20, 6)]));
