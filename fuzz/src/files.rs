@@ -71,7 +71,7 @@ fn check_ts(data: &[u8]) {
         }
     };
     assert!(!is_whole || sent.len() == data.len() / TS_LEN * TS_LEN);
-    // Two of the same, and the other one is always wanted.
+    // Two equal renditions, of which the one not sent is always wanted.
     let mut both = title(data, 2).expect("once it could be opened");
     let mut sent = 0;
     while let Ok(Some(datagram)) = both.next(1 - both.current()) {

@@ -71,7 +71,7 @@ impl System {
     }
 
     /// What the header block of a DIF sequence says: its DSF bit, and its application ID, which in 625
-    /// lines tells the sampling of IEC 61834 from that of SMPTE 314M. `None` if it is no header block of ours.
+    /// lines distinguishes the sampling of IEC 61834 from the sampling of SMPTE 314M. `None` if it is no header block of ours.
     pub fn of_header(block: &[u8]) -> Option<Self> {
         let id = BlockId::parse(block)?;
         let (Section::Header, &[flags, track, ..]) = (id.section, block.get(3..)?) else {
@@ -107,7 +107,7 @@ pub struct BlockId {
     pub section: Section,
     /// Its DIF sequence, from 0.
     pub sequence: u8,
-    /// Its number among those of its section and sequence, from 0.
+    /// Its number within its section and sequence, from 0.
     pub number: u8,
 }
 

@@ -83,7 +83,7 @@ fn coarse(picture: &Picture) -> f64 {
     COARSE * log2(lost_by_halving(picture)) + STEPS
 }
 
-/// True if the sides of the half are those of blocks, which RFC 2435 can say the size of.
+/// True if the sides of the half are multiples of eight, which RFC 2435 can carry.
 fn can_be_halved(picture: &Picture) -> bool {
     !picture.data().is_empty()
         && picture.width().is_multiple_of(16)

@@ -192,7 +192,7 @@ impl RawPicture {
     }
 }
 
-/// A frame of DV as files and RFC 6469 have it: DIF blocks, those of its sound among them.
+/// A frame of DV as files and RFC 6469 have it: DIF blocks, the blocks of sound included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DvFrame {
     /// Its scanning system.

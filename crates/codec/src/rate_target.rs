@@ -72,7 +72,7 @@ pub struct Encoder {
     whole_over_probe: f64,
     /// How often the sides are halved.
     halvings: usize,
-    /// The first picture, which is whole: who records takes the size from it.
+    /// True until the first picture, which is not halved, since a recording takes its size.
     is_first: bool,
 }
 
@@ -172,7 +172,7 @@ impl Encoder {
             } else {
                 halves.better(self.halvings, octaves(self.step))
             };
-            // Of two sizes that each call the other better, the second will do.
+            // If each of two sizes predicts the opposite one to be better, the second is used.
             if better == self.halvings || left == Some(better) {
                 return Ok(self.search(target, aim, interval, probed));
             }

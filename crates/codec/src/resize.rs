@@ -13,8 +13,8 @@ const LOST_ROWS: usize = 9;
 /// The picture with these columns and rows, if its sides are just so many, or a half or a quarter of them, or twice or four
 /// times; else `None`.
 ///
-/// A sender that has few bytes for a picture halves its sides (see `downscale.rs`); who shows or compares it makes
-/// it as large as the others.
+/// A sender that has few bytes for a picture halves its sides (see `downscale.rs`). A display and a comparison need the
+/// original size.
 pub fn fitted(picture: &Picture, size: (usize, usize)) -> Option<Cow<'_, Picture>> {
     let own = (picture.width(), picture.height());
     let times = |(width, height), halvings| (width << halvings, height << halvings);
@@ -103,7 +103,7 @@ fn double_row(near: &[u8], next: &[u8], between: &mut Vec<u16>, row: &mut [u8]) 
     }
 }
 
-/// A row of the half from two, one after the other.
+/// Makes a row of the half from two consecutive rows.
 fn halve_rows(two: &[u8], row: &mut [u8]) {
     let (above, below) = two.split_at(two.len() / 2);
     let squares = above.chunks_exact(2).zip(below.chunks_exact(2));
@@ -132,7 +132,7 @@ pub(crate) fn lost_by_halving(picture: &Picture) -> f64 {
         halve_rows(two(other), &mut next);
         double_row(&near, &next, &mut between, &mut shown);
         let square = |(a, b): (&u8, &u8)| u32::from(a.abs_diff(*b)).pow(2);
-        // No side is so long that this would not hold it.
+        // The sum fits, since sides are short.
         squares += u64::from(row.iter().zip(&shown).map(square).sum::<u32>());
         samples += row.len();
     }

@@ -1,7 +1,7 @@
 //! The scene costs bits as real video does.
 //!
 //! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture` prints the figures; with
-//! `EVENKEEL_MEDIA_DIR` naming a folder, also those of the clips in it.
+//! `EVENKEEL_MEDIA_DIR` naming a folder, also the figures of the clips in it.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! How near the encoder comes to its target sizes, over targets that stay, wander, jump and swing.
 //!
 //! `cargo test --release -p evenkeel-codec --test size_target -- --nocapture` prints the table; with
-//! `EVENKEEL_MEDIA_DIR` naming a folder, also those of the clips in it.
+//! `EVENKEEL_MEDIA_DIR` naming a folder, also the figures of the clips in it.
 
 mod common;
 

@@ -15,7 +15,7 @@ impl Bits {
         let mut bytes = Vec::with_capacity(payload.len());
         let mut zeros = 0;
         for &byte in payload {
-            // §7.3.1: 00 00 03 stands for 00 00.
+            // §7.3.1: 00 00 03 encodes 00 00.
             if zeros >= 2 && byte == 3 {
                 zeros = 0;
                 continue;

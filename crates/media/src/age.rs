@@ -29,7 +29,7 @@ impl Age {
         self.round_trip.observe(arrival, round_trip);
     }
 
-    /// The transit of what arrives so long after its capture, if the round-trip time is known.
+    /// The transit of a frame that arrives at this age, if the round-trip time is known.
     pub(crate) fn transit_of(&self, age: Duration) -> Option<i64> {
         let way = self.round_trip.get()? / 2;
         let since_sent = nanos(age).saturating_sub(nanos(way));

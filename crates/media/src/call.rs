@@ -45,7 +45,7 @@ impl CallEvent {
 pub struct Call {
     session: Session,
     payloads: Payloads,
-    /// That of the first of them, in what is sent.
+    /// The payload type of the first payload that is sent.
     payload_type: u8,
     sender: Option<SendingSide>,
     receiver: Option<ReceivingSide>,
@@ -200,7 +200,7 @@ impl Call {
         }
     }
 
-    /// Brings the events of all parts together, and passes on those of the session that concern media.
+    /// Collects the events of all parts, and hands media the session's events that concern it.
     fn collect_events(&mut self) {
         self.observe_path();
         while let Some(event) = self.session.poll_event() {

@@ -83,7 +83,7 @@ impl Drift {
     }
 }
 
-/// Of so long the fastest frame is kept: loss makes TFRC's queue run empty within that, mostly.
+/// The fastest frame of this time is kept: loss mostly makes TFRC's queue run empty within it.
 const BLOCK: Duration = Duration::from_secs(10);
 
 /// Ten minutes of blocks: a crystal's rate changes with its temperature, and that with the hour.

@@ -2,7 +2,7 @@
 //!
 //! X holds for media and filler together. What fills only what media leave goes when the sending buffer is empty and
 //! the pacer lets a packet go, so it delays a frame by no more than one packet's time. Repair packets that a frame's
-//! target left room for are a part of the frame, and leave before the next one.
+//! target left room for belong to the frame, and leave before the next one.
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
@@ -21,7 +21,7 @@ use tfrc::units::Bytes;
 pub(crate) use self::repairs::PathLoss;
 use self::repairs::{DAMAGED, DAMAGED_IF_FREE, wanted};
 
-/// What fills X.
+/// The filler of the rate that media leave unused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filler {
     /// Nothing.
@@ -34,10 +34,10 @@ pub enum Filler {
 }
 
 impl Filler {
-    /// All of them.
+    /// All fillers.
     pub const ALL: [Self; 3] = [Self::None, Self::Dummy, Self::Fec];
 
-    /// The name that the program knows it by.
+    /// Gives the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",

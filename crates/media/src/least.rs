@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-/// The least of what was observed of late.
+/// The least sample of one to two windows.
 #[derive(Clone, Debug)]
 pub(crate) struct Least<T> {
-    /// Of the window before, and of the current one.
+    /// The least of the window before and of the current window.
     minima: [Option<T>; 2],
     start: Instant,
 }
@@ -25,7 +25,7 @@ impl<T> Default for Least<T> {
 }
 
 impl<T: Ord + Copy> Least<T> {
-    /// A sample came.
+    /// Takes in a sample.
     pub(crate) fn observe(&mut self, now: Instant, sample: T) {
         if now.saturating_since(self.start) > WINDOW {
             self.minima = [self.minima[1], None];
@@ -35,7 +35,7 @@ impl<T: Ord + Copy> Least<T> {
         *current = Some(current.map_or(sample, |least| least.min(sample)));
     }
 
-    /// The least; `None` if no sample came.
+    /// Gives the least sample; `None` before the first.
     pub(crate) fn get(&self) -> Option<T> {
         self.minima.iter().flatten().min().copied()
     }

@@ -6,8 +6,8 @@
 //! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
 //! that all but a few of the recent frames kept.
 //!
-//! A delay that was needed once, for a queue that has drained, is given up after a second of frames without it:
-//! who talks waits for each frame, not for the worst of them. A second without frames tells of no queue.
+//! A delay that was needed once, for a queue that has drained, ends after a second of frames that did not need it, since a
+//! conversation waits for each frame. A second without frames is no evidence about a queue.
 //!
 //! Nor does it go beyond the deadline: a frame that arrived in time is shown in time, and one that did not, when it is
 //! there. Held for the slowest of them, all would be late for a few (at 150 ms and 400 kb/s 38 %, of which 12 arrived
@@ -239,8 +239,8 @@ fn clamped(nanos: i128) -> i64 {
 /// [`FEWEST`] frames in [`OVER`] also for how long a delay is kept.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// A delay that no frame has needed for so long is over: five frames that met a queue once would hold up all
-/// others of the window, at 25 frames a second.
+/// A delay ends after this time without a frame that needed it. Otherwise five frames that waited in a queue once would delay
+/// all others of the window, at 25 frames a second.
 const OVER: Duration = Duration::from_secs(1);
 
 /// The deadline is met again where most frames of this time met it.

@@ -177,7 +177,7 @@ impl CallReport {
 
     /// Takes in an event of either end.
     pub fn handle_event(&mut self, event: &CallEvent) {
-        // Who is there counts from before the warm-up's end.
+        // The presence of a peer is followed before the warm-up's end, too.
         if let CallEvent::Session(event) = event {
             match event.kind {
                 SessionEvent::PeerLeft => {
@@ -185,7 +185,7 @@ impl CallReport {
                     self.awaited_since = None;
                 }
                 SessionEvent::PeerChanged { .. } => {
-                    // One that was not told goodbye by the last is waited for since its last picture.
+                    // If the last peer said no goodbye, the wait began with its last picture.
                     let since = event.at.max(self.start);
                     self.awaited_since.get_or_insert(since);
                 }

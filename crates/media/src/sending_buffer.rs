@@ -1,7 +1,7 @@
 //! The sending buffer: coded frames between the encoder and the pacer (thesis §6.3.1).
 //!
 //! The newest frame goes next; with the thesis's rules the oldest that can be displayed in time. A frame once begun is
-//! finished, unless its sender was stopped or its peer vanished for so long that the rest of it is worthless.
+//! finished, unless its sender was stopped or its peer vanished until the rest of the frame was worthless.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -219,7 +219,7 @@ mod tests {
 
     /// A frame captured at `ms`, in packets of an interval each.
     fn frame(ms: u64, packets: usize) -> PacketizedFrame {
-        // Tables of 255 are those of RFC 2435 for Q = 1, which take no bytes.
+        // RFC 2435 has tables of 255 for Q = 1, which take no bytes.
         let image = jpeg_image((16 * packets as u16, 16), 255, &vec![900; packets]);
         let frame = EncodedFrame {
             captured: at(ms),

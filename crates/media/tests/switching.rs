@@ -11,11 +11,10 @@ use evenkeel_codec::test_support::scene;
 use evenkeel_codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::call::Call;
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
+use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
@@ -126,19 +125,7 @@ impl World {
         if self.encoder.0 != part.codec {
             self.encoder = (part.codec, part.codec.encoder(INTERVAL));
         }
-        let Some(target) = call.frame_target(now) else {
-            return;
-        };
-        let coded = self.encoder.1.encode(&picture, &target);
-        let Some(coded) = coded.expect("possible size") else {
-            return;
-        };
-        let frame = EncodedFrame {
-            captured: now,
-            timestamp: media_time(now, 90_000),
-            picture: coded.picture,
-        };
-        call.push_frame(now, frame).expect("well formed");
+        self.ends.capture(now, &picture, &mut *self.encoder.1);
     }
 
     /// A millisecond: the codecs of what was shown in it.

@@ -7,10 +7,8 @@ use std::time::Duration;
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::Picture;
 use evenkeel_media::call::Call;
-use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
@@ -55,18 +53,7 @@ fn shown(share: f64) -> Vec<u64> {
         if ms % INTERVAL_MS == 0 {
             let call = &mut ends.calls[0];
             call.sender_mut().expect("it sends").set_codec(Codec::Raw);
-            let target = call.frame_target(now);
-            let coded = target.map(|target| encoder.encode(&picture, &target).expect("possible"));
-            if let Some(Some(coded)) = coded {
-                let frame = EncodedFrame {
-                    captured: now,
-                    timestamp: media_time(now, 90_000),
-                    picture: coded.picture,
-                };
-                call.push_frame(now, frame).expect("well formed");
-            } else if coded.is_some() {
-                call.leave_out(now);
-            }
+            ends.capture(now, &picture, &mut *encoder);
         }
         ends.step(
             now,

@@ -160,7 +160,7 @@ impl PathModel {
         };
     }
 
-    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as that of
+    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as for
     /// an idle sender and returns within a frame. So the rate outlives the fall for a round, unless a queue or a loss event
     /// explains the fall, and while no packet is under way the highest X of the round bounds the next frame.
     fn x_decays_between_frames(&self) -> bool {

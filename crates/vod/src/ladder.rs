@@ -6,20 +6,20 @@ use tfrc::units::Rate;
 
 /// A server may be so far behind: half of what a player usually buffers.
 const MAX_LAG: Duration = Duration::from_secs(1);
-/// A change waits for the next entry, half of this on average; so far ahead the lag is foreseen.
+/// A change waits for the next entry, half of this on average; the lag is foreseen this many seconds ahead.
 const AHEAD: f64 = 2.0;
-/// A rendition is gone down to if it leaves this much of the allowed rate to catch up with.
+/// The ladder falls to a rendition of at most this share of the allowed rate, so that the rest catches up.
 const DOWN_TO: f64 = 0.9;
-/// The next one is gone up to if the allowed rate is so many times as high: what a sender with less to send is
+/// The ladder climbs if the allowed rate is this multiple of the next rate: what a sender with less to send is
 /// allowed may be what the path carried long ago.
 const UP_FROM: f64 = 1.2;
-/// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly so much says
-/// that the path may carry the next one, and only trying tells.
+/// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly as much shows
+/// that the path may carry the next one, and only a trial can prove it.
 const ALL_THAT_SHOWS: f64 = 1.8;
-/// For so long before anything went wrong.
+/// The allowed rate must have had room for this time before the first fall.
 const CALM: Duration = Duration::from_secs(2);
-/// For so long after it; and twice as long after each time again, up to the longest, until a climb has held for
-/// as long as that.
+/// The same after a fall. The time doubles with each further fall, up to the longest, until a climb has held for the longest
+/// time.
 const CALM_AFTER_FALL: Duration = Duration::from_secs(10);
 const LONGEST_CALM: Duration = Duration::from_secs(160);
 

@@ -19,7 +19,7 @@ use crate::{CLOCK_RATE, PAYLOAD_TYPE};
 /// Datagrams that wait at most: 21 MB. With more, playing begins whatever the start-up buffer should be.
 const MAX_WAITING: usize = 1 << 14;
 
-/// A server that was silent for so long is gone: five of RTCP's intervals (RFC 3550 §6.3.5).
+/// A server is gone after this silence, which is five of RTCP's intervals (RFC 3550 §6.3.5).
 const SILENCE: Duration = Duration::from_secs(25);
 
 /// How a player is set up.
@@ -239,7 +239,7 @@ impl Player {
         }
     }
 
-    /// Another server: its numbers and its clock have nothing to do with those of the one before.
+    /// Begins anew with another server, which has numbers and a clock of its own.
     fn begin_again(&mut self) {
         self.unplayed += self.waiting.len() as u64;
         self.waiting.clear();

@@ -221,7 +221,7 @@ impl<R: Read> Rendition<R> {
     }
 }
 
-/// The length of a stream, its last clock reference and who stated it.
+/// Gives the length of a stream, and its last clock reference with the reference's PID.
 fn last_clock<R: Read + Seek>(input: &mut R) -> Result<(u64, (u16, SystemClock)), RenditionError> {
     let ts_len = TS_LEN as u64;
     let len = input.seek(SeekFrom::End(0))? / ts_len * ts_len;

@@ -48,10 +48,10 @@ pub trait Content: Send {
     }
 }
 
-/// A place where a rendition has an entry and another has none: there is no change between them there.
+/// A place where one rendition has an entry and another has none, so that no change between them is possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The names: of the one that has it, of the other.
+    /// The names of the rendition that has the entry and of the rendition without it.
     names: [String; 2],
     at: Duration,
 }
@@ -74,7 +74,7 @@ pub enum TitleError {
     /// There is none.
     #[error("a title needs a rendition")]
     Nothing,
-    /// The clock of this one begins more than a second from that of the first.
+    /// The clock of a rendition begins more than a second apart from the clock of the first.
     #[error(
         "{name} begins at another time than the first; make all of them from one file with equal options but for the rate"
     )]
@@ -178,8 +178,8 @@ impl<R: Read> Title<R> {
         })
     }
 
-    /// Goes to the entry that another rendition has at this time. It stays with the present one if the other
-    /// has none there.
+    /// Goes to the entry that another rendition has at this time. The present rendition
+    /// goes on if there is no such entry.
     fn change(&mut self, wanted: usize, at: Duration) -> Result<(), TitleError> {
         let cursor = &mut self.cursors[wanted];
         let reached = cursor.broken.take().map_or_else(|| cursor.reach(at), Err);

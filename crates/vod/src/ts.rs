@@ -64,7 +64,7 @@ impl TsHeader {
         self.pid == 0
     }
 
-    /// True if its counter is one higher than that of the packet before (§2.4.3.3).
+    /// True if its counter is one higher than the counter of the packet before (§2.4.3.3).
     pub(crate) fn counts(self) -> bool {
         self.has_payload
     }

@@ -103,8 +103,8 @@ impl CheckedSession {
         Some(buf)
     }
 
-    /// Who was told its peer hears nobody else; no media packet is given out twice, nor given back that arrived or was
-    /// given back.
+    /// Hands a datagram to the session. A session with a fixed peer ignores all others, and no packet of media is given out or
+    /// recovered twice.
     pub(super) fn take(&mut self, now: Instant, datagram: Datagram<'_>) {
         let (source, payload) = (datagram.source, datagram.payload);
         let incoming = self.session.handle_datagram(now, datagram);

@@ -12,7 +12,7 @@ use crate::dif::System;
 use crate::own_size::{OwnSize, OwnSizeEncoder};
 use crate::picture::{CodedPicture, DvFrame, Picture};
 
-/// What a [`PictureSizeError`](crate::PictureSizeError) says.
+/// The possible sizes in the words of a [`PictureSizeError`](crate::PictureSizeError).
 pub(crate) const POSSIBLE_SIZES: &str =
     "DV is sent as a source of raw DV has it, in 720x480 or 720x576";
 
@@ -40,7 +40,7 @@ pub(crate) fn picture(frame: DvFrame) -> Picture {
 /// Sends frames whole or not at all.
 pub type Encoder = OwnSizeEncoder<Dv>;
 
-/// Frames of DV, whose size is that of their scanning system.
+/// Frames of DV, whose scanning system sets their size.
 #[derive(Debug)]
 pub struct Dv;
 
@@ -54,7 +54,7 @@ impl OwnSize for Dv {
     }
 }
 
-/// Gives frames whose lost blocks are those of the frame before (RFC 6469 §2.3).
+/// Replaces lost blocks by the blocks of the frame before (RFC 6469 §2.3).
 #[derive(Debug, Default)]
 pub struct Decoder {
     previous: Option<DvFrame>,

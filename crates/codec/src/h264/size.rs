@@ -3,7 +3,7 @@
 //! Six steps of the quantiser double its steps, and what is new in a picture falls by a sixth of an octave or a
 //! fifth for each. What is in the reference already, but for its error, is different: that error is about half
 //! a step of the reference's quantiser. A quantiser that is coarser sees none of it, one that is finer nearly
-//! all. So log2 of bytes falls steepest where the quantiser is that of the reference, and the more so the less is
+//! all. So log2 of bytes falls steepest at the quantiser of the reference, and the more so the less is
 //! new: by half an octave for a step where little moves, by one where nothing does, and a few steps to either
 //! side as for what is new. This held of 9,000 pictures of three clips and the scene, each coded with a dozen
 //! quantisers from the same reference.
@@ -29,7 +29,7 @@ const QUARTER: f64 = 4.0;
 /// repeat a picture once a second, and the one after that is like those before.
 const NEW: f64 = 0.3;
 
-/// A mean difference of luma that stands for none: noise.
+/// A mean difference of luma up to this counts as none, since it is noise.
 pub(super) const STILL: f64 = 0.15;
 
 /// How much steeper or flatter than that the pictures of a stream, and one picture, are believed to be.
@@ -54,7 +54,7 @@ const HALVINGS: u32 = 13;
 /// Sizes of pictures of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// How much steeper the pictures of this stream are than those of others.
+    /// The ratio of this stream's steepness to the usual steepness.
     steepness: f64,
     /// How much of the picture is new.
     change: Change,
@@ -128,7 +128,7 @@ impl Sizes {
         self.known.1 + self.steepness * self.fall(quantiser, self.known.0)
     }
 
-    /// The picture has about this size with that quantiser, going by a part of it.
+    /// Records the size that a trial of some strips predicts for this quantiser.
     pub(super) fn expect(&mut self, quantiser: f64, size: Bytes) {
         self.known = (quantiser, log2(size.as_f64().max(1.0)));
         self.coded = Coded::Part;

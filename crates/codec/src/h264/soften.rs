@@ -1,4 +1,4 @@
-//! Sizes between those of two quantisers: a softer picture has fewer bytes.
+//! Sizes between two quantisers, by softer pictures, which have fewer bytes.
 //!
 //! A step of the quantiser is a third of an octave of bytes, and a whole one where little moves: from one to
 //! the next, all that was just too faint to be coded is coded. There is nothing between for a picture as it is.

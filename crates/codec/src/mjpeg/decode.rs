@@ -27,8 +27,7 @@ impl Decoder {
 
     /// Decodes `image`; intervals that are `None` or damaged are concealed.
     ///
-    /// Any content is safe: memory is that of two pictures of at most 2040x2040, and time that of
-    /// the MCUs.
+    /// Any content is safe: the memory is bounded by two pictures of 2040x2040, and the time by the number of MCUs.
     ///
     /// # Errors
     /// If the size or the number of intervals is impossible; the decoder is then unchanged.

@@ -1,4 +1,4 @@
-//! The nominal range of samples: JFIF's and that of our pictures.
+//! The nominal ranges of samples, in JFIF and in our pictures.
 //!
 //! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::picture::Picture)). The transforms are
 //! linear, so the change of scale is in their factors. Samples beyond video's range have no place in JFIF: a clamp of each is

@@ -116,7 +116,7 @@ impl Scale {
             .unwrap_or(98)
     }
 
-    /// The tables: those of [`Scale::q`].
+    /// Gives the tables of [`Scale::q`].
     pub fn tables(self) -> QuantTables {
         rfc2435_tables(self.q())
     }

@@ -50,10 +50,10 @@ impl Ffmpeg {
         Self::open_unless(input, options, || false)
     }
 
-    /// The same, for who may not want it any more: `is_unwanted` is asked every few milliseconds.
+    /// Opens a source unless `is_unwanted`, which is called every few milliseconds, returns true before the first picture.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and once it is unwanted.
+    /// As [`open`](Self::open), and if the source becomes unwanted.
     pub fn open_unless(
         input: &str,
         options: &FfmpegOptions,

@@ -27,9 +27,9 @@ impl PathLoss {
     }
 }
 
-/// Repair packets for a frame of so many packets: as few as leave no more than this share of such frames
-/// with a hole, if [`most`] are enough for that, and no fewer than packets are lost at a time. Of a frame of more
-/// packets than repair packets can name, the rest goes without.
+/// Gives the number of repair packets for a frame of this many packets: as few as leave at most this share of such frames with
+/// a hole, up to [`most`], and at least as many as packets are lost at a time. Packets beyond the span of repair packets have
+/// none.
 pub(crate) fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
     let packets = packets.min(flexfec::MAX_SPAN);
     let most = most(packets);
@@ -41,14 +41,14 @@ pub(crate) fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
 }
 
 /// The share of frames with a hole, where each packet is lost with this probability and each repair packet
-/// stands for its part of the frame.
+/// protects its group of packets.
 fn damaged(packets: usize, repairs: usize, loss: f64) -> f64 {
     let kept = 1.0 - loss;
     let power = |n: usize| (0..n).fold(1.0, |product, _| product * kept);
     if repairs == 0 {
         return 1.0 - power(packets);
     }
-    // A part and its repair packet survive the loss of any one of them.
+    // A group survives the loss of one of its packets, the repair packet included.
     let part = packets.div_ceil(repairs);
     let whole = power(part + 1) + (part + 1) as f64 * loss * power(part);
     repairs as f64 * (1.0 - whole)

@@ -62,7 +62,7 @@ pub enum PacketizeError {
     Capacity,
 }
 
-/// Room for the payload header of most packets, and for that of RFC 2435 with tables.
+/// Bytes for the payload header of most packets, and for a header of RFC 2435 with tables.
 const HEADER: usize = 24;
 const LONGEST_HEADER: usize = 160;
 

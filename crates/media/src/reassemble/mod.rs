@@ -154,8 +154,7 @@ impl Reassembler {
         (pushed, self.make_room())
     }
 
-    /// The size of the uncompressed picture whose last packet this is and that of those that are received, if they
-    /// differ.
+    /// Gives the size of the uncompressed picture that this packet ends and the expected size, if the two differ.
     pub fn other_size(&self, packet: &MediaPacket<'_>) -> Option<[(u16, u16); 2]> {
         if !packet.marker {
             return None;
@@ -233,7 +232,7 @@ impl Reassembler {
 /// A packet is lost once this many with higher numbers have come (RFC 5348 §5.1: NDUPACK).
 const REORDERING: u64 = 3;
 
-/// So long after a repair packet there may be another.
+/// Another repair packet may follow a repair packet within this time.
 const REPAIRS_WITHIN: Duration = Duration::from_secs(1);
 
 /// The state of a frame that has not been taken.

@@ -24,7 +24,7 @@ pub enum Payload {
     Dv {
         /// The scanning system, which every packet must be of.
         system: System,
-        /// The blocks of sound come with those of the picture.
+        /// True if the blocks of sound come with the blocks of the picture.
         audio: bool,
     },
 }
@@ -114,7 +114,7 @@ impl Payloads {
         Self { first, others }
     }
 
-    /// What packets of this payload type carry. The session lets no other in than those of the stream.
+    /// Gives the payload of packets of this payload type. The session accepts payload types of the stream alone.
     pub(crate) fn of(&self, payload_type: u8) -> Payload {
         let other = self
             .others
@@ -137,12 +137,11 @@ impl From<Payload> for Payloads {
     }
 }
 
-/// The one sampling that we have, and its bits.
+/// The one sampling that we send and receive, and its bits.
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
-/// What the colours of so many lines are. No source says it of its own; without a word they are BT.601's up to those of
-/// standard definition.
+/// The colorimetry of pictures of this height. No source states its own; standard definition has BT.601's.
 const fn colorimetry(height: u16) -> &'static str {
     if height <= 576 { "BT601-5" } else { "BT709-2" }
 }

@@ -30,7 +30,7 @@ impl Bench {
         }
     }
 
-    /// Delivers frame `n`, except those of its packets, `later` ms after the usual time.
+    /// Delivers frame `n`, except the lost packets, `later` ms after the usual time.
     fn deliver(&mut self, n: u32, lost: &[usize], later: u64) {
         let image = jpeg_image((64, 16), 255, &[150; 4]);
         let timestamp = n * TICKS + self.offset;
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// So long after the capture of frame `n`.
+/// The time this many milliseconds after the capture of frame `n`.
 fn at(n: u32, ms: u64) -> Instant {
     Instant::from_millis(1_000 + u64::from(n) * 40 + ms)
 }

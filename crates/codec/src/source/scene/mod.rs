@@ -32,7 +32,7 @@ use shot::Shot;
 /// Smallest side: the counter and a block of each object fit.
 const MIN_SIDE: usize = 16;
 
-/// Largest side, that of JPEG over RTP; larger scenes have no use here.
+/// Largest side, as in JPEG over RTP; larger scenes have no use here.
 const MAX_SIDE: usize = 2040;
 
 /// Different shots; after the last the first comes again, at another moment of its motion.

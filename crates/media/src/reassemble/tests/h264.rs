@@ -39,7 +39,7 @@ impl Stream {
         }
     }
 
-    /// Frame `n` as it arrives without those of its packets.
+    /// Gives frame `n` as it arrives without the lost packets.
     fn deliver(
         &mut self,
         n: u32,

@@ -70,7 +70,7 @@ fn frames_of_two_codecs_never_mix() {
     for packet in &raw[..last] {
         typed(packet).push(&mut reassembler);
     }
-    // A packet of the other codec that says it belongs to the same frame.
+    // A packet of another codec has the timestamp of the first frame.
     let own = jpeg_packets[0].clone();
     jpeg_packets[0].timestamp = raw[0].timestamp;
     let before = reassembler.frames().next();
