@@ -55,7 +55,7 @@ pub fn play(data: &[u8]) -> usize {
             }
         } else {
             repairs.push_repair(payload).ok();
-            reassembler.note_repair(now);
+            reassembler.repair_arrived(now);
         }
         while let Some((sequence, packet)) = repairs.poll_recovered() {
             push(&mut reassembler, sequence, packet, now);

@@ -207,7 +207,7 @@ impl Call {
             match event.kind {
                 EventKind::SenderReport { timestamp, .. } => {
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.note_report(event.at, timestamp);
+                        receiver.report_arrived(event.at, timestamp);
                     }
                 }
                 EventKind::KeyframeRequested => {
@@ -301,7 +301,7 @@ impl Endpoint for Call {
         if let Some(receiver) = &mut self.receiver {
             match incoming {
                 Incoming::Media(packet) => receiver.push_packet(self.now, &packet),
-                Incoming::Repair => receiver.note_repair(self.now),
+                Incoming::Repair => receiver.repair_arrived(self.now),
                 Incoming::Dummy | Incoming::Control | Incoming::Ignored(_) => {}
             }
             while let Some(packet) = self.session.poll_recovered() {

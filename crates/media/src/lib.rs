@@ -26,4 +26,4 @@ pub mod rtp_codec;
 pub mod sender;
 pub mod sending_buffer;
 #[cfg(test)]
-mod test_packets;
+mod test_support;

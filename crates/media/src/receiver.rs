@@ -73,18 +73,18 @@ impl ReceivingSide {
         }
     }
 
-    /// A sender report came, with the timestamp that the moment had in which it left.
-    pub fn note_report(&mut self, arrival: Instant, timestamp: u32) {
+    /// Takes in a sender report, with the media timestamp of its departure.
+    pub fn report_arrived(&mut self, arrival: Instant, timestamp: u32) {
         let timestamp = self.reassembler.extend(timestamp);
         if !self.playout.is_discontinuous(timestamp, arrival) {
             self.playout.report_arrived(timestamp, arrival);
         }
     }
 
-    /// A repair packet came: what it gives back follows by [`push_packet`](Self::push_packet), and more may
+    /// Records a repair packet that arrived. The packets that it recovers follow by [`push_packet`](Self::push_packet), and more may
     /// come.
-    pub fn note_repair(&mut self, now: Instant) {
-        self.reassembler.note_repair(now);
+    pub fn repair_arrived(&mut self, now: Instant) {
+        self.reassembler.repair_arrived(now);
     }
 
     /// The frame that is due for display, if one is. The newest due frame wins.

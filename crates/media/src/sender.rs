@@ -110,7 +110,7 @@ impl SendingSide {
             events: path.loss_event_rate.get(),
             packets: loss,
         });
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// Another peer took the place of the one before, on a path of its own.
@@ -119,7 +119,7 @@ impl SendingSide {
         self.policy.forget_path();
         // The new one has seen nothing yet.
         self.owes_keyframe = true;
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// From now on frames are of this codec. Those that wait go as they are.
@@ -133,7 +133,7 @@ impl SendingSide {
     pub fn set_rules(&mut self, now: Instant, rules: Rules) {
         let before = self.policy.stretched();
         self.policy.set_rules(rules);
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// From now on this fills the rate, if the session sends packets of filler at all.
@@ -150,7 +150,7 @@ impl SendingSide {
             .begin_interval(available * self.policy.config().frame_interval);
         let stretched = self.policy.stretched();
         let target = self.policy.target(now, path, queued);
-        self.note_deadline(now, stretched);
+        self.push_deadline_event(now, stretched);
         let Some(mut target) = target else {
             self.discard(now, None, Discard::Busy);
             return None;
@@ -315,7 +315,7 @@ impl SendingSide {
         self.events.push(now, kind);
     }
 
-    fn note_deadline(&mut self, now: Instant, before: Option<Duration>) {
+    fn push_deadline_event(&mut self, now: Instant, before: Option<Duration>) {
         match (before, self.policy.stretched()) {
             (None, Some(deadline)) => self.events.push(now, EventKind::Stretched { deadline }),
             (Some(_), None) => self.events.push(now, EventKind::Relaxed),

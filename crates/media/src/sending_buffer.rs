@@ -212,8 +212,9 @@ mod tests {
     use crate::frame::EncodedFrame;
     use crate::packetize::Packetizer;
     use crate::policy::{PolicyConfig, Rules};
+    use crate::test_support;
     use evenkeel_codec::test_support::jpeg_image;
-    use tfrc::units::{LossEventRate, Rate};
+    use tfrc::units::Rate;
 
     const OVERHEAD: usize = 24;
 
@@ -233,14 +234,7 @@ mod tests {
 
     /// A round trip of 60 ms.
     fn path(packets_per_sec: f64) -> Path {
-        Path {
-            allowed_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
-            instantaneous_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
-            rtt: Some(Duration::from_millis(60)),
-            loss_event_rate: LossEventRate::ZERO,
-            receive_rate: Rate::ZERO,
-            source: evenkeel_rtp::session::RateSource::Feedback,
-        }
+        test_support::path(Rate::from_bytes_per_sec(packets_per_sec * 938.0), 60)
     }
 
     fn at(ms: u64) -> Instant {

@@ -229,7 +229,7 @@ impl Player {
         }
     }
 
-    fn heed_events(&mut self) {
+    fn handle_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event.kind {
                 EventKind::PeerLeft => self.has_left = true,
@@ -322,7 +322,7 @@ impl Player {
 impl Endpoint for Player {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         let incoming = self.session.handle_datagram(now, datagram);
-        self.heed_events();
+        self.handle_events();
         if !matches!(incoming, Incoming::Ignored(_)) {
             self.heard = Some(now);
         }
@@ -338,7 +338,7 @@ impl Endpoint for Player {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
-        self.heed_events();
+        self.handle_events();
         self.advance(now);
     }
 

@@ -1,21 +1,14 @@
 //! Tests of the policy: the size of the next frame, and the deadline.
 
 use proptest::prelude::*;
-use tfrc::units::LossEventRate;
 
 use super::*;
+use crate::test_support;
 
 const INTERVAL: Duration = Duration::from_millis(40);
 
 fn path(kbps: f64, rtt_ms: u64) -> Path {
-    Path {
-        allowed_rate: Rate::from_bits_per_sec(kbps * 1e3),
-        instantaneous_rate: Rate::from_bits_per_sec(kbps * 1e3),
-        rtt: Some(Duration::from_millis(rtt_ms)),
-        loss_event_rate: LossEventRate::ZERO,
-        receive_rate: Rate::ZERO,
-        source: RateSource::Feedback,
-    }
+    test_support::path(Rate::from_bits_per_sec(kbps * 1e3), rtt_ms)
 }
 
 fn policy(rules: Rules) -> Policy {

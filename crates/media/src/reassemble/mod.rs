@@ -168,8 +168,8 @@ impl Reassembler {
         (sent != size).then_some([sent, size])
     }
 
-    /// A repair packet came.
-    pub fn note_repair(&mut self, now: Instant) {
+    /// Records a repair packet that arrived.
+    pub fn repair_arrived(&mut self, now: Instant) {
         self.repaired = Some(now);
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::packetize::Packetizer;
 use crate::reassemble::Payload;
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 use evenkeel_codec::picture::{CodedPicture, RawPicture};
 use evenkeel_codec::test_support::jpeg_image;
 use proptest::prelude::*;
@@ -137,7 +137,7 @@ fn late_frame_is_shown_on_arrival_and_reported() {
 fn timely_frame_is_not_held_beyond_the_deadline() {
     let mut bench = Bench::new();
     bench.rtt = Some(Duration::from_millis(100));
-    bench.receiver.note_report(at(0, 70), 0);
+    bench.receiver.report_arrived(at(0, 70), 0);
     for n in 0..30 {
         bench.deliver(n, &[], if n % 4 == 0 { 120 } else { 90 });
     }

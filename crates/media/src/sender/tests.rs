@@ -1,17 +1,11 @@
 //! Tests of the sending side: targets, keyframes and deadlines.
 
 use super::*;
+use crate::test_support;
 use evenkeel_codec::picture::{AccessUnit, CodedPicture};
-use tfrc::units::{LossEventRate, Rate};
+use tfrc::units::Rate;
 
-const PATH: Path = Path {
-    allowed_rate: Rate::from_bits_per_sec(3e6),
-    instantaneous_rate: Rate::from_bits_per_sec(3e6),
-    rtt: Some(Duration::from_millis(100)),
-    loss_event_rate: LossEventRate::ZERO,
-    receive_rate: Rate::ZERO,
-    source: evenkeel_rtp::session::RateSource::Feedback,
-};
+const PATH: Path = test_support::path(Rate::from_bits_per_sec(3e6), 100);
 
 fn at(ms: u64) -> Instant {
     Instant::from_millis(ms)

@@ -6,7 +6,7 @@ use evenkeel_codec::picture::{CodedPicture, DvFrame};
 use super::take;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler};
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 
 /// A frame of DV of 525 lines whose blocks are where they say, in packets of fourteen.
 fn dv_packets() -> (DvFrame, Vec<Packet>) {

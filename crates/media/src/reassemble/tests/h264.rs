@@ -11,7 +11,7 @@ use super::take;
 use crate::event::NotShown;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler};
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 
 const TARGET: u64 = 1_500;
 

@@ -10,7 +10,7 @@ use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::Packetizer;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 
 fn jpeg(frame: &ReceivedFrame) -> &JpegImage {
     match &frame.picture {

@@ -15,7 +15,7 @@ use super::{Payload, Payloads, Pushed, Reassembler, Refused};
 use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::Packetizer;
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 
 /// 128x64 in 4:2:0 is 8x4 MCUs: eight intervals of four, of these sizes.
 fn image(sizes: &[usize], tables: u8) -> JpegImage {

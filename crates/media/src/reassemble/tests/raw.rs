@@ -9,7 +9,7 @@ use crate::event::NotShown;
 use crate::packetize::Packetizer;
 use crate::reassemble::assembly::MAX_FRAME_PACKETS;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
-use crate::test_packets::{Packet, packets};
+use crate::test_support::{Packet, packets};
 
 /// 20x6: six lines of 40 bytes, in packets of one line each.
 pub(super) fn raw_packets() -> (RawPicture, Vec<Packet>) {

@@ -1,8 +1,11 @@
-//! Packets of media for the tests of the receiving side.
+//! Packets of media and states of the path for the tests of both sides.
+
+use std::time::Duration;
 
 use evenkeel_codec::picture::CodedPicture;
-use evenkeel_rtp::session::MediaPacket;
+use evenkeel_rtp::session::{MediaPacket, Path, RateSource};
 use tfrc::time::Instant;
+use tfrc::units::{LossEventRate, Rate};
 
 use crate::frame::EncodedFrame;
 use crate::packetize::Packetizer;
@@ -38,6 +41,18 @@ impl Packet {
             send_time: 0,
             rtt: None,
         }
+    }
+}
+
+/// Gives a path of this X and this round trip, without losses.
+pub(crate) const fn path(allowed_rate: Rate, rtt_ms: u64) -> Path {
+    Path {
+        allowed_rate,
+        instantaneous_rate: allowed_rate,
+        rtt: Some(Duration::from_millis(rtt_ms)),
+        loss_event_rate: LossEventRate::ZERO,
+        receive_rate: Rate::ZERO,
+        source: RateSource::Feedback,
     }
 }
 
