@@ -16,17 +16,17 @@ use crate::picture::Picture;
 use crate::resize::{HALVINGS, halved, lost_by_halving};
 
 /// Octaves of scale for an octave of the mean square that halving takes, above which a picture is better halved.
-const COARSE: f64 = 0.45;
+const HALVING_SLOPE: f64 = 0.45;
 
 /// Octaves by which JFIF's steps, which the scale counts, are finer than a picture's, which halving is measured in.
-const STEPS: f64 = 0.22;
+const JFIF_STEP_OCTAVES: f64 = 0.22;
 
 /// Octaves by which the scale is finer with half of the sides, at the same size.
-pub(crate) const FINER: f64 = 2.5;
+pub(crate) const HALF_SCALE_OCTAVES: f64 = 2.5;
 
 /// Octaves of scale, beyond these, by which a half is too fine to stay one: 1.3 times the bytes or so, so that sides do not
 /// change with each picture. Equal PSNR lies between the two bounds, equal SSIM mostly at a few more bytes.
-const APART: f64 = 0.8;
+const HYSTERESIS_OCTAVES: f64 = 0.8;
 
 /// A picture and its halves, as far as they were asked for.
 pub(crate) struct Halves<'a> {
@@ -67,12 +67,17 @@ impl<'a> Halves<'a> {
     pub(crate) fn better(&self, halvings: usize, scale: f64) -> usize {
         let picture = self.get(halvings);
         // The least bound is what halving has if it takes nothing.
-        let may_be_coarse = scale > STEPS && halvings < HALVINGS && can_be_halved(picture);
+        let may_be_coarse =
+            scale > JFIF_STEP_OCTAVES && halvings < HALVINGS && can_be_halved(picture);
         if may_be_coarse && scale > coarse(picture) {
             return halvings + 1;
         }
         match halvings.checked_sub(1) {
-            Some(less) if scale < coarse(self.get(less)) - FINER - APART => less,
+            Some(less)
+                if scale < coarse(self.get(less)) - HALF_SCALE_OCTAVES - HYSTERESIS_OCTAVES =>
+            {
+                less
+            }
             _ => halvings,
         }
     }
@@ -80,7 +85,7 @@ impl<'a> Halves<'a> {
 
 /// Octaves of scale above which a picture is better halved.
 fn coarse(picture: &Picture) -> f64 {
-    COARSE * log2(lost_by_halving(picture)) + STEPS
+    HALVING_SLOPE * log2(lost_by_halving(picture)) + JFIF_STEP_OCTAVES
 }
 
 /// True if the sides of the half are multiples of eight, which RFC 2435 can carry.
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn jfif_step_spans_255_from_black_to_white() {
         let octaves = log2(255.0 / f64::from(WHITE - BLACK));
-        assert!((STEPS - octaves).abs() < 0.005, "{octaves}");
+        assert!((JFIF_STEP_OCTAVES - octaves).abs() < 0.005, "{octaves}");
     }
 
     /// Columns in turn so far apart, of which halving leaves the mean.
@@ -127,7 +132,7 @@ mod tests {
         let picture = columns(16);
         let mut halves = Halves::of(&picture);
         assert_eq!(halves.at_most(1), 1);
-        let back = 2.92 - FINER - APART;
+        let back = 2.92 - HALF_SCALE_OCTAVES - HYSTERESIS_OCTAVES;
         assert_eq!(halves.better(1, back + 0.01), 1);
         assert_eq!(halves.better(1, back - 0.01), 0);
     }

@@ -18,45 +18,45 @@ use tfrc::units::Bytes;
 
 use crate::coder::FrameTarget;
 use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
-use crate::downscale::{FINER, Halves};
+use crate::downscale::{HALF_SCALE_OCTAVES, Halves};
 use crate::log2::log2;
 use crate::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
 use crate::picture::{JpegImage, Picture};
 
 /// A frame is accepted from this share of its target on. It is never accepted above the target,
 /// which is what the network gives, unless it cannot be coded smaller.
-const ACCEPTED: f64 = 0.95;
+const ACCEPTED_FRACTION: f64 = 0.95;
 
-/// What is aimed at: near the target, by twice the usual error of the first pass.
-const AIM: f64 = 0.985;
+/// The aim as a share of the target. The rest is twice the usual error of the first pass.
+const AIM_FRACTION: f64 = 0.985;
 
-/// Passes after which any size below the target will do. The third is for what the probes did not
-/// see, as after a cut.
-const PASSES: u32 = 3;
+/// After this many passes any size below the target is accepted. The third is for a change that the probes did not see, as
+/// after a cut.
+const MAX_PASSES: u32 = 3;
 
 /// Trial scales a frame at most; each halves the error several times.
-const PROBES: u32 = 4;
+const MAX_PROBES: u32 = 4;
 
 /// A probe this near the aim ends the search, as log2: 0.7 %, less than a step.
-const PROBED: f64 = 0.01;
+const PROBE_TOLERANCE: f64 = 0.01;
 
 /// Intervals in a probe at least, where the picture has them.
-const PROBE_INTERVALS: usize = 8;
+const MIN_PROBE_INTERVALS: usize = 8;
 
 /// Steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
-const STEPS: usize = 632;
+const SCALE_STEPS: usize = 632;
 
 /// Slope of log2 size over steps before anything is known: size as scale to the power of -0.7.
 const FIRST_SLOPE: f64 = -0.7 / 64.0;
 
-/// Slopes believed. The flattest is met where only the block ends are left to code.
-const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
+/// Bounds on the slope. It is flattest where only the ends of blocks are left to code.
+const SLOPE_BOUNDS: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
 
 /// Steps between two sizes that tell a slope.
-const SLOPE_STEPS: f64 = 4.0;
+const MIN_SLOPE_STEPS: f64 = 4.0;
 
 /// Steps by which the scale is finer with half of the sides.
-const HALVING_STEPS: usize = (FINER * 64.0) as usize;
+const HALVING_STEPS: usize = (HALF_SCALE_OCTAVES * 64.0) as usize;
 
 /// Codes pictures of a stream to a size each; pictures may change their size.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl Encoder {
             coefficients: Coefficients::default(),
             trial: Scan::default(),
             fitting: Scan::default(),
-            step: STEPS / 2,
+            step: SCALE_STEPS / 2,
             slope: FIRST_SLOPE,
             whole_over_probe: 0.0,
             halvings: 0,
@@ -156,7 +156,7 @@ impl Encoder {
         target: Bytes,
     ) -> Result<Encoded, PictureSizeError> {
         check_size(picture)?;
-        let aim = log2(target.as_f64() * AIM);
+        let aim = log2(target.as_f64() * AIM_FRACTION);
         let mut halves = Halves::of(picture);
         let mut left = None;
         loop {
@@ -188,7 +188,7 @@ impl Encoder {
         }
         let finer = HALVING_STEPS * halvings.saturating_sub(self.halvings);
         let coarser = HALVING_STEPS * self.halvings.saturating_sub(halvings);
-        self.step = (self.step.saturating_sub(finer) + coarser).min(STEPS);
+        self.step = (self.step.saturating_sub(finer) + coarser).min(SCALE_STEPS);
         self.whole_over_probe = 0.0;
         self.halvings = halvings;
     }
@@ -202,7 +202,7 @@ impl Encoder {
             n => mcus.div_ceil(usize::from(n)),
         };
         // Odd, so that it does not see the same columns in every row.
-        let stride = (intervals / PROBE_INTERVALS) | 1;
+        let stride = (intervals / MIN_PROBE_INTERVALS) | 1;
         let share = log2(intervals as f64) - log2(intervals.div_ceil(stride) as f64);
         let mut previous: Option<(usize, f64)> = None;
         let mut probes = 0;
@@ -217,7 +217,7 @@ impl Encoder {
             probes += 1;
             let error = size + self.whole_over_probe - aim;
             let next = self.towards(-error);
-            if error.abs() < PROBED || next == self.step || probes == PROBES {
+            if error.abs() < PROBE_TOLERANCE || next == self.step || probes == MAX_PROBES {
                 return size;
             }
             previous = Some((self.step, size));
@@ -243,7 +243,7 @@ impl Encoder {
             if size <= target {
                 fitting = Some(self.step);
                 core::mem::swap(&mut self.trial, &mut self.fitting);
-                if size.as_f64() >= ACCEPTED * target.as_f64() {
+                if size.as_f64() >= ACCEPTED_FRACTION * target.as_f64() {
                     break None;
                 }
                 if self.step == 0 {
@@ -251,15 +251,15 @@ impl Encoder {
                 }
             } else {
                 too_large = Some(self.step);
-                if self.step == STEPS {
+                if self.step == SCALE_STEPS {
                     fitting = Some(self.step);
                     core::mem::swap(&mut self.trial, &mut self.fitting);
                     break Some(Limit::Coarsest);
                 }
             }
             let finer = too_large.map_or(0, |step| step + 1);
-            let coarser = fitting.map_or(STEPS, |step| step - 1);
-            if finer > coarser || (passes >= PASSES && fitting.is_some()) {
+            let coarser = fitting.map_or(SCALE_STEPS, |step| step - 1);
+            if finer > coarser || (passes >= MAX_PASSES && fitting.is_some()) {
                 break None;
             }
             // While nothing fits, go further than the slope says, four times as far each pass: that
@@ -270,7 +270,7 @@ impl Encoder {
             };
             self.step = (self.towards(aim - logarithm) + margin).clamp(finer, coarser);
         };
-        self.step = fitting.unwrap_or(STEPS);
+        self.step = fitting.unwrap_or(SCALE_STEPS);
         Encoded {
             image: self.fitting.image(&self.coefficients, scale(self.step)),
             scale: scale(self.step),
@@ -284,14 +284,14 @@ impl Encoder {
     fn towards(&self, change: f64) -> usize {
         let step = self.step as f64 + change / self.slope;
         // The cast clamps at zero, and takes NaN there too.
-        ((step + 0.5) as usize).min(STEPS)
+        ((step + 0.5) as usize).min(SCALE_STEPS)
     }
 
     fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
         let steps = b.0 as f64 - a.0 as f64;
         // Nearer ones differ by which few divisors round up, not by the slope.
-        if steps.abs() >= SLOPE_STEPS {
-            self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
+        if steps.abs() >= MIN_SLOPE_STEPS {
+            self.slope = ((b.1 - a.1) / steps).clamp(SLOPE_BOUNDS.0, SLOPE_BOUNDS.1);
         }
     }
 }
@@ -322,12 +322,12 @@ fn scale(step: usize) -> Scale {
 }
 
 /// The factor of each step; the last is beyond the coarsest and clamped to it.
-static SCALES: [f64; STEPS + 1] = {
+static SCALES: [f64; SCALE_STEPS + 1] = {
     /// 2^(1/64).
     const RATIO: f64 = 1.010_889_286_051_700_5;
-    let mut factors = [Scale::FINEST.factor(); STEPS + 1];
+    let mut factors = [Scale::FINEST.factor(); SCALE_STEPS + 1];
     let mut step = 1;
-    while step <= STEPS {
+    while step <= SCALE_STEPS {
         factors[step] = factors[step - 1] * RATIO;
         step += 1;
     }

@@ -13,7 +13,7 @@ pub(crate) struct Least<T> {
 }
 
 /// A sample is kept for one window at least and two at most.
-const WINDOW: Duration = Duration::from_secs(30);
+const WINDOW_TIME: Duration = Duration::from_secs(30);
 
 impl<T> Default for Least<T> {
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl<T> Default for Least<T> {
 impl<T: Ord + Copy> Least<T> {
     /// Takes in a sample.
     pub(crate) fn observe(&mut self, now: Instant, sample: T) {
-        if now.saturating_since(self.start) > WINDOW {
+        if now.saturating_since(self.start) > WINDOW_TIME {
             self.minima = [self.minima[1], None];
             self.start = now;
         }

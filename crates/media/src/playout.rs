@@ -127,7 +127,7 @@ impl Playout {
     pub fn is_discontinuous(&self, timestamp: i64, arrival: Instant) -> bool {
         let transit = self.transit(timestamp, arrival);
         self.delay
-            .is_some_and(|delay| transit.abs_diff(delay) > DISCONTINUITY.as_nanos() as u64)
+            .is_some_and(|delay| transit.abs_diff(delay) > MIN_DISCONTINUITY.as_nanos() as u64)
     }
 
     /// Forgets everything about the path.
@@ -148,11 +148,13 @@ impl Playout {
             return;
         };
         // Time without frames shows nothing that could be given up.
-        let elapsed = now.saturating_since(self.adjusted).min(OVER / FEWEST);
+        let elapsed = now
+            .saturating_since(self.adjusted)
+            .min(DELAY_MEMORY / MIN_MEMORY_FRAMES);
         self.adjusted = self.adjusted.max(now);
         let delay = match self.delay {
             Some(delay) if wanted < delay => {
-                let step = (elapsed / SLOW_DOWN).as_nanos() as i64;
+                let step = (elapsed / SHRINKING_DIVISOR).as_nanos() as i64;
                 // However high the delay was, no frame waits longer than the bound: a first frame
                 // that took a second must not hold up all that follow it.
                 wanted.max(delay.saturating_sub(step).min(longest))
@@ -164,31 +166,33 @@ impl Playout {
 
     /// The delay that meets the deadline, unless fewer than half of the last frames arrived by then.
     fn in_time(&self) -> Option<i64> {
-        let guarded = self.deadline.saturating_sub(GUARD);
+        let guarded = self.deadline.saturating_sub(TIMER_GUARD);
         let due = self.age.transit_of(guarded)?;
-        let (early, all) = self.of_late(AT_ONCE).fold((0, 0), |(early, all), transit| {
-            (early + usize::from(transit <= due), all + 1)
-        });
+        let (early, all) = self
+            .of_late(DEADLINE_MEMORY)
+            .fold((0, 0), |(early, all), transit| {
+                (early + usize::from(transit <= due), all + 1)
+            });
         (2 * early >= all).then_some(due)
     }
 
-    /// The delay that [`IN_TIME`] of the window's frames would have kept, by nearest rank, as far as
+    /// The delay that [`IN_TIME_PERCENT`] of the window's frames would have kept, by nearest rank, as far as
     /// [`MAX_SPREAD`] lets it.
     fn wanted(&self) -> Option<i64> {
         let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
         let longest = self.longest()?;
-        let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
+        let rank = (transits.len() * IN_TIME_PERCENT).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
         let kept = kept
             .min(self.longest_of_late().unwrap_or(kept))
-            .saturating_add(GUARD.as_nanos() as i64);
+            .saturating_add(TIMER_GUARD.as_nanos() as i64);
         Some(kept.min(longest))
     }
 
-    /// The longest transit of the last [`OVER`], if [`FEWEST`] frames came in it.
+    /// The longest transit of the last [`DELAY_MEMORY`], if [`MIN_MEMORY_FRAMES`] frames came in it.
     fn longest_of_late(&self) -> Option<i64> {
-        let enough = self.of_late(OVER).count() >= FEWEST as usize;
-        self.of_late(OVER).max().filter(|_| enough)
+        let enough = self.of_late(DELAY_MEMORY).count() >= MIN_MEMORY_FRAMES as usize;
+        self.of_late(DELAY_MEMORY).max().filter(|_| enough)
     }
 
     /// The transits of the frames of this time.
@@ -236,35 +240,34 @@ fn clamped(nanos: i128) -> i64 {
 }
 
 /// How far back playout looks for the least transit and for the few frames that need not be in time; at fewer than
-/// [`FEWEST`] frames in [`OVER`] also for how long a delay is kept.
+/// [`MIN_MEMORY_FRAMES`] frames in [`DELAY_MEMORY`] also for how long a delay is kept.
 const WINDOW: Duration = Duration::from_secs(4);
 
 /// A delay ends after this time without a frame that needed it. Otherwise five frames that waited in a queue once would delay
 /// all others of the window, at 25 frames a second.
-const OVER: Duration = Duration::from_secs(1);
+const DELAY_MEMORY: Duration = Duration::from_secs(1);
 
-/// The deadline is met again where most frames of this time met it.
-const AT_ONCE: Duration = Duration::from_millis(250);
+/// The deadline is met again if most frames of this time met it.
+const DEADLINE_MEMORY: Duration = Duration::from_millis(250);
 
-/// Fewer frames in [`OVER`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
-const FEWEST: u32 = 5;
+/// Fewer frames in [`DELAY_MEMORY`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
+const MIN_MEMORY_FRAMES: u32 = 5;
 
 /// The window at 60 frames a second.
 const MAX_SAMPLES: usize = 240;
 
-/// Percent of the window's frames that must be in time.
-const IN_TIME: usize = 95;
+/// The share of the window's frames that must be in time.
+const IN_TIME_PERCENT: usize = 95;
 
-/// Added to what the window asks for: the error of a timer and of a busy host's wake-up.
-const GUARD: Duration = Duration::from_millis(2);
+/// The delay includes this guard against the error of a timer and of a busy host's wake-up.
+const TIMER_GUARD: Duration = Duration::from_millis(2);
 
 /// The most that playout adds to the least transit. Beyond it a frame is shown when it is whole:
 /// waiting for the worst would break every frame's deadline for the sake of a few.
 const MAX_SPREAD: Duration = Duration::from_millis(80);
 
-/// The delay shrinks by no more than this part of real time: motion 5 % too fast is not noticed.
-const SLOW_DOWN: u32 = 20;
+/// The delay shrinks by real time over this divisor at most, since motion that is 5 % too fast is not noticed.
+const SHRINKING_DIVISOR: u32 = 20;
 
-/// A transit this far from the delay is no jitter. Longer than the 2 s that a process may be
-/// stopped for.
-const DISCONTINUITY: Duration = Duration::from_secs(5);
+/// A transit this far from the delay is no jitter. A process may be stopped for less than half of this.
+const MIN_DISCONTINUITY: Duration = Duration::from_secs(5);

@@ -175,7 +175,7 @@ impl ReceivingSide {
             return due.unwrap_or(frame.last_arrival);
         }
         // The sender fell silent in the middle of it.
-        let patience = frame.last_arrival + PATIENCE;
+        let patience = frame.last_arrival + SILENT_SENDER_TIMEOUT;
         due.map_or(patience, |due| due.max(patience))
     }
 
@@ -199,4 +199,4 @@ impl ReceivingSide {
 
 /// A frame whose packets stopped coming is shown as it is after this long: longer than the longest
 /// gap between two packets of a frame at a rate that video can use.
-const PATIENCE: Duration = Duration::from_millis(500);
+const SILENT_SENDER_TIMEOUT: Duration = Duration::from_millis(500);

@@ -4,24 +4,24 @@
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
-/// A server may be so far behind: half of what a player usually buffers.
+/// A server may lag by this time, which is half of what a player usually buffers.
 const MAX_LAG: Duration = Duration::from_secs(1);
 /// A change waits for the next entry, half of this on average; the lag is foreseen this many seconds ahead.
-const AHEAD: f64 = 2.0;
+const FORESIGHT_S: f64 = 2.0;
 /// The ladder falls to a rendition of at most this share of the allowed rate, so that the rest catches up.
-const DOWN_TO: f64 = 0.9;
+const FALL_FRACTION: f64 = 0.9;
 /// The ladder climbs if the allowed rate is this multiple of the next rate: what a sender with less to send is
 /// allowed may be what the path carried long ago.
-const UP_FROM: f64 = 1.2;
+const CLIMB_FACTOR: f64 = 1.2;
 /// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly as much shows
 /// that the path may carry the next one, and only a trial can prove it.
-const ALL_THAT_SHOWS: f64 = 1.8;
+const TRIAL_FACTOR: f64 = 1.8;
 /// The allowed rate must have had room for this time before the first fall.
-const CALM: Duration = Duration::from_secs(2);
+const CLIMB_TIME: Duration = Duration::from_secs(2);
 /// The same after a fall. The time doubles with each further fall, up to the longest, until a climb has held for the longest
 /// time.
-const CALM_AFTER_FALL: Duration = Duration::from_secs(10);
-const LONGEST_CALM: Duration = Duration::from_secs(160);
+const CLIMB_TIME_AFTER_FALL: Duration = Duration::from_secs(10);
+const MAX_CLIMB_TIME: Duration = Duration::from_secs(160);
 
 /// The choice among renditions, from the allowed rate and from how late the server is.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Ladder {
             rates: rates.to_vec(),
             wanted: 0,
             room_since: None,
-            calm: CALM,
+            calm: CLIMB_TIME,
             climbed: Instant::ZERO,
         }
     }
@@ -55,23 +55,29 @@ impl Ladder {
         let Some(&present) = self.rates.get(self.wanted) else {
             return 0;
         };
-        let grows = AHEAD * (present / allowed - 1.0).max(0.0);
+        let grows = FORESIGHT_S * (present / allowed - 1.0).max(0.0);
         if lag.as_secs_f64() + grows > MAX_LAG.as_secs_f64()
             && present.bytes_per_sec() > allowed.bytes_per_sec()
         {
-            let lower = self.highest_within(allowed * DOWN_TO).min(self.wanted);
+            let lower = self
+                .highest_within(allowed * FALL_FRACTION)
+                .min(self.wanted);
             if lower < self.wanted {
-                let held = now.saturating_since(self.climbed) >= LONGEST_CALM;
-                let longer = if held { CALM_AFTER_FALL } else { 2 * self.calm };
-                self.calm = longer.clamp(CALM_AFTER_FALL, LONGEST_CALM);
+                let held = now.saturating_since(self.climbed) >= MAX_CLIMB_TIME;
+                let longer = if held {
+                    CLIMB_TIME_AFTER_FALL
+                } else {
+                    2 * self.calm
+                };
+                self.calm = longer.clamp(CLIMB_TIME_AFTER_FALL, MAX_CLIMB_TIME);
             }
             self.wanted = lower;
             self.room_since = None;
             return self.wanted;
         }
         let next = (self.wanted + 1).min(self.rates.len() - 1);
-        let is_carried = allowed / self.rates[next] >= UP_FROM;
-        let has_room = is_carried || allowed / present >= ALL_THAT_SHOWS;
+        let is_carried = allowed / self.rates[next] >= CLIMB_FACTOR;
+        let has_room = is_carried || allowed / present >= TRIAL_FACTOR;
         if !has_room || next == self.wanted || lag > MAX_LAG / 2 {
             self.room_since = None;
             return self.wanted;

@@ -20,7 +20,7 @@ use crate::{CLOCK_RATE, PAYLOAD_TYPE};
 const MAX_WAITING: usize = 1 << 14;
 
 /// A server is gone after this silence, which is five of RTCP's intervals (RFC 3550 §6.3.5).
-const SILENCE: Duration = Duration::from_secs(25);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// How a player is set up.
 #[derive(Clone, Debug)]
@@ -201,7 +201,10 @@ impl Player {
     }
 
     fn has_ended(&self) -> bool {
-        self.has_left || self.heard.is_some_and(|heard| self.now >= heard + SILENCE)
+        self.has_left
+            || self
+                .heard
+                .is_some_and(|heard| self.now >= heard + SERVER_TIMEOUT)
     }
 
     /// True if what was taken for a stall was the end.

@@ -14,7 +14,7 @@ use crate::ts::{SystemClock, TS_LEN, TsHeader};
 /// At most so many packets are between two clock references: a tenth of a second at 800 Mb/s.
 const MAX_BETWEEN: usize = 1 << 16;
 /// As much of the end is looked through for the last clock reference: a tenth of a second at 80 Mb/s.
-const END: u64 = 1_000 * TS_LEN as u64;
+const MAX_END: u64 = 1_000 * TS_LEN as u64;
 /// A clock that goes on by more than this between two references has jumped: the stream was cut together.
 const MAX_STEP: Duration = Duration::from_secs(1);
 
@@ -225,7 +225,7 @@ impl<R: Read> Rendition<R> {
 fn last_clock<R: Read + Seek>(input: &mut R) -> Result<(u64, (u16, SystemClock)), RenditionError> {
     let ts_len = TS_LEN as u64;
     let len = input.seek(SeekFrom::End(0))? / ts_len * ts_len;
-    let from = len.saturating_sub(END);
+    let from = len.saturating_sub(MAX_END);
     input.seek(SeekFrom::Start(from))?;
     let mut last = None;
     let mut packet = [0; TS_LEN];

@@ -20,9 +20,12 @@ fn size(encoded: &Encoded) -> u64 {
 
 #[test]
 fn steps_lead_from_finest_to_coarsest() {
-    assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
-    assert!(scale(STEPS - 1) < Scale::COARSEST);
-    for step in [0, 300, STEPS - 1] {
+    assert_eq!(
+        (scale(0), scale(SCALE_STEPS)),
+        (Scale::FINEST, Scale::COARSEST)
+    );
+    assert!(scale(SCALE_STEPS - 1) < Scale::COARSEST);
+    for step in [0, 300, SCALE_STEPS - 1] {
         assert!((octaves(step) - scale(step).factor().log2()).abs() < 1e-3);
     }
 }

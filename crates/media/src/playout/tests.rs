@@ -34,7 +34,7 @@ fn first_frame_is_shown_on_arrival() {
     let mut playout = Playout::new(90_000, DEADLINE);
     assert_eq!(playout.display_at(0), None);
     assert!(!arrive(&mut playout, 0, 70));
-    assert_eq!(delay(&playout, 0), Duration::from_millis(70) + GUARD);
+    assert_eq!(delay(&playout, 0), Duration::from_millis(70) + TIMER_GUARD);
 }
 
 #[test]
@@ -54,15 +54,24 @@ fn it_grows_at_once_and_shrinks_slowly() {
     let mut playout = Playout::new(90_000, DEADLINE);
     run(&mut playout, 0..100, 70);
     run(&mut playout, 100..110, 110);
-    assert_eq!(delay(&playout, 110), Duration::from_millis(110) + GUARD);
+    assert_eq!(
+        delay(&playout, 110),
+        Duration::from_millis(110) + TIMER_GUARD
+    );
     // The slow frames are over for a second after this, and 50 ms a second are taken off.
     run(&mut playout, 110..135, 70);
-    assert_eq!(delay(&playout, 135), Duration::from_millis(110) + GUARD);
+    assert_eq!(
+        delay(&playout, 135),
+        Duration::from_millis(110) + TIMER_GUARD
+    );
     run(&mut playout, 135..146, 70);
     let half_way = delay(&playout, 146);
     assert!((85..=95).contains(&half_way.as_millis()), "{half_way:?}");
     run(&mut playout, 146..160, 70);
-    assert_eq!(delay(&playout, 160), Duration::from_millis(70) + GUARD);
+    assert_eq!(
+        delay(&playout, 160),
+        Duration::from_millis(70) + TIMER_GUARD
+    );
 }
 
 #[test]
@@ -72,7 +81,10 @@ fn slow_first_frame_does_not_hold_up_others() {
     arrive(&mut playout, 25, 70);
     assert_eq!(delay(&playout, 25), Duration::from_millis(70) + MAX_SPREAD);
     run(&mut playout, 26..100, 70);
-    assert_eq!(delay(&playout, 100), Duration::from_millis(70) + GUARD);
+    assert_eq!(
+        delay(&playout, 100),
+        Duration::from_millis(70) + TIMER_GUARD
+    );
 }
 
 #[test]
@@ -98,7 +110,10 @@ fn at_two_frames_a_second_the_window_decides() {
     // Six more frames are three seconds.
     for n in 9..15 {
         arrive(&mut playout, n * 13, 70);
-        assert_eq!(delay(&playout, n * 13), Duration::from_millis(110) + GUARD);
+        assert_eq!(
+            delay(&playout, n * 13),
+            Duration::from_millis(110) + TIMER_GUARD
+        );
     }
 }
 
@@ -107,7 +122,10 @@ fn one_outlier_moves_nothing() {
     let mut playout = Playout::new(90_000, DEADLINE);
     run(&mut playout, 0..100, 70);
     assert!(arrive(&mut playout, 100, 900));
-    assert_eq!(delay(&playout, 101), Duration::from_millis(70) + GUARD);
+    assert_eq!(
+        delay(&playout, 101),
+        Duration::from_millis(70) + TIMER_GUARD
+    );
 }
 
 #[test]
@@ -135,7 +153,10 @@ fn timely_frames_are_shown_in_time() {
     let late = (0..100)
         .filter(|&n| arrive(&mut playout, n, if n % 4 == 0 { 185 } else { 130 }))
         .count();
-    assert_eq!(delay(&playout, 100), Duration::from_millis(170) - GUARD);
+    assert_eq!(
+        delay(&playout, 100),
+        Duration::from_millis(170) - TIMER_GUARD
+    );
     assert!((24..=25).contains(&late), "{late}");
 }
 
@@ -143,11 +164,20 @@ fn timely_frames_are_shown_in_time() {
 fn a_delay_beyond_the_deadline_ends_at_once() {
     let mut playout = with_known_ages();
     run(&mut playout, 0..100, 200);
-    assert_eq!(delay(&playout, 100), Duration::from_millis(200) + GUARD);
+    assert_eq!(
+        delay(&playout, 100),
+        Duration::from_millis(200) + TIMER_GUARD
+    );
     run(&mut playout, 100..103, 140);
-    assert_eq!(delay(&playout, 103), Duration::from_millis(200) + GUARD);
+    assert_eq!(
+        delay(&playout, 103),
+        Duration::from_millis(200) + TIMER_GUARD
+    );
     run(&mut playout, 103..105, 140);
-    assert_eq!(delay(&playout, 105), Duration::from_millis(170) - GUARD);
+    assert_eq!(
+        delay(&playout, 105),
+        Duration::from_millis(170) - TIMER_GUARD
+    );
 }
 
 #[test]
