@@ -4,7 +4,7 @@ use tfrc::sent_packets::Delivery;
 use tfrc::time::Instant;
 
 use crate::clock::{ClockReading, OffsetBounds};
-use crate::law::Mode;
+use crate::law_state::Mode;
 use crate::model::{LeastDelayed, PathModel, ReportFormat};
 use crate::number::{larger, seconds, smaller};
 use crate::random_loss::LossReport;

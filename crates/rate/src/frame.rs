@@ -3,7 +3,7 @@
 use tfrc::time::{Duration, Instant};
 use tfrc::units::{Bytes, Rate};
 
-use crate::law::Mode;
+use crate::law_state::Mode;
 use crate::model::PathModel;
 use crate::number::seconds;
 

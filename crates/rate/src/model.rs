@@ -8,7 +8,7 @@ use crate::bursts::Bursts;
 use crate::clock::ReceiverClock;
 use crate::coarse::CoarseReports;
 use crate::cross::CrossEvidence;
-use crate::law::{Mode, QueueReport, RateLaw};
+use crate::law_state::{Mode, QueueReport, RateLaw};
 use crate::number::{larger, seconds};
 use crate::random_loss::RandomLoss;
 use crate::sent::SentPackets;

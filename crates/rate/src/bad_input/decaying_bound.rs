@@ -5,7 +5,7 @@ use tfrc::units::Bytes;
 
 use super::{Faults, FaultyFlow, PACKET, X};
 use crate::Mode;
-use crate::law::QueueReport;
+use crate::law_state::QueueReport;
 use crate::number::seconds;
 
 /// X of an idle sender decays between two frames if four round trips are shorter than their interval (RFC 5348 §4.4).

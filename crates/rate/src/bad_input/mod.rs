@@ -13,7 +13,7 @@ use tfrc::units::{Bytes, Rate};
 
 use crate::bursts::MAX_RECENT;
 use crate::coarse::MAX_RANGES;
-use crate::law::LEAST_RATE;
+use crate::law_state::LEAST_RATE;
 use crate::model::ReportFormat;
 use crate::sent::MAX_PACKETS;
 use crate::window::MAX_DELIVERIES;
