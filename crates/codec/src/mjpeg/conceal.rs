@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use super::decode::{Layout, plane_size};
+use super::layout::{Layout, plane_size};
 use crate::picture::{BLACK, GREY, Picture};
 
 /// Fills these MCUs: as in `before`, else black.

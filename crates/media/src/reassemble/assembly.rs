@@ -14,7 +14,7 @@ use super::dv_payload::DvPayload;
 use super::h264::H264Assembly;
 use super::jpeg::JpegAssembly;
 use super::payload::Payload;
-use super::raw::RawAssembly;
+use super::raw::{MAX_FRAME_PACKETS, RawAssembly};
 use super::{Reassembler, Refused};
 use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
@@ -23,9 +23,6 @@ use crate::packetize::tables::TableCache;
 /// The most that one frame may hold. One packet more brings both frames and bytes back under
 /// [`Reassembler::MAX_BYTES`] when the oldest leaves.
 const MAX_FRAME_BYTES: usize = Reassembler::MAX_BYTES / 2;
-
-/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, 1,012 bytes in each.
-pub(super) const MAX_FRAME_PACKETS: usize = 16_384;
 
 /// One frame being put together.
 #[derive(Debug)]

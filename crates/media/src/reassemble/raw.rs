@@ -4,9 +4,11 @@ use evenkeel_codec::picture::RawPicture;
 use evenkeel_rtp::packet::payload::raw::{GROUP_422, RawPayload};
 
 use super::Refused;
-use super::assembly::MAX_FRAME_PACKETS;
 use super::coverage::Coverage;
 use crate::event::NotShown;
+
+/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, 1,012 bytes in each.
+pub(super) const MAX_FRAME_PACKETS: usize = 16_384;
 
 /// The most pieces of a picture between which something is missing: a packet of a sender's is one, however many
 /// lines it has.

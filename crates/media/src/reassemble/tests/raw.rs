@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use super::take;
 use crate::event::NotShown;
 use crate::packetize::Packetizer;
-use crate::reassemble::assembly::MAX_FRAME_PACKETS;
+use crate::reassemble::raw::MAX_FRAME_PACKETS;
 use crate::reassemble::{Payload, Pushed, Reassembler, Refused};
 use crate::test_support::{Packet, packets};
 
