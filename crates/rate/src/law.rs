@@ -16,7 +16,7 @@ const LEAST_TARGET_RATE: f64 = 25e3;
 const LN_4: f64 = 2.0 * core::f64::consts::LN_2;
 /// A report with a stretched burst raises the rate by this share at most.
 const MAX_RISE_FRACTION: f64 = 0.3;
-/// Growth ahead of arrivals ends at this multiple of the delivery rate.
+/// Growth ahead of arrivals ends at this multiple of the delivery rate, as TFRC's does (RFC 5348 §4.3).
 const MAX_UNPROVEN_GROWTH: f64 = 2.0;
 /// Growth is additive beyond this share of the target while no burst is stretched.
 const ADDITIVE_GROWTH_FRACTION: f64 = 0.5;

@@ -8,9 +8,10 @@
 /// |---|---|
 /// | Bounds of memory and of arithmetic | `MAX_PACKETS`, `MAX_OVERTAKEN`, `MAX_RANGES`, `MAX_RECENT`, `MAX_CANDIDATES`, `MAX_SIZE`, `HIGHEST_RATE`, `LEAST_SPREAD`, `LEAST_SHARE`, `VISIBLE_STRETCH`, `MIN_CUT_FACTOR`, `MIN_SHARE_CUT_FACTOR`, `MAX_RISE_FRACTION`, `MAX_REPORT_ELAPSED` |
 /// | Protocols and packets | `NOFEEDBACK_ROUND_TRIPS`, `MAX_UNPROVEN_GROWTH`, `APPLICATION_LIMITED_USAGE`, `OVERDUE_REPORTS`, `MAX_DRIFT`, `TOLERANCE`, `LEAST_RATE`, `LEAST_RATE_TOLERANCE`, `LEAST_TARGET_RATE`, `MIN_FRAME_FRACTION`, `FULL_USAGE_FRACTION` |
+/// | The design of trials of random losses | `TRIAL_RATE`, `TRIAL_SHARE` |
 /// | Units and statistics | `REFERENCE_RATE`, `LN_4`, `SHOWING_LOSSES` |
 /// | Lengths of means, in frames or reports | `RATE_INTERVALS`, `RECENT_INTERVALS`, `SHORT_MEMORY`, `SHORTFALL_FRAMES`, `NOISE_FRAMES`, `REPORT_INTERVAL_SAMPLES`, `SHARE_GAIN`, `USUAL_GAIN`, `EVENNESS_GAIN`, `USAGE_GAIN` |
-/// | Thresholds within the range of a parameter | of `queue_target`: `MAX_COUNTED_TARGETS`, `ADDITIVE_GROWTH_FRACTION`, `DRAINED_FRACTION`, `FLAT_FRACTION`, `TOLERATED_NOISE_FRACTION`; of `round`: `UNEXPLAINED_ROUNDS`, `LEAST_RATE_ROUNDS`, `EXPECTED_DRAIN_FACTOR`, `STEADY_FRACTION`, `FLAT_TIME`, `FLAT_ROUND_TRIPS`, `QUIET_TIME`; of `burst_excess`: `MAX_BURST_INTERVAL`, `SHARE_CEILING`; of `hold`: `PAST_PEAK_FRACTION`, `TRIAL_SHARE`, `TRIAL_RATE`; of `risk`: `MIN_RISK_FACTOR` |
+/// | Thresholds within the range of a parameter | of `queue_target`: `MAX_COUNTED_TARGETS`, `ADDITIVE_GROWTH_FRACTION`, `DRAINED_FRACTION`, `FLAT_FRACTION`, `TOLERATED_NOISE_FRACTION`; of `round`: `UNEXPLAINED_ROUNDS`, `LEAST_RATE_ROUNDS`, `EXPECTED_DRAIN_FACTOR`, `STEADY_FRACTION`, `FLAT_TIME`, `FLAT_ROUND_TRIPS`, `QUIET_TIME`; of `burst_excess`: `MAX_BURST_INTERVAL`, `SHARE_CEILING`; of `hold`: `PAST_PEAK_FRACTION`; of `risk`: `MIN_RISK_FACTOR` |
 ///
 /// Each mean and threshold held in the same tests at half and at twice its value, a factor by its distance from one.
 #[derive(Clone, Copy, Debug, PartialEq)]
