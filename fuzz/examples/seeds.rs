@@ -6,12 +6,12 @@ use std::time::Duration;
 use std::{fs, io};
 
 use evenkeel_codec::Codec;
-use evenkeel_codec::FrameTarget;
-use evenkeel_codec::dif::{BLOCK, BlockId};
+use evenkeel_codec::dif::{BLOCK, System};
 use evenkeel_codec::mjpeg::{Scale, encode, jfif};
 use evenkeel_codec::picture::{CodedPicture, JpegImage, Picture, RawPicture};
 use evenkeel_codec::sink::{Sink, Y4mFile};
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source as _};
+use evenkeel_codec::source::{Format, FrameRate, Source as _};
+use evenkeel_codec::test_support::{dv_frame, frame_target, scene};
 use evenkeel_fuzz::h264_payload::{self, packet as packet_of};
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::packetize::Packetizer;
@@ -30,7 +30,7 @@ use evenkeel_vod::TS_LEN;
 use tfrc::Ecn;
 use tfrc::sent_packets::AckVector;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, LossEventRate, Rate};
+use tfrc::units::{LossEventRate, Rate};
 
 const SSRC: u32 = 0x1234_5678;
 
@@ -102,12 +102,7 @@ fn title() -> Vec<u8> {
 fn repaired_stream() -> Vec<u8> {
     let mut coder = Codec::H264.encoder(Duration::from_millis(40));
     let mut packetizer = Packetizer::new(100);
-    let format = Format {
-        width: 64,
-        height: 48,
-        frame_rate: FrameRate::new(25, 1).expect("possible"),
-    };
-    let mut scene = Scene::new(format, 1).expect("a possible size");
+    let mut scene = scene((64, 48), 25);
     let mut steps = Vec::new();
     let mut step = |what: u8, bytes: &[u8]| {
         steps.push(what);
@@ -117,14 +112,9 @@ fn repaired_stream() -> Vec<u8> {
     let mut sequence = 0;
     for timestamp in 0..3 {
         let picture = scene.next().expect("endless").expect("endless");
-        let target = FrameTarget {
-            size: Bytes::new(400),
-            rate: Rate::from_bytes_per_sec(1e4),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
-        };
-        let coded = coder.encode(&picture, &target).expect("a possible size");
+        let coded = coder
+            .encode(&picture, &frame_target(400, 25.0))
+            .expect("a possible size");
         let frame = EncodedFrame {
             captured: Instant::ZERO,
             timestamp,
@@ -242,11 +232,7 @@ fn uncompressed() -> CodedPicture {
 
 /// A packet of the first blocks of a frame, as a payload.
 fn dv_packet() -> Vec<u8> {
-    let mut blocks = vec![0; 14 * BLOCK];
-    for (place, block) in blocks.chunks_exact_mut(BLOCK).enumerate() {
-        block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-    }
-    blocks
+    dv_frame(System::Lines525, 0).data[..14 * BLOCK].to_vec()
 }
 
 fn payloads(picture: CodedPicture) -> Vec<Vec<u8>> {

@@ -4,11 +4,12 @@ use arbitrary::{Arbitrary, Unstructured};
 use evenkeel_codec::Codec;
 use evenkeel_codec::dif::{BLOCK, BlockId, System};
 use evenkeel_codec::picture::CodedPicture;
-use evenkeel_codec::source::{DvFile, Source};
+use evenkeel_codec::source::DvFile;
 use evenkeel_media::reassemble::DvPayload;
 use evenkeel_media::reassemble::{Payload, Reassembler};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
+
+use crate::{media_packet, read_pictures};
 
 #[derive(Arbitrary, Debug)]
 struct Packet {
@@ -41,16 +42,8 @@ pub fn check(data: &[u8]) {
         now += std::time::Duration::from_millis(1);
         let payload = packet.payload(system);
         check_places(&payload, system);
-        reassembler.push(&MediaPacket {
-            sequence: packet.sequence.into(),
-            timestamp: packet.timestamp.into(),
-            marker: packet.marker,
-            payload_type: 0,
-            payload: &payload,
-            arrival: now,
-            send_time: 0,
-            rtt: None,
-        });
+        let frame = (packet.timestamp.into(), packet.marker);
+        reassembler.push(&media_packet(now, packet.sequence.into(), frame, &payload));
         assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         let oldest = reassembler.frames().next();
         let taken = oldest.filter(|_| packet.take).map(|frame| frame.timestamp);
@@ -96,15 +89,10 @@ fn check_places(bytes: &[u8], system: System) {
 }
 
 fn check_file(bytes: &[u8]) {
-    let Ok(mut source) = DvFile::new(bytes, "fuzz".into()) else {
+    let Ok(source) = DvFile::new(bytes, "fuzz".into()) else {
         return;
     };
-    let format = source.format();
-    while let Ok(Some(picture)) = source.next() {
-        assert_eq!(
-            (picture.width(), picture.height()),
-            (format.width, format.height)
-        );
+    read_pictures(source, |picture| {
         assert!(picture.dv().is_some_and(|frame| frame.missing.is_empty()));
-    }
+    });
 }

@@ -8,6 +8,8 @@ use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Source, Y4m};
 use evenkeel_vod::{Content, Rendition, TS_LEN, Title};
 
+use crate::read_pictures;
+
 /// Larger images are read, but not decoded: an execution should take microseconds.
 const MOST_MCUS: usize = 256;
 
@@ -19,15 +21,11 @@ pub fn check(data: &[u8]) {
 }
 
 fn check_y4m(data: &[u8]) {
-    let Ok(mut source) = Y4m::new(data, "fuzz".into()) else {
+    let Ok(source) = Y4m::new(data, "fuzz".into()) else {
         return;
     };
     let format = source.format();
-    while let Ok(Some(picture)) = source.next() {
-        assert_eq!(
-            (picture.width(), picture.height()),
-            (format.width, format.height)
-        );
+    read_pictures(source, |picture| {
         let mut file = Vec::new();
         let mut sink = Y4mFile::new(&mut file, format).expect("memory takes every byte");
         sink.show(&picture)
@@ -38,7 +36,7 @@ fn check_y4m(data: &[u8]) {
             Y4m::new(file.as_slice(), "written".into()).expect("what we write, we read");
         assert_eq!(again.format(), format);
         assert_eq!(again.next().expect("what we write, we read"), Some(picture));
-    }
+    });
 }
 
 fn check_jpeg(data: &[u8]) {
@@ -73,7 +71,7 @@ fn check_ts(data: &[u8]) {
         }
     };
     assert!(!is_whole || sent.len() == data.len() / TS_LEN * TS_LEN);
-    // Two of the same, and the other one is always wanted.
+    // Two equal renditions, of which the one not sent is always wanted.
     let mut both = title(data, 2).expect("once it could be opened");
     let mut sent = 0;
     while let Ok(Some(datagram)) = both.next(1 - both.current()) {

@@ -6,8 +6,9 @@ use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::packet::flexfec;
 use evenkeel_rtp::packet::payload::h264::H264Payload;
 use evenkeel_rtp::packet::rtp::{HEADER_LEN, RtpHeader, RtpPacket};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
+
+use crate::media_packet;
 
 /// The bits of a step's first byte; the upper half is how many numbers are left out before the packet.
 pub const MARKER: u8 = 1;
@@ -54,7 +55,7 @@ pub fn play(data: &[u8]) -> usize {
             }
         } else {
             repairs.push_repair(payload).ok();
-            reassembler.note_repair(now);
+            reassembler.repair_arrived(now);
         }
         while let Some((sequence, packet)) = repairs.poll_recovered() {
             push(&mut reassembler, sequence, packet, now);
@@ -99,16 +100,8 @@ fn push(reassembler: &mut Reassembler, sequence: u64, packet: &[u8], now: Instan
         return;
     };
     let header = rtp.header();
-    reassembler.push(&MediaPacket {
-        sequence,
-        payload_type: header.payload_type,
-        timestamp: header.timestamp,
-        marker: header.marker,
-        payload: rtp.payload(),
-        arrival: now,
-        send_time: 0,
-        rtt: None,
-    });
+    let frame = (header.timestamp, header.marker);
+    reassembler.push(&media_packet(now, sequence, frame, rtp.payload()));
 }
 
 fn check_lengths(bytes: &[u8]) {

@@ -7,8 +7,9 @@ use evenkeel_codec::mjpeg::Decoder;
 use evenkeel_codec::picture::CodedPicture;
 use evenkeel_media::reassemble::{Payload, Pushed, Reassembler};
 use evenkeel_rtp::packet::payload::jpeg::{JpegHeader, JpegType, Restart, Tables};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
+
+use crate::media_packet;
 
 /// Larger images are reassembled, but not decoded: an execution should take microseconds.
 const MOST_MCUS: usize = 256;
@@ -58,16 +59,10 @@ pub fn check(data: &[u8]) {
         now += Duration::from_millis(1);
         let payload = packet.payload();
         check_headers(&payload);
-        let (pushed, _) = reassembler.push(&MediaPacket {
-            sequence: packet.sequence.into(),
-            payload_type: 0,
-            timestamp: u32::from(packet.timestamp).wrapping_sub(100),
-            marker: packet.marker,
-            payload: &payload,
-            arrival: now,
-            send_time: 0,
-            rtt: None,
-        });
+        let timestamp = u32::from(packet.timestamp).wrapping_sub(100);
+        let frame = (timestamp, packet.marker);
+        let (pushed, _) =
+            reassembler.push(&media_packet(now, packet.sequence.into(), frame, &payload));
         assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         let taken = match (packet.then, pushed) {
             (Then::TakeOldest, _) => reassembler.frames().next().map(|frame| frame.timestamp),

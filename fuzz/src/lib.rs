@@ -21,6 +21,10 @@ pub mod session;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
+use evenkeel_codec::picture::Picture;
+use evenkeel_codec::source::Source;
+use evenkeel_rtp::session::MediaPacket;
+use tfrc::time::Instant;
 
 /// A target by its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -54,5 +58,34 @@ struct Span {
 impl Span {
     fn duration(self) -> Duration {
         Duration::from_nanos(u64::from(self.mantissa) << (self.exponent % 32))
+    }
+}
+
+/// Gives a packet of media as a session hands it out.
+fn media_packet(
+    now: Instant,
+    sequence: u64,
+    (timestamp, marker): (u32, bool),
+    payload: &[u8],
+) -> MediaPacket<'_> {
+    MediaPacket {
+        sequence,
+        payload_type: 0,
+        timestamp,
+        marker,
+        payload,
+        arrival: now,
+        send_time: 0,
+        rtt: None,
+    }
+}
+
+/// Reads a source to its end. Each picture has the source's size.
+fn read_pictures(mut source: impl Source, mut check: impl FnMut(Picture)) {
+    let format = source.format();
+    while let Ok(Some(picture)) = source.next() {
+        let size = (picture.width(), picture.height());
+        assert_eq!(size, (format.width, format.height));
+        check(picture);
     }
 }

@@ -170,7 +170,7 @@ impl World {
         self.now = self.now.max(until);
     }
 
-    /// No amplification: who has not returned a token hears no more than it said.
+    /// Checks that there is no amplification: a peer without a token gets at most the bytes that it sent.
     fn listen(&mut self) {
         let mut buf = vec![0; 9_216];
         while self.packets < MOST_PACKETS

@@ -5,8 +5,9 @@ use evenkeel_codec::VideoDecoder as _;
 use evenkeel_codec::raw::Decoder;
 use evenkeel_media::reassemble::{Payload, Reassembler};
 use evenkeel_rtp::packet::payload::raw::{RawPayload, Segment, emit, headers_len};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
+
+use crate::media_packet;
 
 /// A picture of few packets.
 const SIZE: (usize, usize) = (16, 6);
@@ -36,16 +37,8 @@ pub fn check(data: &[u8]) {
         now += std::time::Duration::from_millis(1);
         let payload = packet.payload();
         check_lengths(&payload);
-        reassembler.push(&MediaPacket {
-            sequence: packet.sequence.into(),
-            payload_type: 0,
-            timestamp: packet.timestamp.into(),
-            marker: packet.marker,
-            payload: &payload,
-            arrival: now,
-            send_time: 0,
-            rtt: None,
-        });
+        let frame = (packet.timestamp.into(), packet.marker);
+        reassembler.push(&media_packet(now, packet.sequence.into(), frame, &payload));
         assert!(reassembler.frames().count() <= Reassembler::MAX_FRAMES);
         let oldest = reassembler.frames().next();
         let taken = oldest.filter(|_| packet.take).map(|frame| frame.timestamp);

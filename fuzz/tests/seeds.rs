@@ -22,7 +22,7 @@ fn every_target_takes_its_seeds() {
 }
 
 #[test]
-fn a_seed_of_h264_reaches_the_decoder_by_repair_packets_and_only_by_them() {
+fn h264_seed_needs_repair_packets_to_decode() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds/h264_payload/repaired-stream");
     let mut stream = fs::read(path).expect("a seed");
     assert_eq!(h264_payload::play(&stream), 3);

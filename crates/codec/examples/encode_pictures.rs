@@ -1,4 +1,4 @@
-//! Codes so many pictures of the scene to a size each, for who measures what that takes of a processor.
+//! Codes a number of pictures of the scene to a size each, to measure the processor time.
 //!
 //! `cargo run --release -p evenkeel-codec --example encode_pictures -- mjpeg 352x288 500`
 //!

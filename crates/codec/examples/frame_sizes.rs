@@ -1,9 +1,9 @@
-//! Writes the frame sizes of clips, coded one after the other at one quality, as a frame trace.
+//! Writes the frame sizes of consecutive clips, coded at one quality, as a frame trace.
 //!
 //! `cargo run --release -p evenkeel-codec --example frame_sizes -- 640 CLIP...`
 //!
 //! The clips are scaled to 352x288 at 25 frames a second; the quality is the finest at which they take no
-//! more than so many kb/s on average.
+//! more than the given kb/s on average.
 
 use evenkeel_codec::mjpeg::{Coefficients, Scale, Scan};
 use evenkeel_codec::source::{Ffmpeg, FfmpegOptions, FrameRate, Source, SourceError};

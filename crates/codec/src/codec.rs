@@ -133,17 +133,9 @@ impl FromStr for Codec {
 }
 
 /// No codec has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no such codec; there are {}", Codec::ALL.map(Codec::name).join(", "))]
 pub struct UnknownCodec;
-
-impl fmt::Display for UnknownCodec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Codec::ALL.map(Codec::name).join(", ");
-        write!(f, "no such codec; there are {names}")
-    }
-}
-
-impl std::error::Error for UnknownCodec {}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,5 @@
 //! The contract of a codec: encoders, decoders, and their errors.
 
-use std::fmt;
 use std::time::Duration;
 
 use tfrc::units::{Bytes, Rate};
@@ -46,33 +45,18 @@ pub struct Coded {
 }
 
 /// Why a picture is not coded, nor those that follow it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
 pub enum EncodeError {
     /// The codec has no pictures of this size.
-    Size(PictureSizeError),
+    Size(#[from] PictureSizeError),
     /// There is no memory for the encoder, or it fails at any quantiser.
     H264(evenkeel_h264::Error),
 }
 
-impl fmt::Display for EncodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size(error) => error.fmt(f),
-            Self::H264(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for EncodeError {}
-
-impl From<PictureSizeError> for EncodeError {
-    fn from(error: PictureSizeError) -> Self {
-        Self::Size(error)
-    }
-}
-
 /// A picture of a size that the codec cannot send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("picture of {width}x{height}: {possible}")]
 pub struct PictureSizeError {
     /// Columns.
     pub width: usize,
@@ -81,19 +65,6 @@ pub struct PictureSizeError {
     /// What it could send.
     pub possible: &'static str,
 }
-
-impl fmt::Display for PictureSizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            width,
-            height,
-            possible,
-        } = self;
-        write!(f, "picture of {width}x{height}: {possible}")
-    }
-}
-
-impl std::error::Error for PictureSizeError {}
 
 /// Decodes the pictures of a stream.
 pub trait VideoDecoder: Send {
@@ -115,38 +86,30 @@ pub struct Decoded {
 }
 
 /// Why a coded picture has no picture at all. Bytes that do not decode only damage their part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The image contradicts itself.
+    #[error(transparent)]
     Jpeg(JpegImageError),
     /// The samples are not as many as the size says.
+    #[error("an uncompressed picture has not the samples of its size")]
     Raw,
     /// Its units do not decode, or what they refer to is missing.
+    #[error(transparent)]
     H264(evenkeel_h264::decoder::DecodeError),
     /// It is no frame of DV, or there is none before it to fill its holes.
+    #[error("a frame of DV without its blocks")]
     Dv,
     /// It is of another codec.
+    #[error("a picture of another codec")]
     OtherCodec,
 }
 
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Jpeg(error) => error.fmt(f),
-            Self::Raw => f.write_str("an uncompressed picture has not the samples of its size"),
-            Self::H264(error) => error.fmt(f),
-            Self::Dv => f.write_str("a frame of DV without its blocks"),
-            Self::OtherCodec => f.write_str("a picture of another codec"),
-        }
-    }
-}
-
-impl std::error::Error for DecodeError {}
-
 /// Why an image has no picture at all. Bytes that do not decode only damage their interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JpegImageError {
     /// A side is 0 or above 2040.
+    #[error("image of {width}x{height}: it must be 1x1 to 2040x2040")]
     Size {
         /// Columns claimed.
         width: u16,
@@ -154,6 +117,7 @@ pub enum JpegImageError {
         height: u16,
     },
     /// The image has not the intervals that its size and restart interval make.
+    #[error("{found} restart intervals: the image's size needs {expected}")]
     Intervals {
         /// As many as there are.
         found: usize,
@@ -161,21 +125,3 @@ pub enum JpegImageError {
         expected: usize,
     },
 }
-
-impl fmt::Display for JpegImageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size { width, height } => {
-                write!(f, "image of {width}x{height}: it must be 1x1 to 2040x2040")
-            }
-            Self::Intervals { found, expected } => {
-                write!(
-                    f,
-                    "{found} restart intervals: the image's size needs {expected}"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for JpegImageError {}

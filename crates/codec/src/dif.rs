@@ -71,7 +71,7 @@ impl System {
     }
 
     /// What the header block of a DIF sequence says: its DSF bit, and its application ID, which in 625
-    /// lines tells the sampling of IEC 61834 from that of SMPTE 314M. `None` if it is no header block of ours.
+    /// lines distinguishes the sampling of IEC 61834 from the sampling of SMPTE 314M. `None` if it is no header block of ours.
     pub fn of_header(block: &[u8]) -> Option<Self> {
         let id = BlockId::parse(block)?;
         let (Section::Header, &[flags, track, ..]) = (id.section, block.get(3..)?) else {
@@ -107,7 +107,7 @@ pub struct BlockId {
     pub section: Section,
     /// Its DIF sequence, from 0.
     pub sequence: u8,
-    /// Its number among those of its section and sequence, from 0.
+    /// Its number within its section and sequence, from 0.
     pub number: u8,
 }
 
@@ -183,18 +183,15 @@ impl BlockId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::dv_frame;
 
     /// Every block of a frame, in the order in which a file has them.
     fn frame(system: System) -> Vec<u8> {
-        let mut frame = vec![0; system.frame_len()];
-        for (place, block) in frame.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-        }
-        frame
+        dv_frame(system, 0).data
     }
 
     #[test]
-    fn a_sequence_has_its_blocks_in_the_order_of_the_standard() {
+    fn sequence_has_its_blocks_in_standard_order() {
         let frame = frame(System::Lines525);
         let ids = frame.chunks(BLOCK).map(|block| (block[0] >> 5, block[2]));
         let mut expected = vec![(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)];

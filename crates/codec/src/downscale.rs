@@ -16,17 +16,17 @@ use crate::picture::Picture;
 use crate::resize::{HALVINGS, halved, lost_by_halving};
 
 /// Octaves of scale for an octave of the mean square that halving takes, above which a picture is better halved.
-const COARSE: f64 = 0.45;
+const HALVING_SLOPE: f64 = 0.45;
 
 /// Octaves by which JFIF's steps, which the scale counts, are finer than a picture's, which halving is measured in.
-const STEPS: f64 = 0.22;
+const JFIF_STEP_OCTAVES: f64 = 0.22;
 
 /// Octaves by which the scale is finer with half of the sides, at the same size.
-pub(crate) const FINER: f64 = 2.5;
+pub(crate) const HALF_SCALE_OCTAVES: f64 = 2.5;
 
 /// Octaves of scale, beyond these, by which a half is too fine to stay one: 1.3 times the bytes or so, so that sides do not
 /// change with each picture. Equal PSNR lies between the two bounds, equal SSIM mostly at a few more bytes.
-const APART: f64 = 0.8;
+const HYSTERESIS_OCTAVES: f64 = 0.8;
 
 /// A picture and its halves, as far as they were asked for.
 pub(crate) struct Halves<'a> {
@@ -67,12 +67,17 @@ impl<'a> Halves<'a> {
     pub(crate) fn better(&self, halvings: usize, scale: f64) -> usize {
         let picture = self.get(halvings);
         // The least bound is what halving has if it takes nothing.
-        let may_be_coarse = scale > STEPS && halvings < HALVINGS && can_be_halved(picture);
+        let may_be_coarse =
+            scale > JFIF_STEP_OCTAVES && halvings < HALVINGS && can_be_halved(picture);
         if may_be_coarse && scale > coarse(picture) {
             return halvings + 1;
         }
         match halvings.checked_sub(1) {
-            Some(less) if scale < coarse(self.get(less)) - FINER - APART => less,
+            Some(less)
+                if scale < coarse(self.get(less)) - HALF_SCALE_OCTAVES - HYSTERESIS_OCTAVES =>
+            {
+                less
+            }
             _ => halvings,
         }
     }
@@ -80,10 +85,10 @@ impl<'a> Halves<'a> {
 
 /// Octaves of scale above which a picture is better halved.
 fn coarse(picture: &Picture) -> f64 {
-    COARSE * log2(lost_by_halving(picture)) + STEPS
+    HALVING_SLOPE * log2(lost_by_halving(picture)) + JFIF_STEP_OCTAVES
 }
 
-/// True if the sides of the half are those of blocks, which RFC 2435 can say the size of.
+/// True if the sides of the half are multiples of eight, which RFC 2435 can carry.
 fn can_be_halved(picture: &Picture) -> bool {
     !picture.data().is_empty()
         && picture.width().is_multiple_of(16)
@@ -96,9 +101,9 @@ mod tests {
     use crate::picture::{BLACK, WHITE};
 
     #[test]
-    fn a_step_of_jfif_is_255_for_those_from_black_to_white() {
+    fn jfif_step_spans_255_from_black_to_white() {
         let octaves = log2(255.0 / f64::from(WHITE - BLACK));
-        assert!((STEPS - octaves).abs() < 0.005, "{octaves}");
+        assert!((JFIF_STEP_OCTAVES - octaves).abs() < 0.005, "{octaves}");
     }
 
     /// Columns in turn so far apart, of which halving leaves the mean.
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_is_halved_when_coding_it_takes_more_than_halving_does() {
+    fn picture_is_halved_when_coding_costs_more() {
         // A mean square of 4 is two octaves, of 1,024 ten.
         for (apart, bound) in [(4, 1.12), (64, 4.72)] {
             let picture = columns(apart);
@@ -122,18 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn a_half_is_whole_again_at_a_scale_finer_than_makes_it_one() {
+    fn half_becomes_whole_at_a_finer_scale() {
         // A mean square of 64 is six octaves.
         let picture = columns(16);
         let mut halves = Halves::of(&picture);
         assert_eq!(halves.at_most(1), 1);
-        let back = 2.92 - FINER - APART;
+        let back = 2.92 - HALF_SCALE_OCTAVES - HYSTERESIS_OCTAVES;
         assert_eq!(halves.better(1, back + 0.01), 1);
         assert_eq!(halves.better(1, back - 0.01), 0);
     }
 
     #[test]
-    fn a_half_may_be_halved_again_and_a_quarter_is_not() {
+    fn half_is_halved_again_but_no_quarter() {
         let picture = columns(64);
         let mut halves = Halves::of(&picture);
         assert_eq!(halves.at_most(2), 2);
@@ -144,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_whose_half_no_header_can_say_are_not_halved() {
+    fn sides_without_valid_half_are_not_halved() {
         for (size, most) in [((184, 128), 0), ((96, 80), 1), ((0, 0), 0)] {
             let picture = Picture::new(size.0, size.1);
             let mut halves = Halves::of(&picture);

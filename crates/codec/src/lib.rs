@@ -32,6 +32,8 @@ pub mod resize;
 pub mod sink;
 pub mod source;
 mod stream;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_support;
 mod thinning;
 
 pub use codec::{Codec, UnknownCodec};

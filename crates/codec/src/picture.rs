@@ -192,7 +192,7 @@ impl RawPicture {
     }
 }
 
-/// A frame of DV as files and RFC 6469 have it: DIF blocks, those of its sound among them.
+/// A frame of DV as files and RFC 6469 have it: DIF blocks, the blocks of sound included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DvFrame {
     /// Its scanning system.
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_with_two_holes_is_one_damaged_line() {
+    fn line_with_two_holes_counts_once() {
         let picture = |missing: Vec<Range<usize>>| {
             CodedPicture::Raw(RawPicture {
                 width: 4,

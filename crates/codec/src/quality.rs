@@ -49,7 +49,7 @@ pub fn luma_ssim(original: &Picture, shown: &Picture) -> Option<f64> {
         return None;
     }
     let (a, b) = (original.planes()[0], shown.planes()[0]);
-    // A window is four blocks, and each block is a part of four windows: it is summed up once.
+    // A window is four blocks and each block belongs to four windows, so blocks are summed once.
     let bands = a
         .chunks_exact(STEP * width)
         .zip(b.chunks_exact(STEP * width));
@@ -85,7 +85,7 @@ fn blocks(a: &[u8], b: &[u8], width: usize) -> [Vec<u32>; 5] {
     ]
 }
 
-/// That of one term of them.
+/// Sums one term over each block.
 fn sums(a: &[u8], b: &[u8], width: usize, term: impl Fn(u32, u32) -> u32) -> Vec<u32> {
     // A whole line at a time, so that the compiler works on many columns at once.
     let mut columns = vec![0; width];

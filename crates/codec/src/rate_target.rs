@@ -11,49 +11,52 @@
 //!
 //! Where bytes are few a picture is coded with half of its sides (`downscale.rs`).
 
+#[cfg(test)]
+mod tests;
+
 use tfrc::units::Bytes;
 
 use crate::coder::FrameTarget;
 use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
-use crate::downscale::{FINER, Halves};
+use crate::downscale::{HALF_SCALE_OCTAVES, Halves};
 use crate::log2::log2;
 use crate::mjpeg::{Coefficients, Scale, Scan, check_size, restart_interval_for};
 use crate::picture::{JpegImage, Picture};
 
 /// A frame is accepted from this share of its target on. It is never accepted above the target,
 /// which is what the network gives, unless it cannot be coded smaller.
-const ACCEPTED: f64 = 0.95;
+const ACCEPTED_FRACTION: f64 = 0.95;
 
-/// What is aimed at: near the target, by twice the usual error of the first pass.
-const AIM: f64 = 0.985;
+/// The aim as a share of the target. The rest is twice the usual error of the first pass.
+const AIM_FRACTION: f64 = 0.985;
 
-/// Passes after which any size below the target will do. The third is for what the probes did not
-/// see, as after a cut.
-const PASSES: u32 = 3;
+/// After this many passes any size below the target is accepted. The third is for a change that the probes did not see, as
+/// after a cut.
+const MAX_PASSES: u32 = 3;
 
 /// Trial scales a frame at most; each halves the error several times.
-const PROBES: u32 = 4;
+const MAX_PROBES: u32 = 4;
 
 /// A probe this near the aim ends the search, as log2: 0.7 %, less than a step.
-const PROBED: f64 = 0.01;
+const PROBE_TOLERANCE: f64 = 0.01;
 
 /// Intervals in a probe at least, where the picture has them.
-const PROBE_INTERVALS: usize = 8;
+const MIN_PROBE_INTERVALS: usize = 8;
 
 /// Steps from the finest scale to the coarsest: 64 an octave, so 0.8 % of size each.
-const STEPS: usize = 632;
+const SCALE_STEPS: usize = 632;
 
 /// Slope of log2 size over steps before anything is known: size as scale to the power of -0.7.
 const FIRST_SLOPE: f64 = -0.7 / 64.0;
 
-/// Slopes believed. The flattest is met where only the block ends are left to code.
-const SLOPES: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
+/// Bounds on the slope. It is flattest where only the ends of blocks are left to code.
+const SLOPE_BOUNDS: (f64, f64) = (-1.5 / 64.0, -0.1 / 64.0);
 
 /// Steps between two sizes that tell a slope.
-const SLOPE_STEPS: f64 = 4.0;
+const MIN_SLOPE_STEPS: f64 = 4.0;
 
 /// Steps by which the scale is finer with half of the sides.
-const HALVING_STEPS: usize = (FINER * 64.0) as usize;
+const HALVING_STEPS: usize = (HALF_SCALE_OCTAVES * 64.0) as usize;
 
 /// Codes pictures of a stream to a size each; pictures may change their size.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ pub struct Encoder {
     whole_over_probe: f64,
     /// How often the sides are halved.
     halvings: usize,
-    /// The first picture, which is whole: who records takes the size from it.
+    /// True until the first picture, which is not halved, since a recording takes its size.
     is_first: bool,
 }
 
@@ -123,7 +126,7 @@ impl Encoder {
             coefficients: Coefficients::default(),
             trial: Scan::default(),
             fitting: Scan::default(),
-            step: STEPS / 2,
+            step: SCALE_STEPS / 2,
             slope: FIRST_SLOPE,
             whole_over_probe: 0.0,
             halvings: 0,
@@ -153,7 +156,7 @@ impl Encoder {
         target: Bytes,
     ) -> Result<Encoded, PictureSizeError> {
         check_size(picture)?;
-        let aim = log2(target.as_f64() * AIM);
+        let aim = log2(target.as_f64() * AIM_FRACTION);
         let mut halves = Halves::of(picture);
         let mut left = None;
         loop {
@@ -169,7 +172,7 @@ impl Encoder {
             } else {
                 halves.better(self.halvings, octaves(self.step))
             };
-            // Of two sizes that each call the other better, the second will do.
+            // If each of two sizes predicts the opposite one to be better, the second is used.
             if better == self.halvings || left == Some(better) {
                 return Ok(self.search(target, aim, interval, probed));
             }
@@ -185,7 +188,7 @@ impl Encoder {
         }
         let finer = HALVING_STEPS * halvings.saturating_sub(self.halvings);
         let coarser = HALVING_STEPS * self.halvings.saturating_sub(halvings);
-        self.step = (self.step.saturating_sub(finer) + coarser).min(STEPS);
+        self.step = (self.step.saturating_sub(finer) + coarser).min(SCALE_STEPS);
         self.whole_over_probe = 0.0;
         self.halvings = halvings;
     }
@@ -199,7 +202,7 @@ impl Encoder {
             n => mcus.div_ceil(usize::from(n)),
         };
         // Odd, so that it does not see the same columns in every row.
-        let stride = (intervals / PROBE_INTERVALS) | 1;
+        let stride = (intervals / MIN_PROBE_INTERVALS) | 1;
         let share = log2(intervals as f64) - log2(intervals.div_ceil(stride) as f64);
         let mut previous: Option<(usize, f64)> = None;
         let mut probes = 0;
@@ -214,7 +217,7 @@ impl Encoder {
             probes += 1;
             let error = size + self.whole_over_probe - aim;
             let next = self.towards(-error);
-            if error.abs() < PROBED || next == self.step || probes == PROBES {
+            if error.abs() < PROBE_TOLERANCE || next == self.step || probes == MAX_PROBES {
                 return size;
             }
             previous = Some((self.step, size));
@@ -240,7 +243,7 @@ impl Encoder {
             if size <= target {
                 fitting = Some(self.step);
                 core::mem::swap(&mut self.trial, &mut self.fitting);
-                if size.as_f64() >= ACCEPTED * target.as_f64() {
+                if size.as_f64() >= ACCEPTED_FRACTION * target.as_f64() {
                     break None;
                 }
                 if self.step == 0 {
@@ -248,15 +251,15 @@ impl Encoder {
                 }
             } else {
                 too_large = Some(self.step);
-                if self.step == STEPS {
+                if self.step == SCALE_STEPS {
                     fitting = Some(self.step);
                     core::mem::swap(&mut self.trial, &mut self.fitting);
                     break Some(Limit::Coarsest);
                 }
             }
             let finer = too_large.map_or(0, |step| step + 1);
-            let coarser = fitting.map_or(STEPS, |step| step - 1);
-            if finer > coarser || (passes >= PASSES && fitting.is_some()) {
+            let coarser = fitting.map_or(SCALE_STEPS, |step| step - 1);
+            if finer > coarser || (passes >= MAX_PASSES && fitting.is_some()) {
                 break None;
             }
             // While nothing fits, go further than the slope says, four times as far each pass: that
@@ -267,7 +270,7 @@ impl Encoder {
             };
             self.step = (self.towards(aim - logarithm) + margin).clamp(finer, coarser);
         };
-        self.step = fitting.unwrap_or(STEPS);
+        self.step = fitting.unwrap_or(SCALE_STEPS);
         Encoded {
             image: self.fitting.image(&self.coefficients, scale(self.step)),
             scale: scale(self.step),
@@ -281,14 +284,14 @@ impl Encoder {
     fn towards(&self, change: f64) -> usize {
         let step = self.step as f64 + change / self.slope;
         // The cast clamps at zero, and takes NaN there too.
-        ((step + 0.5) as usize).min(STEPS)
+        ((step + 0.5) as usize).min(SCALE_STEPS)
     }
 
     fn learn_slope(&mut self, a: (usize, f64), b: (usize, f64)) {
         let steps = b.0 as f64 - a.0 as f64;
         // Nearer ones differ by which few divisors round up, not by the slope.
-        if steps.abs() >= SLOPE_STEPS {
-            self.slope = ((b.1 - a.1) / steps).clamp(SLOPES.0, SLOPES.1);
+        if steps.abs() >= MIN_SLOPE_STEPS {
+            self.slope = ((b.1 - a.1) / steps).clamp(SLOPE_BOUNDS.0, SLOPE_BOUNDS.1);
         }
     }
 }
@@ -319,180 +322,14 @@ fn scale(step: usize) -> Scale {
 }
 
 /// The factor of each step; the last is beyond the coarsest and clamped to it.
-static SCALES: [f64; STEPS + 1] = {
+static SCALES: [f64; SCALE_STEPS + 1] = {
     /// 2^(1/64).
     const RATIO: f64 = 1.010_889_286_051_700_5;
-    let mut factors = [Scale::FINEST.factor(); STEPS + 1];
+    let mut factors = [Scale::FINEST.factor(); SCALE_STEPS + 1];
     let mut step = 1;
-    while step <= STEPS {
+    while step <= SCALE_STEPS {
         factors[step] = factors[step - 1] * RATIO;
         step += 1;
     }
     factors
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::{Format, FrameRate, Scene, Source as _};
-
-    /// Noise that grows from left to right to an amplitude; 255 costs nearly what a picture can.
-    fn noise(amplitude: u32, seed: u32) -> Picture {
-        let mut picture = Picture::new(96, 80);
-        let mut state = seed;
-        for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            *sample = ((state >> 16 & 0xFF) * amplitude * (i as u32 % 96) / (255 * 96)) as u8;
-        }
-        picture
-    }
-
-    fn size(encoded: &Encoded) -> u64 {
-        encoded.image.scan_size().get()
-    }
-
-    #[test]
-    fn the_steps_lead_from_the_finest_to_the_coarsest() {
-        assert_eq!((scale(0), scale(STEPS)), (Scale::FINEST, Scale::COARSEST));
-        assert!(scale(STEPS - 1) < Scale::COARSEST);
-        for step in [0, 300, STEPS - 1] {
-            assert!((octaves(step) - scale(step).factor().log2()).abs() < 1e-3);
-        }
-    }
-
-    #[test]
-    fn pictures_that_share_nothing_still_fit_their_targets() {
-        let mut encoder = Encoder::new();
-        for turn in 0..40 {
-            let picture = noise([255, 3, 80, 20, 160][turn % 5], turn as u32);
-            let target = Bytes::new([4_000, 300, 1_500, 900][turn % 4]);
-            let encoded = encoder.encode(&picture, target).expect("small");
-            assert!(encoded.passes <= 7, "{} passes", encoded.passes);
-            if encoded.limit != Some(Limit::Coarsest) {
-                assert!(encoded.image.scan_size() <= target, "turn {turn}");
-            }
-            if encoded.limit.is_none() {
-                assert!(
-                    encoded.size_error() < 0.3,
-                    "turn {turn}: {}",
-                    size(&encoded)
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn a_target_below_reach_gives_the_smallest_picture() {
-        let picture = noise(200, 1);
-        let mut encoder = Encoder::new();
-        for target in [100, 0, 1, 30] {
-            let encoded = encoder.encode(&picture, Bytes::new(target)).expect("small");
-            assert_eq!(encoded.limit, Some(Limit::Coarsest));
-            assert_eq!(
-                (encoded.scale, encoded.size_error()),
-                (Scale::COARSEST, 0.0)
-            );
-        }
-        let encoded = encoder.encode(&picture, Bytes::new(3_000)).expect("small");
-        assert!(encoded.limit.is_none() && encoded.size_error() < 0.06);
-    }
-
-    #[test]
-    fn a_target_beyond_reach_gives_the_best_picture() {
-        let mut encoder = Encoder::new();
-        let target = Bytes::new(u64::MAX);
-        let encoded = encoder.encode(&noise(20, 1), target).expect("small");
-        assert_eq!(
-            (encoded.limit, encoded.scale),
-            (Some(Limit::Finest), Scale::FINEST)
-        );
-    }
-
-    #[test]
-    fn a_picture_may_change_its_size() {
-        let mut encoder = Encoder::new();
-        encoder
-            .encode(&noise(100, 1), Bytes::new(2_000))
-            .expect("small");
-        let small = encoder
-            .encode(&Picture::new(17, 5), Bytes::new(2_000))
-            .expect("small");
-        assert_eq!((small.image.width, small.image.height), (17, 5));
-        assert!(
-            encoder
-                .encode(&Picture::new(0, 5), Bytes::new(2_000))
-                .is_err()
-        );
-    }
-
-    /// What a camera may see.
-    fn scene(width: usize, height: usize) -> Picture {
-        let format = Format {
-            width,
-            height,
-            frame_rate: FrameRate::new(25, 1).expect("a rate"),
-        };
-        let mut scene = Scene::new(format, 1).expect("a size");
-        scene.next().expect("endless").expect("endless")
-    }
-
-    fn side(encoder: &mut Encoder, picture: &Picture, target: u64) -> u16 {
-        let encoded = encoder.encode(picture, Bytes::new(target)).expect("small");
-        assert!(
-            encoded.limit.is_some() || size(&encoded) <= target,
-            "{target}"
-        );
-        encoded.image.width
-    }
-
-    #[test]
-    fn a_picture_with_few_bytes_has_half_or_a_quarter_of_its_sides_and_all_of_them_when_there_are_more()
-     {
-        let picture = scene(192, 128);
-        let mut encoder = Encoder::new();
-        let sides =
-            [4_000, 500, 100, 500, 4_000].map(|target| side(&mut encoder, &picture, target));
-        assert_eq!(sides, [192, 96, 48, 96, 192]);
-    }
-
-    #[test]
-    fn sides_stay_where_one_size_is_as_good_as_the_other() {
-        let picture = scene(192, 128);
-        let mut encoder = Encoder::new();
-        let between = |encoder: &mut Encoder, from| {
-            side(encoder, &picture, from);
-            [1.0, 1.05, 0.95, 1.0].map(|part| side(encoder, &picture, (650.0 * part) as u64))
-        };
-        assert_eq!(between(&mut encoder, 4_000), [192; 4]);
-        assert_eq!(between(&mut encoder, 500), [96; 4]);
-    }
-
-    #[test]
-    fn the_first_picture_is_whole() {
-        let mut encoder = Encoder::new();
-        let sides = [0, 0].map(|target| side(&mut encoder, &scene(192, 128), target));
-        assert_eq!(sides, [192, 48]);
-    }
-
-    #[test]
-    fn sides_whose_half_no_header_can_say_stay() {
-        let mut encoder = Encoder::new();
-        assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
-        assert_eq!(side(&mut encoder, &scene(184, 128), 0), 184);
-        assert_eq!(side(&mut encoder, &scene(192, 128), 0), 48);
-        // 48x40 has a half of 24x20.
-        assert_eq!(side(&mut encoder, &scene(96, 80), 0), 48);
-    }
-
-    #[test]
-    fn the_restart_interval_is_the_callers_if_stated() {
-        for (mcus, intervals) in [(0, 1), (1, 30), (7, 5), (u16::MAX, 1)] {
-            let mut encoder = Encoder::with_restart_interval(mcus);
-            let encoded = encoder
-                .encode(&noise(100, 1), Bytes::new(3_000))
-                .expect("small");
-            assert_eq!(encoded.image.intervals.len(), intervals);
-            assert_eq!(encoded.image.restart_interval, mcus);
-        }
-    }
-}

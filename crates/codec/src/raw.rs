@@ -9,12 +9,12 @@ use crate::coder::{DecodeError, Decoded, VideoDecoder};
 use crate::own_size::{OwnSize, OwnSizeEncoder};
 use crate::picture::{BLACK, CodedPicture, GREY, Picture, RawPicture};
 
-/// What a [`PictureSizeError`](crate::PictureSizeError) says.
+/// The possible sizes in the words of a [`PictureSizeError`](crate::PictureSizeError).
 pub(crate) const POSSIBLE_SIZES: &str =
     "uncompressed video has an even width, and at most the pixels of 3840x2160";
 
-/// The most pixels of an uncompressed picture, those of 3840x2160: a receiver has a picture in its full size in memory before
-/// the picture is whole.
+/// The most pixels of an uncompressed picture. A receiver has a picture in its full size in memory before the picture is
+/// whole.
 const MAX_PIXELS: usize = 3_840 * 2_160;
 
 /// The longest side that RFC 4175 §4.2 can number: 15 bits.
@@ -37,7 +37,7 @@ pub(crate) fn nearest_size(width: usize, height: usize) -> (usize, usize) {
 /// Sends pictures whole or not at all.
 pub type Encoder = OwnSizeEncoder<Uncompressed>;
 
-/// Uncompressed pictures, whose size is that of their samples.
+/// Uncompressed pictures, whose samples set their size.
 #[derive(Debug)]
 pub struct Uncompressed;
 
@@ -159,6 +159,7 @@ fn black(groups: &mut [u8]) {
 mod tests {
     use super::*;
     use crate::coder::{FrameTarget, VideoEncoder as _};
+    use crate::test_support::frame_target;
     use std::time::Duration;
     use tfrc::units::Rate;
 
@@ -174,11 +175,8 @@ mod tests {
 
     fn target(rate: f64) -> FrameTarget {
         FrameTarget {
-            size: Bytes::new(1),
             rate: Rate::from_bits_per_sec(rate),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
+            ..frame_target(1, 25.0)
         }
     }
 
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_left_out_where_the_path_is_narrow() {
+    fn pictures_are_left_out_on_narrow_paths() {
         let mut encoder = Encoder::new(INTERVAL);
         // 60 bytes every 40 ms are 12 kb/s.
         let sent = (0..60)

@@ -13,8 +13,8 @@ const LOST_ROWS: usize = 9;
 /// The picture with these columns and rows, if its sides are just so many, or a half or a quarter of them, or twice or four
 /// times; else `None`.
 ///
-/// A sender that has few bytes for a picture halves its sides (see `downscale.rs`); who shows or compares it makes
-/// it as large as the others.
+/// A sender that has few bytes for a picture halves its sides (see `downscale.rs`). A display and a comparison need the
+/// original size.
 pub fn fitted(picture: &Picture, size: (usize, usize)) -> Option<Cow<'_, Picture>> {
     let own = (picture.width(), picture.height());
     let times = |(width, height), halvings| (width << halvings, height << halvings);
@@ -103,7 +103,7 @@ fn double_row(near: &[u8], next: &[u8], between: &mut Vec<u16>, row: &mut [u8]) 
     }
 }
 
-/// A row of the half from two, one after the other.
+/// Makes a row of the half from two consecutive rows.
 fn halve_rows(two: &[u8], row: &mut [u8]) {
     let (above, below) = two.split_at(two.len() / 2);
     let squares = above.chunks_exact(2).zip(below.chunks_exact(2));
@@ -132,7 +132,7 @@ pub(crate) fn lost_by_halving(picture: &Picture) -> f64 {
         halve_rows(two(other), &mut next);
         double_row(&near, &next, &mut between, &mut shown);
         let square = |(a, b): (&u8, &u8)| u32::from(a.abs_diff(*b)).pow(2);
-        // No side is so long that this would not hold it.
+        // The sum fits, since sides are short.
         squares += u64::from(row.iter().zip(&shown).map(square).sum::<u32>());
         samples += row.len();
     }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slope_comes_back_as_it_was_but_for_its_edges() {
+    fn slope_survives_resizing_except_at_edges() {
         let picture = ramp(32, 24);
         let half = halved(&picture).unwrap();
         assert_eq!((half.width(), half.height()), (16, 12));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_halving_loses_is_what_lies_between_the_picture_and_its_double() {
+    fn halving_loss_is_the_difference_after_doubling() {
         // Columns in turn 40 apart: halved there is nothing but their mean.
         let mut picture = Picture::new(32, 36);
         for (i, sample) in picture.planes_mut()[0].iter_mut().enumerate() {

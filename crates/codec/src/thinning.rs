@@ -5,7 +5,7 @@ use std::time::Duration;
 use tfrc::units::{Bytes, Rate};
 
 /// Kept pictures of so many: each step is a rhythm that repeats soon, so that motion stays even.
-const STEPS: [(u32, u32); 13] = [
+const RHYTHMS: [(u32, u32); 13] = [
     (1, 1),
     (5, 6),
     (3, 4),
@@ -21,19 +21,19 @@ const STEPS: [(u32, u32); 13] = [
     (1, 64),
 ];
 
-/// What is sent stays this far below what the path carries: the packets' timing is not exact.
-const FILL: f64 = 0.98;
+/// Pictures use this share of the path's rate, since the timing of packets is not exact.
+const FILL_FRACTION: f64 = 0.98;
 
-/// How much more than a step needs must be there before that step is taken upwards, and for how
-/// long: longer than the rate takes to swing, so that the viewer does not see its reports.
-const MARGIN: f64 = 1.05;
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The share rises after this multiple of the needed rate has been there for this time, which is longer than the rate takes to
+/// swing.
+const CLIMB_MARGIN: f64 = 1.05;
+const CLIMB_TIME: Duration = Duration::from_secs(1);
 
-/// A picture counts for this many intervals at most, so that a rate of zero stays finite. `STEPS` ends there.
-const SLOWEST: f64 = 64.0;
+/// A picture counts for this many intervals at most, so that a rate of zero stays finite. `RHYTHMS` ends there.
+const MAX_INTERVALS: f64 = 64.0;
 
-/// The queue of pictures beyond which fewer are sent: a third of the deadline.
-const BRIDGED: Duration = Duration::from_millis(50);
+/// Fewer pictures are sent when their backlog exceeds this time, which is a third of the deadline.
+const MAX_BACKLOG: Duration = Duration::from_millis(50);
 
 /// Chooses which pictures are sent: as many as the path carries whole, evenly.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Thinning {
     pub(crate) fn new(interval: Duration) -> Self {
         Self {
             interval,
-            step: STEPS.len() - 1,
+            step: RHYTHMS.len() - 1,
             phase: (0, 1),
             behind: Duration::ZERO,
             starting: true,
@@ -68,8 +68,8 @@ impl Thinning {
 
     /// Whether the next picture, of `size`, is sent while the path carries `rate`.
     pub(crate) fn admits(&mut self, size: Bytes, rate: Rate) -> bool {
-        self.follow(size / self.interval, rate * FILL);
-        let (kept, of) = STEPS[self.step];
+        self.follow(size / self.interval, rate * FILL_FRACTION);
+        let (kept, of) = RHYTHMS[self.step];
         if self.phase.1 != of {
             // The first picture of a rhythm is sent.
             self.phase = (of - kept, of);
@@ -88,18 +88,18 @@ impl Thinning {
             let fits = |(kept, of): &(u32, u32)| {
                 whole * (f64::from(*kept) / f64::from(*of)) * margin <= carried
             };
-            STEPS.iter().position(fits).unwrap_or(STEPS.len() - 1)
+            RHYTHMS.iter().position(fits).unwrap_or(RHYTHMS.len() - 1)
         };
-        let (fitting, roomy) = (fits(1.0), fits(MARGIN));
-        let (kept, of) = STEPS[self.step];
+        let (fitting, roomy) = (fits(1.0), fits(CLIMB_MARGIN));
+        let (kept, of) = RHYTHMS[self.step];
         let needed = whole * (f64::from(kept) / f64::from(of));
-        let taken = self.interval.mul_f64((needed / carried).min(SLOWEST));
+        let taken = self.interval.mul_f64((needed / carried).min(MAX_INTERVALS));
         self.behind = (self.behind + taken)
             .saturating_sub(self.interval)
-            .min(BRIDGED + self.interval);
+            .min(MAX_BACKLOG + self.interval);
         if fitting > self.step {
             self.roomy = Duration::ZERO;
-            if self.behind > BRIDGED {
+            if self.behind > MAX_BACKLOG {
                 self.step = fitting;
                 (self.behind, self.starting) = (Duration::ZERO, false);
             }
@@ -118,7 +118,7 @@ impl Thinning {
         }
         self.possible = self.possible.max(roomy);
         self.roomy += self.interval;
-        if self.roomy >= PATIENCE {
+        if self.roomy >= CLIMB_TIME {
             self.step = self.possible;
             self.roomy = Duration::ZERO;
         }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gaps_are_even_once_the_path_is_known() {
+    fn gaps_are_even_once_path_is_known() {
         for (megabits, kept, of) in [
             (4.3, 5, 6),
             (3.5, 2, 3),
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn it_steps_down_when_it_is_behind_and_up_after_a_second() {
+    fn share_falls_when_behind_and_rises_later() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         // Of half of what it needs each picture takes an interval too long: 20 ms, of which 50 are bridged.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn it_steps_up_at_once_until_it_has_been_too_much() {
+    fn share_rises_at_once_until_first_excess() {
         let mut thinning = thinning();
         assert_eq!(sent(&mut thinning, 12, 0.9).len(), 2);
         assert_eq!(sent(&mut thinning, 12, 2.7).len(), 6);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_up_by_what_there_was_room_for_all_the_time() {
+    fn share_rises_by_the_room_that_lasted() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 10, 0.01);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_that_is_made_up_for_does_not_show() {
+    fn recovered_fall_does_not_show() {
         let mut thinning = thinning();
         sent(&mut thinning, 1, 5.2);
         for _ in 0..50 {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_only_just_fits_is_not_taken() {
+    fn step_that_barely_fits_is_not_taken() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_swings_about_a_step_does_not_show() {
+    fn swinging_rate_does_not_show() {
         let mut thinning = thinning();
         sent(&mut thinning, 10, 5.2);
         sent(&mut thinning, 100, 3.5);

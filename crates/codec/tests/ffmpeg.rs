@@ -13,7 +13,7 @@ fn wanted() -> bool {
 }
 
 #[test]
-fn pictures_come_at_the_size_and_rate_asked_for_until_it_is_dropped() {
+fn ffmpeg_gives_pictures_of_requested_size_and_rate() {
     if !wanted() {
         return;
     }
@@ -34,7 +34,7 @@ fn pictures_come_at_the_size_and_rate_asked_for_until_it_is_dropped() {
 }
 
 #[test]
-fn what_ffmpeg_cannot_read_is_an_error_in_its_words() {
+fn unreadable_input_gives_the_message_of_ffmpeg() {
     if !wanted() {
         return;
     }
@@ -58,7 +58,7 @@ fn mean(plane: &[u8], width: usize, columns: usize, (x, y): (usize, usize)) -> i
 }
 
 #[test]
-fn dv_shows_as_the_means_of_what_ffmpeg_decodes() {
+fn dv_mosaic_equals_means_by_ffmpeg() {
     if !wanted() {
         return;
     }

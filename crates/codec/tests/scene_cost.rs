@@ -1,7 +1,7 @@
 //! The scene costs bits as real video does.
 //!
 //! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture` prints the figures; with
-//! `EVENKEEL_MEDIA_DIR` naming a folder, also those of the clips in it.
+//! `EVENKEEL_MEDIA_DIR` naming a folder, also the figures of the clips in it.
 
 mod common;
 
@@ -9,6 +9,7 @@ use evenkeel_codec::mjpeg::{Decoder, Scale, encode};
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::luma_psnr;
 use evenkeel_codec::rate_target::Encoder;
+use evenkeel_codec::test_support::pictures;
 use tfrc::units::Bytes;
 
 /// The means of `clips_cost_what_the_scene_is_held_to`, in bits a pixel at quality 50, are 0.58 to 0.90.
@@ -51,7 +52,7 @@ fn print(name: &str, pictures: &[Picture]) {
 fn the_scene_costs_as_much_as_the_clips() {
     for size in [(176, 144), (320, 240), (640, 480), (1280, 720)] {
         // A picture every two seconds, past the second cut.
-        let pictures: Vec<_> = common::scene(size, 1, 18).into_iter().step_by(2).collect();
+        let pictures: Vec<_> = pictures(size, 1, 18).into_iter().step_by(2).collect();
         print(&format!("scene {}x{}", size.0, size.1), &pictures);
         let cost = Cost::of(&pictures, 50.0);
         assert!(CLIPS.contains(&cost.bits_a_pixel), "{size:?}: {cost:?}");
@@ -68,11 +69,11 @@ fn clips_cost_what_the_scene_is_held_to() {
 }
 
 #[test]
-fn three_megabits_show_the_scene_well_but_not_perfectly() {
+fn scene_looks_good_at_three_megabits() {
     // 15,000 bytes a picture of 640x480, 25 a second.
     let (mut encoder, mut decoder) = (Encoder::new(), Decoder::new());
     let mut sum = 0.0;
-    let pictures = common::scene((640, 480), 1, 16);
+    let pictures = pictures((640, 480), 1, 16);
     for picture in &pictures {
         let encoded = encoder
             .encode(picture, Bytes::new(15_000))

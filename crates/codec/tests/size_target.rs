@@ -1,7 +1,7 @@
 //! How near the encoder comes to its target sizes, over targets that stay, wander, jump and swing.
 //!
 //! `cargo test --release -p evenkeel-codec --test size_target -- --nocapture` prints the table; with
-//! `EVENKEEL_MEDIA_DIR` naming a folder, also those of the clips in it.
+//! `EVENKEEL_MEDIA_DIR` naming a folder, also the figures of the clips in it.
 
 mod common;
 
@@ -12,6 +12,7 @@ use evenkeel_codec::FrameTarget;
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::{luma_psnr, luma_ssim, percentile};
 use evenkeel_codec::rate_target::{Encoder, Limit};
+use evenkeel_codec::test_support::{frame_target, pictures};
 use tfrc::units::Bytes;
 
 /// The bounds on the errors' median and 95th percentile, in per cent: of M-JPEG, which is told what its scan may
@@ -213,11 +214,8 @@ fn h264(course: Course, pictures: &[Picture]) -> Outcome {
         let pixels = (picture.width() * picture.height()) as f64;
         let size = Bytes::new((targets.next() * H264_SHARE * pixels / 8.0) as u64);
         let target = FrameTarget {
-            size,
-            rate: size / Duration::from_millis(100),
-            deadline: Duration::from_millis(150),
-            stretched: false,
             keyframe: n % 50 == 49,
+            ..frame_target(size.get(), 10.0)
         };
         let coded = encoder
             .encode(picture, &target)
@@ -251,7 +249,7 @@ fn h264(course: Course, pictures: &[Picture]) -> Outcome {
 #[test]
 fn the_scene_is_coded_to_its_targets() {
     // Seventeen seconds: three shots, two cuts, and the lamp on and off.
-    let pictures = common::scene((320, 240), 10, 170);
+    let pictures = pictures((320, 240), 10, 170);
     for (course, outcome) in COURSES
         .iter()
         .zip(run("scene 320x240, H.264", &pictures, h264))

@@ -15,7 +15,7 @@ impl Bits {
         let mut bytes = Vec::with_capacity(payload.len());
         let mut zeros = 0;
         for &byte in payload {
-            // §7.3.1: 00 00 03 stands for 00 00.
+            // §7.3.1: 00 00 03 encodes 00 00.
             if zeros >= 2 && byte == 3 {
                 zeros = 0;
                 continue;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_code_is_read_and_longer_ones_are_refused() {
+    fn largest_code_is_read_and_longer_refused() {
         let largest = [0, 0, 3, 0, 1, 0xff, 0xff, 0xff, 0xff];
         assert_eq!(Bits::new(&largest).unsigned(), None.or(Some(u32::MAX - 1)));
         assert_eq!(Bits::new(&[0; 40]).unsigned(), None);

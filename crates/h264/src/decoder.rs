@@ -4,7 +4,7 @@
 //! writes the stream, up to code of theirs in this process. It is fuzzed by its makers and runs in
 //! browsers, but a receiver that hears strangers should run as a process with few rights. What can be
 //! done on this side is done here: it is given only the kinds of NAL units that a stream of frames
-//! needs, never those of its scalable extension; nothing before a sequence parameter set that
+//! needs, never a unit of its scalable extension; nothing before a sequence parameter set that
 //! [`Sps`] could read, whose picture has at most [`MAX_PIXELS`] and [`MAX_REFERENCES`]; and no access
 //! unit above [`MAX_ACCESS_UNIT`]. Its memory and time are bounded by these. The size of what it gives
 //! is checked again.
@@ -17,7 +17,7 @@ use openh264::formats::YUVSource as _;
 
 use crate::sps::Sps;
 
-/// The most samples of luma: those of 3840x2160, in whole macroblocks.
+/// The most samples of luma: a picture of 3840x2160, in whole macroblocks.
 pub const MAX_PIXELS: u32 = 3_840 * 2_160;
 
 /// The most pictures that a stream may have us keep (H.264 §A.3.1 h).

@@ -50,7 +50,7 @@ impl Qp {
 
 /// An encoder of pictures of one size: baseline profile, one slice, one reference, no delay.
 ///
-/// After [`Error::Encoder`] its references may not be those of a decoder: go on with a new one.
+/// After [`Error::Encoder`] its references may differ from a decoder's, so that a new encoder is needed.
 pub struct Encoder {
     inner: encoder::Encoder,
     size: (usize, usize),

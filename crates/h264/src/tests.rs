@@ -82,7 +82,7 @@ fn a_stream_decodes_with_and_without_trials_between() {
 }
 
 #[test]
-fn only_the_first_picture_is_a_keyframe_unless_one_is_asked_for() {
+fn keyframes_are_first_or_requested() {
     let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
     for n in 0..12 {
         // Neither quantisers nor trials make OpenH264 begin anew.
@@ -118,7 +118,7 @@ fn a_trial_weighs_what_the_picture_will() {
 }
 
 #[test]
-fn there_is_one_trial_before_a_picture_and_none_before_the_first() {
+fn each_picture_but_the_first_allows_one_trial() {
     let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
     let samples = picture(0);
     assert_eq!(encoder.try_out(&planes(&samples), qp(30.0)), Ok(None));
@@ -133,7 +133,7 @@ fn there_is_one_trial_before_a_picture_and_none_before_the_first() {
 }
 
 #[test]
-fn a_picture_whose_reference_is_missing_is_refused_until_the_next_keyframe() {
+fn picture_without_reference_is_refused_until_keyframe() {
     let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
     let mut decoder = Decoder::new().unwrap();
     for n in 0..8 {
@@ -155,7 +155,7 @@ fn a_picture_whose_reference_is_missing_is_refused_until_the_next_keyframe() {
 }
 
 #[test]
-fn a_keyframe_may_be_coded_again_until_it_pleases() {
+fn keyframe_can_be_coded_again() {
     let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
     let mut decoder = Decoder::new().unwrap();
     let samples = picture(0);
@@ -191,7 +191,7 @@ fn white_noise(seed: u32) -> Vec<u8> {
 }
 
 #[test]
-fn white_noise_is_too_much_for_the_finest_quantiser_but_not_for_a_coarse_one() {
+fn white_noise_exceeds_the_finest_quantiser_only() {
     let noise = white_noise(1);
     let code = |quantiser| {
         let mut encoder = Encoder::new(SIZE.0, SIZE.1)?;
@@ -228,7 +228,7 @@ fn the_coarsest_quantiser_codes_any_picture() {
 }
 
 #[test]
-fn sizes_that_there_are_not_are_refused_by_name() {
+fn impossible_sizes_are_refused_by_name() {
     for (width, height) in [(0, 0), (16, 14), (17, 16), (3_842, 16), (2_162, 2_162)] {
         let error = Error::Size { width, height };
         assert_eq!(Encoder::new(width, height).map(drop), Err(error));
@@ -242,7 +242,7 @@ fn sizes_that_there_are_not_are_refused_by_name() {
 }
 
 #[test]
-fn nothing_is_decoded_before_its_size_is_known_and_bounded() {
+fn decoder_needs_a_known_and_bounded_size() {
     let mut encoder = Encoder::new(SIZE.0, SIZE.1).unwrap();
     let units = encoder.encode(&planes(&picture(0)), qp(30.0)).unwrap();
     let sps = Sps::parse(&units[0]).unwrap();

@@ -29,7 +29,7 @@ impl Age {
         self.round_trip.observe(arrival, round_trip);
     }
 
-    /// The transit of what arrives so long after its capture, if the round-trip time is known.
+    /// The transit of a frame that arrives at this age, if the round-trip time is known.
     pub(crate) fn transit_of(&self, age: Duration) -> Option<i64> {
         let way = self.round_trip.get()? / 2;
         let since_sent = nanos(age).saturating_sub(nanos(way));
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_fastest_is_half_a_round_trip_old() {
+    fn fastest_arrival_is_half_a_round_trip_old() {
         let mut age = Age::default();
         assert_eq!(age.transit_of(Duration::from_millis(150)), None);
         age.observe(Instant::from_secs(1), 1_000_000);

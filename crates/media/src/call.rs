@@ -45,7 +45,7 @@ impl CallEvent {
 pub struct Call {
     session: Session,
     payloads: Payloads,
-    /// That of the first of them, in what is sent.
+    /// The payload type of the first payload that is sent.
     payload_type: u8,
     sender: Option<SendingSide>,
     receiver: Option<ReceivingSide>,
@@ -200,14 +200,14 @@ impl Call {
         }
     }
 
-    /// Brings the events of all parts together, and passes on those of the session that concern media.
+    /// Collects the events of all parts, and hands media the session's events that concern it.
     fn collect_events(&mut self) {
         self.observe_path();
         while let Some(event) = self.session.poll_event() {
             match event.kind {
                 EventKind::SenderReport { timestamp, .. } => {
                     if let Some(receiver) = &mut self.receiver {
-                        receiver.note_report(event.at, timestamp);
+                        receiver.report_arrived(event.at, timestamp);
                     }
                 }
                 EventKind::KeyframeRequested => {
@@ -301,7 +301,7 @@ impl Endpoint for Call {
         if let Some(receiver) = &mut self.receiver {
             match incoming {
                 Incoming::Media(packet) => receiver.push_packet(self.now, &packet),
-                Incoming::Repair => receiver.note_repair(self.now),
+                Incoming::Repair => receiver.repair_arrived(self.now),
                 Incoming::Dummy | Incoming::Control | Incoming::Ignored(_) => {}
             }
             while let Some(packet) = self.session.poll_recovered() {

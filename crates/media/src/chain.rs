@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_left_out_between_pictures_that_count_on_is_no_loss() {
+    fn skipped_number_between_consecutive_pictures_is_no_loss() {
         let mut chain = Chain::default();
         for (kind, frame_num, packets, shown) in [
             (5, 0, (10, 11), true),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_another_codec_ends_the_wait_for_a_keyframe() {
+    fn other_codec_ends_the_wait_for_keyframe() {
         let mut chain = Chain::default();
         assert!(chain.link(unit(1), &frame((10, 11), true)).is_none() && chain.wants_keyframe());
         let other = CodedPicture::Raw(RawPicture {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_picture_that_was_not_decoded_breaks_off_what_refers_to_it_and_no_more() {
+    fn undecoded_picture_breaks_only_its_dependents() {
         let mut chain = Chain::default();
         let shown =
             |chain: &mut Chain, kind, n| chain.link(unit(kind), &frame((n, n), true)).is_some();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyframe_without_parameter_sets_begins_nothing_unless_they_are_known() {
+    fn keyframe_needs_known_parameter_sets() {
         let mut chain = Chain::default();
         for (kinds, packets, shown) in [
             (&[5][..], (1, 4), false),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_sets_that_were_kept_go_with_the_keyframe_that_has_none() {
+    fn kept_parameter_sets_complete_a_keyframe() {
         let mut chain = Chain::default();
         let linked = chain.link(unit(5), &frame((0, 0), true)).unwrap();
         chain.keep(linked);

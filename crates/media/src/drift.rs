@@ -1,8 +1,8 @@
 //! How much faster the receiver's clock runs than the sender's, from the fastest frames of long times.
 //!
 //! Two crystals part by up to 200 parts in a million, 12 ms a minute. Queues come and go; what a frame took that met
-//! none does not, but for the clocks. So the least transit of every [`BLOCK`] is kept, and the drift is the median of the
-//! slopes between two that lie [`APART`] or more from each other: a route that becomes longer, once, bends few of
+//! none does not, but for the clocks. So the least transit of every [`BLOCK_TIME`] is kept, and the drift is the median of the
+//! slopes between two that lie [`MIN_SLOPE_TIME`] or more from each other: a route that becomes longer, once, bends few of
 //! them. It is nothing while a quarter of these slopes rise and a quarter fall: then it is the queue that they tell of.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ impl Drift {
     /// A frame arrived, in nanoseconds of the receiver's clock after its time on the sender's, of any origin. True if
     /// [`ppb`](Self::ppb) is another now.
     pub(crate) fn frame_arrived(&mut self, at: Instant, transit: i64) -> bool {
-        let block = at.as_nanos() / BLOCK.as_nanos() as u64;
+        let block = at.as_nanos() / BLOCK_TIME.as_nanos() as u64;
         let sample = Fastest { block, at, transit };
         match self.fastest.back_mut() {
             Some(last) if block <= last.block => {
@@ -46,14 +46,14 @@ impl Drift {
         // The last block is whole.
         let before = self.ppb;
         self.ppb = self.slope();
-        if self.fastest.len() == BLOCKS {
+        if self.fastest.len() == MAX_BLOCKS {
             self.fastest.pop_front();
         }
         self.fastest.push_back(sample);
         self.ppb != before
     }
 
-    /// What the receiver's clock gains on the sender's, in nanoseconds a second: at most [`MOST_PPB`] either way.
+    /// What the receiver's clock gains on the sender's, in nanoseconds a second: at most [`MAX_DRIFT_PPB`] either way.
     pub(crate) const fn ppb(&self) -> i64 {
         self.ppb
     }
@@ -62,15 +62,16 @@ impl Drift {
     fn slope(&self) -> i64 {
         let mut slopes: Vec<i64> = (self.fastest.iter())
             .filter_map(|later| {
-                let far = |earlier: &&Fastest| later.at.saturating_since(earlier.at) >= APART;
+                let far =
+                    |earlier: &&Fastest| later.at.saturating_since(earlier.at) >= MIN_SLOPE_TIME;
                 let earlier = self.fastest.iter().rev().find(far)?;
                 let gained = i128::from(later.transit) - i128::from(earlier.transit);
                 let nanos = later.at.saturating_since(earlier.at).as_nanos() as i128;
                 let ppb = gained * 1_000_000_000 / nanos;
-                Some(ppb.clamp(-i128::from(MOST_PPB), MOST_PPB.into()) as i64)
+                Some(ppb.clamp(-i128::from(MAX_DRIFT_PPB), MAX_DRIFT_PPB.into()) as i64)
             })
             .collect();
-        if slopes.len() < FEWEST {
+        if slopes.len() < MIN_SLOPES {
             return 0;
         }
         slopes.sort_unstable();
@@ -83,21 +84,21 @@ impl Drift {
     }
 }
 
-/// Of so long the fastest frame is kept: loss makes TFRC's queue run empty within that, mostly.
-const BLOCK: Duration = Duration::from_secs(10);
+/// The fastest frame of this time is kept: loss mostly makes TFRC's queue run empty within it.
+const BLOCK_TIME: Duration = Duration::from_secs(10);
 
-/// Ten minutes of blocks: a crystal's rate changes with its temperature, and that with the hour.
-const BLOCKS: usize = 60;
+/// Blocks of ten minutes are kept, since the rate of a crystal follows its temperature.
+const MAX_BLOCKS: usize = 60;
 
-/// From one frame to another: a millisecond by which one of them was held up is 17 ppm over a minute.
-const APART: Duration = Duration::from_secs(60);
+/// A slope is between frames at least this far apart. A frame that is held up by a millisecond changes it by 17 ppm.
+const MIN_SLOPE_TIME: Duration = Duration::from_secs(60);
 
-/// Fewer slopes are no evidence: these are five minutes of frames, and a queue may grow for minutes as flows join it (in
-/// `rmcat-5-5` and `rmcat-6-3` two minutes told of a drift between clocks that are one).
-const FEWEST: usize = 25;
+/// Fewer slopes are no evidence: these take five minutes of frames, and a queue may grow for minutes as flows join (two minutes
+/// showed a false drift in `rmcat-5-5` and `rmcat-6-3`).
+const MIN_SLOPES: usize = 25;
 
-/// No two clocks that anyone calls clocks part faster: crystals of cheap cameras are off by 100 ppm or so.
-const MOST_PPB: i64 = 500_000;
+/// Bound on the drift between two clocks, in parts per billion. The crystals of cheap cameras are off by about a fifth of this.
+const MAX_DRIFT_PPB: i64 = 500_000;
 
 #[cfg(test)]
 mod tests {
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_frames_tell_the_drift_whatever_the_others_take() {
+    fn fastest_frames_show_the_drift() {
         for ppm in [-200, -20, 20, 200] {
             let found = after(600, |second, n| ppm * second as i64 + jitter(n));
             // A queue that is as often empty, and each time it fills it is a little longer.
@@ -161,14 +162,14 @@ mod tests {
         let mut drift = Drift::default();
         for (at, transit) in frames {
             drift.frame_arrived(at, transit);
-            assert!(drift.ppb().abs() <= MOST_PPB);
-            assert!(drift.fastest.len() <= BLOCKS);
+            assert!(drift.ppb().abs() <= MAX_DRIFT_PPB);
+            assert!(drift.fastest.len() <= MAX_BLOCKS);
         }
     }
 
     proptest! {
         #[test]
-        fn no_frames_make_it_panic_or_leave_its_bounds(
+        fn drift_stays_bounded_for_any_frames(
             frames in proptest::collection::vec((any::<u64>(), any::<i64>()), 0..200),
             waits in proptest::collection::vec((0..100_000_u64, any::<i64>()), 0..200),
         ) {

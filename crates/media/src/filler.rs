@@ -2,7 +2,7 @@
 //!
 //! X holds for media and filler together. What fills only what media leave goes when the sending buffer is empty and
 //! the pacer lets a packet go, so it delays a frame by no more than one packet's time. Repair packets that a frame's
-//! target left room for are a part of the frame, and leave before the next one.
+//! target left room for belong to the frame, and leave before the next one.
 //!
 //! **Nothing** is enough for TFRC: a rate that was used is kept (RFC 5348 §8.2.1, data-limited senders).
 //! **Dummies** are what the thesis sends whenever its buffer is empty (§7.4), so that the rate is used
@@ -11,13 +11,17 @@
 //! path shows, and its target leaves room for them; where its frame leaves unused some of its share, it may have more.
 //! Without loss there are none.
 
-use std::fmt;
+mod repairs;
+
 use std::str::FromStr;
 
 use evenkeel_rtp::packet::flexfec::{self, Encoder};
 use tfrc::units::Bytes;
 
-/// What fills X.
+pub(crate) use self::repairs::PathLoss;
+use self::repairs::{DAMAGED, DAMAGED_IF_FREE, wanted};
+
+/// The filler of the rate that media leave unused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filler {
     /// Nothing.
@@ -30,10 +34,10 @@ pub enum Filler {
 }
 
 impl Filler {
-    /// All of them.
+    /// All fillers.
     pub const ALL: [Self; 3] = [Self::None, Self::Dummy, Self::Fec];
 
-    /// The name that the program knows it by.
+    /// Gives the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -54,79 +58,9 @@ impl FromStr for Filler {
 }
 
 /// No filler has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a filler is `none`, `dummy` or `fec`")]
 pub struct UnknownFiller;
-
-impl fmt::Display for UnknownFiller {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [none, dummy, fec] = Filler::ALL.map(Filler::name);
-        write!(f, "a filler is `{none}`, `{dummy}` or `{fec}`")
-    }
-}
-
-impl std::error::Error for UnknownFiller {}
-
-/// What the path loses.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct PathLoss {
-    /// The loss event rate p.
-    pub(crate) events: f64,
-    /// The share of packets lost, where reports tell it; 0 where they do not.
-    pub(crate) packets: f64,
-}
-
-impl PathLoss {
-    /// The share of packets lost: no less than the loss events, of which each loses one or more.
-    fn share(self) -> f64 {
-        self.packets.max(self.events).clamp(0.0, 1.0)
-    }
-
-    /// Packets lost at a time, on average.
-    fn burst(self) -> f64 {
-        if self.events > 0.0 {
-            (self.packets / self.events).max(1.0)
-        } else {
-            1.0
-        }
-    }
-}
-
-/// Repair packets for a frame of so many packets: as few as leave no more than this share of such frames
-/// with a hole, if [`most`] are enough for that, and no fewer than packets are lost at a time. Of a frame of more
-/// packets than repair packets can name, the rest goes without.
-fn wanted(packets: usize, loss: PathLoss, damage: f64) -> usize {
-    let packets = packets.min(flexfec::MAX_SPAN);
-    let most = most(packets);
-    let enough = (0..=most).find(|&repairs| damaged(packets, repairs, loss.share()) <= damage);
-    match enough.unwrap_or(most) {
-        0 => 0,
-        repairs => repairs.max(loss.burst().ceil() as usize).min(most),
-    }
-}
-
-/// The share of frames with a hole, where each packet is lost with this probability and each repair packet
-/// stands for its part of the frame.
-fn damaged(packets: usize, repairs: usize, loss: f64) -> f64 {
-    let kept = 1.0 - loss;
-    let power = |n: usize| (0..n).fold(1.0, |product, _| product * kept);
-    if repairs == 0 {
-        return 1.0 - power(packets);
-    }
-    // A part and its repair packet survive the loss of any one of them.
-    let part = packets.div_ceil(repairs);
-    let whole = power(part + 1) + (part + 1) as f64 * loss * power(part);
-    repairs as f64 * (1.0 - whole)
-}
-
-/// No frame has more repair packets than one for each two of its own.
-const fn most(packets: usize) -> usize {
-    packets.div_ceil(2)
-}
-
-/// The share of frames that may be shown with a hole although media made room for their repair packets.
-const DAMAGED: f64 = 0.01;
-/// The same where repair packets take nothing from media.
-const DAMAGED_IF_FREE: f64 = 0.001;
 
 /// What fills the rate of one sender.
 #[derive(Debug)]
@@ -266,37 +200,19 @@ impl Filling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filler::repairs::tests::loss;
 
-    fn loss(packets: f64) -> PathLoss {
-        PathLoss {
-            events: packets,
-            packets: 0.0,
+    /// Sends the packets of a frame, after which there is this much room.
+    fn send_frame(filling: &mut Filling, packets: usize, room: u64) {
+        for n in 0..packets {
+            assert!(!filling.is_owed(), "a frame that has not ended");
+            let departed = Departed {
+                packet: &[0x80; 100],
+                sequence: n as u16,
+                ends: (n == 0, n + 1 == packets),
+            };
+            filling.handle_sent(&departed, Bytes::new(room));
         }
-    }
-
-    #[test]
-    fn a_frame_gets_as_many_repair_packets_as_the_loss_asks_for() {
-        assert_eq!(wanted(10, loss(0.0), DAMAGED), 0);
-        // 1 % of frames are damaged as it is.
-        assert_eq!(wanted(10, loss(0.001), DAMAGED), 0);
-        // 10 packets and one more: two of 11 are lost in 55 * 0.01² = 0.5 % of frames.
-        assert_eq!(wanted(10, loss(0.01), DAMAGED), 1);
-        // Two of 6, twice: 2 * 15 * 0.02² = 1.2 %; of 5, three times: 3 * 10 * 0.02² = 1.2 %;
-        // of 4, four times: 4 * 6 * 0.02² = 0.96 %.
-        assert_eq!(wanted(10, loss(0.02), DAMAGED), 4);
-        assert_eq!(wanted(10, loss(0.5), DAMAGED), 5);
-        assert_eq!(wanted(1, loss(0.05), DAMAGED), 1);
-        assert_eq!(wanted(0, loss(0.05), DAMAGED), 0);
-    }
-
-    #[test]
-    fn a_burst_finds_a_repair_packet_for_each_of_its_packets() {
-        let bursts = PathLoss {
-            events: 0.005,
-            packets: 0.014,
-        };
-        assert_eq!(wanted(12, loss(0.014), DAMAGED), 2);
-        assert_eq!(wanted(12, bursts, DAMAGED), 3);
     }
 
     #[test]
@@ -311,19 +227,12 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_too_long_to_be_protected_leaves_room_for_what_it_will_have() {
+    fn long_frame_leaves_room_for_possible_repair_packets() {
         for packets in [20, 110, 111, 1_500] {
             let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
             filling.set_loss(loss(0.02));
-            let share = filling.media_share(Bytes::new(1_000 * packets));
-            for n in 0..packets {
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n as u16,
-                    ends: (n == 0, n + 1 == packets),
-                };
-                filling.handle_sent(&departed, Bytes::ZERO);
-            }
+            let share = filling.media_share(Bytes::from(1_000 * packets));
+            send_frame(&mut filling, packets, 0);
             let mut repairs = 0;
             while filling.write(&mut Vec::new()) {
                 repairs += 1;
@@ -342,14 +251,7 @@ mod tests {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
         let mut frame = |room: u64| {
-            for n in 0..8u16 {
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n,
-                    ends: (n == 0, n == 7),
-                };
-                filling.handle_sent(&departed, Bytes::new(room));
-            }
+            send_frame(&mut filling, 8, room);
             let mut payload = Vec::new();
             std::iter::from_fn(|| filling.write(&mut payload).then_some(())).count()
         };
@@ -361,19 +263,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_target_left_room_for_is_owed_and_what_is_free_is_not() {
+    fn only_repair_packets_with_room_are_owed() {
         let mut filling = Filling::new(Filler::Fec, 1_000, Bytes::new(1_000));
         filling.set_loss(loss(0.01));
         let frame = |filling: &mut Filling| {
-            for n in 0..8u16 {
-                assert!(!filling.is_owed(), "a frame that has not ended");
-                let departed = Departed {
-                    packet: &[0x80; 100],
-                    sequence: n,
-                    ends: (n == 0, n == 7),
-                };
-                filling.handle_sent(&departed, Bytes::new(20_000));
-            }
+            send_frame(filling, 8, 20_000);
             assert!(filling.is_owed());
             assert_eq!(filling.queued(), Bytes::new(1_000));
         };
@@ -407,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn dummies_go_from_the_first_frame_on_and_only_to_who_takes_them() {
+    fn dummies_need_a_frame_and_a_capacity() {
         let mut payload = Vec::new();
         for (capacity, goes) in [(500, true), (0, false)] {
             let mut filling = Filling::new(Filler::Dummy, capacity, Bytes::new(1_000));

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-/// The least of what was observed of late.
+/// The least sample of one to two windows.
 #[derive(Clone, Debug)]
 pub(crate) struct Least<T> {
-    /// Of the window before, and of the current one.
+    /// The least of the window before and of the current window.
     minima: [Option<T>; 2],
     start: Instant,
 }
 
 /// A sample is kept for one window at least and two at most.
-const WINDOW: Duration = Duration::from_secs(30);
+const WINDOW_TIME: Duration = Duration::from_secs(30);
 
 impl<T> Default for Least<T> {
     fn default() -> Self {
@@ -25,9 +25,9 @@ impl<T> Default for Least<T> {
 }
 
 impl<T: Ord + Copy> Least<T> {
-    /// A sample came.
+    /// Takes in a sample.
     pub(crate) fn observe(&mut self, now: Instant, sample: T) {
-        if now.saturating_since(self.start) > WINDOW {
+        if now.saturating_since(self.start) > WINDOW_TIME {
             self.minima = [self.minima[1], None];
             self.start = now;
         }
@@ -35,7 +35,7 @@ impl<T: Ord + Copy> Least<T> {
         *current = Some(current.map_or(sample, |least| least.min(sample)));
     }
 
-    /// The least; `None` if no sample came.
+    /// Gives the least sample; `None` before the first.
     pub(crate) fn get(&self) -> Option<T> {
         self.minima.iter().flatten().min().copied()
     }

@@ -25,3 +25,5 @@ pub mod report;
 pub mod rtp_codec;
 pub mod sender;
 pub mod sending_buffer;
+#[cfg(test)]
+mod test_support;

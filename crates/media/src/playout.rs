@@ -6,8 +6,8 @@
 //! changes count. Frames are shown one delay after their timestamps, where the delay is the transit
 //! that all but a few of the recent frames kept.
 //!
-//! A delay that was needed once, for a queue that has drained, is given up after a second of frames without it:
-//! who talks waits for each frame, not for the worst of them. A second without frames tells of no queue.
+//! A delay that was needed once, for a queue that has drained, ends after a second of frames that did not need it, since a
+//! conversation waits for each frame. A second without frames is no evidence about a queue.
 //!
 //! Nor does it go beyond the deadline: a frame that arrived in time is shown in time, and one that did not, when it is
 //! there. Held for the slowest of them, all would be late for a few (at 150 ms and 400 kb/s 38 %, of which 12 arrived
@@ -17,6 +17,9 @@
 //! Timestamps are read on the receiver's clock, as far as its drift against the sender's is known (`drift.rs`).
 //! While frames come the window would follow that without: two clocks part by a millisecond while it passes. A camera
 //! that was off for five minutes would come back 60 ms late, or as much too early.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -124,7 +127,7 @@ impl Playout {
     pub fn is_discontinuous(&self, timestamp: i64, arrival: Instant) -> bool {
         let transit = self.transit(timestamp, arrival);
         self.delay
-            .is_some_and(|delay| transit.abs_diff(delay) > DISCONTINUITY.as_nanos() as u64)
+            .is_some_and(|delay| transit.abs_diff(delay) > MIN_DISCONTINUITY.as_nanos() as u64)
     }
 
     /// Forgets everything about the path.
@@ -145,11 +148,13 @@ impl Playout {
             return;
         };
         // Time without frames shows nothing that could be given up.
-        let elapsed = now.saturating_since(self.adjusted).min(OVER / FEWEST);
+        let elapsed = now
+            .saturating_since(self.adjusted)
+            .min(DELAY_MEMORY / MIN_MEMORY_FRAMES);
         self.adjusted = self.adjusted.max(now);
         let delay = match self.delay {
             Some(delay) if wanted < delay => {
-                let step = (elapsed / SLOW_DOWN).as_nanos() as i64;
+                let step = (elapsed / SHRINKING_DIVISOR).as_nanos() as i64;
                 // However high the delay was, no frame waits longer than the bound: a first frame
                 // that took a second must not hold up all that follow it.
                 wanted.max(delay.saturating_sub(step).min(longest))
@@ -161,31 +166,33 @@ impl Playout {
 
     /// The delay that meets the deadline, unless fewer than half of the last frames arrived by then.
     fn in_time(&self) -> Option<i64> {
-        let guarded = self.deadline.saturating_sub(GUARD);
+        let guarded = self.deadline.saturating_sub(TIMER_GUARD);
         let due = self.age.transit_of(guarded)?;
-        let (early, all) = self.of_late(AT_ONCE).fold((0, 0), |(early, all), transit| {
-            (early + usize::from(transit <= due), all + 1)
-        });
+        let (early, all) = self
+            .of_late(DEADLINE_MEMORY)
+            .fold((0, 0), |(early, all), transit| {
+                (early + usize::from(transit <= due), all + 1)
+            });
         (2 * early >= all).then_some(due)
     }
 
-    /// The delay that [`IN_TIME`] of the window's frames would have kept, by nearest rank, as far as
+    /// The delay that [`IN_TIME_PERCENT`] of the window's frames would have kept, by nearest rank, as far as
     /// [`MAX_SPREAD`] lets it.
     fn wanted(&self) -> Option<i64> {
         let mut transits: Vec<i64> = self.recent.iter().map(|sample| sample.transit).collect();
         let longest = self.longest()?;
-        let rank = (transits.len() * IN_TIME).div_ceil(100).max(1) - 1;
+        let rank = (transits.len() * IN_TIME_PERCENT).div_ceil(100).max(1) - 1;
         let (_, &mut kept, _) = transits.select_nth_unstable(rank);
         let kept = kept
             .min(self.longest_of_late().unwrap_or(kept))
-            .saturating_add(GUARD.as_nanos() as i64);
+            .saturating_add(TIMER_GUARD.as_nanos() as i64);
         Some(kept.min(longest))
     }
 
-    /// The longest transit of the last [`OVER`], if [`FEWEST`] frames came in it.
+    /// The longest transit of the last [`DELAY_MEMORY`], if [`MIN_MEMORY_FRAMES`] frames came in it.
     fn longest_of_late(&self) -> Option<i64> {
-        let enough = self.of_late(OVER).count() >= FEWEST as usize;
-        self.of_late(OVER).max().filter(|_| enough)
+        let enough = self.of_late(DELAY_MEMORY).count() >= MIN_MEMORY_FRAMES as usize;
+        self.of_late(DELAY_MEMORY).max().filter(|_| enough)
     }
 
     /// The transits of the frames of this time.
@@ -233,277 +240,34 @@ fn clamped(nanos: i128) -> i64 {
 }
 
 /// How far back playout looks for the least transit and for the few frames that need not be in time; at fewer than
-/// [`FEWEST`] frames in [`OVER`] also for how long a delay is kept.
+/// [`MIN_MEMORY_FRAMES`] frames in [`DELAY_MEMORY`] also for how long a delay is kept.
 const WINDOW: Duration = Duration::from_secs(4);
 
-/// A delay that no frame has needed for so long is over: five frames that met a queue once would hold up all
-/// others of the window, at 25 frames a second.
-const OVER: Duration = Duration::from_secs(1);
+/// A delay ends after this time without a frame that needed it. Otherwise five frames that waited in a queue once would delay
+/// all others of the window, at 25 frames a second.
+const DELAY_MEMORY: Duration = Duration::from_secs(1);
 
-/// The deadline is met again where most frames of this time met it.
-const AT_ONCE: Duration = Duration::from_millis(250);
+/// The deadline is met again if most frames of this time met it.
+const DEADLINE_MEMORY: Duration = Duration::from_millis(250);
 
-/// Fewer frames in [`OVER`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
-const FEWEST: u32 = 5;
+/// Fewer frames in [`DELAY_MEMORY`] are no evidence that a queue has drained: the first after a pause finds every queue empty.
+const MIN_MEMORY_FRAMES: u32 = 5;
 
 /// The window at 60 frames a second.
 const MAX_SAMPLES: usize = 240;
 
-/// Percent of the window's frames that must be in time.
-const IN_TIME: usize = 95;
+/// The share of the window's frames that must be in time.
+const IN_TIME_PERCENT: usize = 95;
 
-/// Added to what the window asks for: the error of a timer and of a busy host's wake-up.
-const GUARD: Duration = Duration::from_millis(2);
+/// The delay includes this guard against the error of a timer and of a busy host's wake-up.
+const TIMER_GUARD: Duration = Duration::from_millis(2);
 
 /// The most that playout adds to the least transit. Beyond it a frame is shown when it is whole:
 /// waiting for the worst would break every frame's deadline for the sake of a few.
 const MAX_SPREAD: Duration = Duration::from_millis(80);
 
-/// The delay shrinks by no more than this part of real time: motion 5 % too fast is not noticed.
-const SLOW_DOWN: u32 = 20;
+/// The delay shrinks by real time over this divisor at most, since motion that is 5 % too fast is not noticed.
+const SHRINKING_DIVISOR: u32 = 20;
 
-/// A transit this far from the delay is no jitter. Longer than the 2 s that a process may be
-/// stopped for.
-const DISCONTINUITY: Duration = Duration::from_secs(5);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const TICKS: i64 = 3_600;
-    const INTERVAL: Duration = Duration::from_millis(40);
-    const START: Instant = Instant::from_secs(1);
-    const DEADLINE: Duration = Duration::from_millis(150);
-
-    /// Frame `n` of 25 a second arrives this long after its capture.
-    fn arrive(playout: &mut Playout, n: i64, transit_ms: u64) -> bool {
-        let captured = START + INTERVAL * n as u32;
-        playout.frame_arrived(n * TICKS, captured + Duration::from_millis(transit_ms))
-    }
-
-    fn run(playout: &mut Playout, frames: std::ops::Range<i64>, transit_ms: u64) {
-        for n in frames {
-            arrive(playout, n, transit_ms);
-        }
-    }
-
-    /// From capture to display of frame `n`.
-    fn delay(playout: &Playout, n: i64) -> Duration {
-        let captured = START + INTERVAL * n as u32;
-        playout
-            .display_at(n * TICKS)
-            .unwrap()
-            .saturating_since(captured)
-    }
-
-    #[test]
-    fn the_first_frame_is_shown_when_it_is_there() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        assert_eq!(playout.display_at(0), None);
-        assert!(!arrive(&mut playout, 0, 70));
-        assert_eq!(delay(&playout, 0), Duration::from_millis(70) + GUARD);
-    }
-
-    #[test]
-    fn the_delay_is_the_transit_that_nearly_all_kept() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        let late = (0..400)
-            .filter(|&n| arrive(&mut playout, n, 70 + (n as u64 * 7) % 20))
-            .count();
-        let settled = delay(&playout, 400);
-        assert!((88..=91).contains(&settled.as_millis()), "{settled:?}");
-        assert!(late < 10, "{late}");
-        assert!(playout.allowance() <= Duration::from_millis(21));
-    }
-
-    #[test]
-    fn it_grows_at_once_and_shrinks_slowly() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        run(&mut playout, 0..100, 70);
-        run(&mut playout, 100..110, 110);
-        assert_eq!(delay(&playout, 110), Duration::from_millis(110) + GUARD);
-        // The slow frames are over for a second after this, and 50 ms a second are taken off.
-        run(&mut playout, 110..135, 70);
-        assert_eq!(delay(&playout, 135), Duration::from_millis(110) + GUARD);
-        run(&mut playout, 135..146, 70);
-        let half_way = delay(&playout, 146);
-        assert!((85..=95).contains(&half_way.as_millis()), "{half_way:?}");
-        run(&mut playout, 146..160, 70);
-        assert_eq!(delay(&playout, 160), Duration::from_millis(70) + GUARD);
-    }
-
-    #[test]
-    fn a_first_frame_that_took_long_does_not_hold_up_the_next() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        arrive(&mut playout, 0, 1_000);
-        arrive(&mut playout, 25, 70);
-        assert_eq!(delay(&playout, 25), Duration::from_millis(70) + MAX_SPREAD);
-        run(&mut playout, 26..100, 70);
-        assert_eq!(delay(&playout, 100), Duration::from_millis(70) + GUARD);
-    }
-
-    #[test]
-    fn a_pause_gives_no_delay_up() {
-        for pause in [50, 75, 200] {
-            let mut playout = Playout::new(90_000, DEADLINE);
-            run(&mut playout, 0..75, 70);
-            run(&mut playout, 75..100, 110);
-            // The first frame after the pause meets no queue, those behind it do.
-            arrive(&mut playout, 100 + pause, 70);
-            let kept = delay(&playout, 101 + pause);
-            assert!(kept >= Duration::from_millis(102), "{pause}: {kept:?}");
-        }
-    }
-
-    #[test]
-    fn at_two_frames_a_second_the_window_decides() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        for n in 0..8 {
-            arrive(&mut playout, n * 13, 70);
-        }
-        arrive(&mut playout, 8 * 13, 110);
-        // Six more frames are three seconds.
-        for n in 9..15 {
-            arrive(&mut playout, n * 13, 70);
-            assert_eq!(delay(&playout, n * 13), Duration::from_millis(110) + GUARD);
-        }
-    }
-
-    #[test]
-    fn one_outlier_moves_nothing() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        run(&mut playout, 0..100, 70);
-        assert!(arrive(&mut playout, 100, 900));
-        assert_eq!(delay(&playout, 101), Duration::from_millis(70) + GUARD);
-    }
-
-    #[test]
-    fn playout_adds_no_more_than_its_bound() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        for n in 0..100 {
-            arrive(&mut playout, n, if n % 2 == 0 { 50 } else { 400 });
-        }
-        assert_eq!(playout.allowance(), MAX_SPREAD);
-    }
-
-    /// The round trip takes 100 ms, and packets that met no queue 70 from an origin that nobody knows: the deadline is 170
-    /// from there.
-    fn with_known_ages() -> Playout {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        let arrival = START + Duration::from_millis(70);
-        playout.packet_arrived(0, arrival + INTERVAL, Some(Duration::from_millis(100)));
-        playout.report_arrived(0, arrival);
-        playout
-    }
-
-    #[test]
-    fn frames_that_arrive_in_time_are_shown_in_time() {
-        let mut playout = with_known_ages();
-        let late = (0..100)
-            .filter(|&n| arrive(&mut playout, n, if n % 4 == 0 { 185 } else { 130 }))
-            .count();
-        assert_eq!(delay(&playout, 100), Duration::from_millis(170) - GUARD);
-        assert!((24..=25).contains(&late), "{late}");
-    }
-
-    #[test]
-    fn a_delay_beyond_the_deadline_ends_at_once() {
-        let mut playout = with_known_ages();
-        run(&mut playout, 0..100, 200);
-        assert_eq!(delay(&playout, 100), Duration::from_millis(200) + GUARD);
-        run(&mut playout, 100..103, 140);
-        assert_eq!(delay(&playout, 103), Duration::from_millis(200) + GUARD);
-        run(&mut playout, 103..105, 140);
-        assert_eq!(delay(&playout, 105), Duration::from_millis(170) - GUARD);
-    }
-
-    #[test]
-    fn a_deadline_that_most_frames_miss_holds_nothing_up_and_keeps_motion_even() {
-        let mut playout = with_known_ages();
-        let late = (0..100)
-            .filter(|&n| arrive(&mut playout, n, 180 + (n as u64 * 7) % 20))
-            .count();
-        assert!(late < 5, "{late}");
-        assert!(delay(&playout, 100) >= Duration::from_millis(198));
-    }
-
-    #[test]
-    fn a_drifting_clock_is_followed() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        // 1000 ppm: the transit shrinks by 1 ms a second, or grows.
-        let late = (0..2_500)
-            .filter(|&n| arrive(&mut playout, n, 200 - n as u64 / 25))
-            .count();
-        assert_eq!(late, 0);
-        assert!(delay(&playout, 2_500) <= Duration::from_millis(107));
-        let late = (2_500..5_000)
-            .filter(|&n| arrive(&mut playout, n, n as u64 / 25))
-            .count();
-        assert!(late < 125, "{late}");
-    }
-
-    /// Ten minutes of a camera that then is off for five, while the clocks part by so much. How late its next frame is
-    /// shown: of the usual time, on the receiver's clock, in milliseconds.
-    fn late_after_a_pause(ppm: i64, transit_ms: i64) -> i64 {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        let arrival = |n: i64| {
-            let captured = (START + INTERVAL * n as u32).as_nanos() as i64;
-            let nanos = captured + transit_ms * 1_000_000 + captured / 1_000_000 * ppm;
-            Instant::from_nanos(nanos as u64)
-        };
-        let held = |playout: &Playout, n: i64| {
-            let due = playout.display_at(n * TICKS).unwrap();
-            (due.as_nanos() as i64 - arrival(n).as_nanos() as i64) / 1_000_000
-        };
-        for n in 0..15_000 {
-            playout.frame_arrived(n * TICKS, arrival(n));
-            // No frame is shown later or sooner as the drift becomes known.
-            let held = held(&playout, n);
-            assert!((0..=3).contains(&held), "{ppm} ppm: frame {n}: {held} ms");
-        }
-        let next = 22_500;
-        let late = playout.frame_arrived(next * TICKS, arrival(next));
-        assert!(!late, "{ppm} ppm");
-        held(&playout, next)
-    }
-
-    #[test]
-    fn after_a_pause_frames_are_neither_late_nor_held_up_by_what_the_clocks_have_parted() {
-        for ppm in [-200, -50, 0, 50, 200] {
-            let held = late_after_a_pause(ppm, 70);
-            assert!((0..=3).contains(&held), "{ppm} ppm: {held} ms");
-        }
-    }
-
-    #[test]
-    fn a_jump_of_the_media_clock_is_told_from_jitter() {
-        let mut playout = Playout::new(90_000, DEADLINE);
-        arrive(&mut playout, 0, 70);
-        let arrival = START + Duration::from_secs(3);
-        assert!(!playout.is_discontinuous(0, arrival));
-        assert!(playout.is_discontinuous(0, START + Duration::from_secs(6)));
-        assert!(playout.is_discontinuous(900_000, arrival));
-        playout.reset();
-        assert!(!playout.is_discontinuous(900_000, arrival));
-    }
-
-    proptest! {
-        #[test]
-        fn no_input_panics_and_later_frames_are_shown_later(
-            samples in proptest::collection::vec((any::<i64>(), any::<u64>()), 0..300),
-            clock_rate in any::<u32>(),
-            rtt in any::<bool>(),
-        ) {
-            let mut playout = Playout::new(clock_rate, DEADLINE);
-            for (timestamp, arrival) in samples {
-                let arrival = Instant::from_nanos(arrival);
-                playout.packet_arrived(timestamp, arrival, rtt.then_some(Duration::from_micros(u64::from(timestamp as u32))));
-                playout.frame_arrived(timestamp, arrival);
-                playout.is_discontinuous(timestamp, arrival);
-                prop_assert!(playout.display_at(timestamp) <= playout.display_at(timestamp.saturating_add(1)));
-                prop_assert!(playout.recent.len() <= MAX_SAMPLES);
-            }
-        }
-    }
-}
+/// A transit this far from the delay is no jitter. A process may be stopped for less than half of this.
+const MIN_DISCONTINUITY: Duration = Duration::from_secs(5);

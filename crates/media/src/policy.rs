@@ -100,32 +100,7 @@ impl Policy {
         }
         self.model.set_bound(now, path.allowed_rate);
         self.model.handle_losses(sample.lost);
-        match sample.signal {
-            PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
-            PathSignal::TransitBounds {
-                sent_at,
-                round_trip,
-                least,
-                largest,
-                receive_rate,
-            } => self.model.handle_transit_bounds(
-                now,
-                &TransitReport {
-                    sent_at,
-                    round_trip,
-                    least,
-                    largest,
-                    receive_rate,
-                },
-            ),
-            PathSignal::RoundTrip {
-                sent_at,
-                round_trip,
-                receive_rate,
-            } => self
-                .model
-                .handle_round_trip(now, sent_at, round_trip, receive_rate),
-        }
+        observe_signal(&mut self.model, now, sample);
         self.update_deadline();
     }
 
@@ -282,6 +257,34 @@ fn new_model(config: &PolicyConfig) -> PathModel {
         model.seeking_random_loss()
     } else {
         model
+    }
+}
+
+/// Hands the signal of a sample to the path model.
+pub fn observe_signal(model: &mut PathModel, now: Instant, sample: &PathSample<'_>) {
+    match sample.signal {
+        PathSignal::Deliveries => model.handle_report(now, sample.deliveries()),
+        PathSignal::TransitBounds {
+            sent_at,
+            round_trip,
+            least,
+            largest,
+            receive_rate,
+        } => model.handle_transit_bounds(
+            now,
+            &TransitReport {
+                sent_at,
+                round_trip,
+                least,
+                largest,
+                receive_rate,
+            },
+        ),
+        PathSignal::RoundTrip {
+            sent_at,
+            round_trip,
+            receive_rate,
+        } => model.handle_round_trip(now, sent_at, round_trip, receive_rate),
     }
 }
 

@@ -1,5 +1,8 @@
 //! The sending side of a call: policy, sending buffer and packetiser.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use evenkeel_codec::Codec;
@@ -107,7 +110,7 @@ impl SendingSide {
             events: path.loss_event_rate.get(),
             packets: loss,
         });
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// Another peer took the place of the one before, on a path of its own.
@@ -116,7 +119,7 @@ impl SendingSide {
         self.policy.forget_path();
         // The new one has seen nothing yet.
         self.owes_keyframe = true;
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// From now on frames are of this codec. Those that wait go as they are.
@@ -130,7 +133,7 @@ impl SendingSide {
     pub fn set_rules(&mut self, now: Instant, rules: Rules) {
         let before = self.policy.stretched();
         self.policy.set_rules(rules);
-        self.note_deadline(now, before);
+        self.push_deadline_event(now, before);
     }
 
     /// From now on this fills the rate, if the session sends packets of filler at all.
@@ -147,7 +150,7 @@ impl SendingSide {
             .begin_interval(available * self.policy.config().frame_interval);
         let stretched = self.policy.stretched();
         let target = self.policy.target(now, path, queued);
-        self.note_deadline(now, stretched);
+        self.push_deadline_event(now, stretched);
         let Some(mut target) = target else {
             self.discard(now, None, Discard::Busy);
             return None;
@@ -312,117 +315,11 @@ impl SendingSide {
         self.events.push(now, kind);
     }
 
-    fn note_deadline(&mut self, now: Instant, before: Option<Duration>) {
+    fn push_deadline_event(&mut self, now: Instant, before: Option<Duration>) {
         match (before, self.policy.stretched()) {
             (None, Some(deadline)) => self.events.push(now, EventKind::Stretched { deadline }),
             (Some(_), None) => self.events.push(now, EventKind::Relaxed),
             _ => {}
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use evenkeel_codec::picture::{AccessUnit, CodedPicture};
-    use tfrc::units::{LossEventRate, Rate};
-
-    const PATH: Path = Path {
-        allowed_rate: Rate::from_bits_per_sec(3e6),
-        instantaneous_rate: Rate::from_bits_per_sec(3e6),
-        rtt: Some(Duration::from_millis(100)),
-        loss_event_rate: LossEventRate::ZERO,
-        receive_rate: Rate::ZERO,
-        source: evenkeel_rtp::session::RateSource::Feedback,
-    };
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_millis(ms)
-    }
-
-    fn sender() -> SendingSide {
-        sender_with(PolicyConfig::new(Duration::from_millis(40)))
-    }
-
-    fn sender_with(policy: PolicyConfig) -> SendingSide {
-        SendingSide::new(&SenderConfig {
-            policy,
-            payload_capacity: 1_000,
-            packet_overhead: 24,
-            filler_capacity: 0,
-        })
-    }
-
-    fn codes_keyframe(sender: &mut SendingSide, ms: u64) -> bool {
-        let target = sender.target(at(ms), &PATH);
-        target.expect("a path with room").keyframe
-    }
-
-    #[test]
-    fn every_picture_has_a_target_or_a_reason() {
-        let mut sender = sender();
-        assert!(sender.target(at(0), &PATH).is_some());
-        sender.leave_out(at(0));
-        let events = std::iter::from_fn(|| sender.poll_event());
-        let kinds: Vec<_> = events.map(|event| event.kind).collect();
-        assert!(
-            matches!(
-                kinds[..],
-                [
-                    EventKind::Target { .. },
-                    EventKind::Discarded {
-                        timestamp: None,
-                        reason: Discard::LeftOut
-                    }
-                ]
-            ),
-            "{kinds:?}"
-        );
-    }
-
-    #[test]
-    fn short_deadline_is_reported_with_the_first_target() {
-        let policy = PolicyConfig {
-            deadline: Duration::from_millis(20),
-            ..PolicyConfig::new(Duration::from_millis(40))
-        };
-        let mut sender = sender_with(policy);
-        let target = sender.target(at(0), &PATH).expect("a path with room");
-        let kind = sender.poll_event().map(|event| event.kind);
-        let deadline = target.deadline;
-        assert_eq!(kind, Some(EventKind::Stretched { deadline }));
-        assert!(deadline > policy.deadline);
-    }
-
-    #[test]
-    fn keyframes_are_coded_on_request_once_a_round_trip_at_most() {
-        let mut sender = sender();
-        assert!(!codes_keyframe(&mut sender, 0));
-        sender.request_keyframe(at(10), &PATH);
-        sender.request_keyframe(at(20), &PATH);
-        assert!(codes_keyframe(&mut sender, 40));
-        // 99 ms after the one that was coded, the peer cannot have seen it.
-        sender.request_keyframe(at(139), &PATH);
-        assert!(!codes_keyframe(&mut sender, 139));
-        sender.request_keyframe(at(140), &PATH);
-        assert!(codes_keyframe(&mut sender, 140));
-    }
-
-    #[test]
-    fn a_frame_that_was_given_up_makes_a_keyframe_of_the_next_whenever_the_last_one_was() {
-        let mut sender = sender();
-        sender.request_keyframe(at(0), &PATH);
-        assert!(codes_keyframe(&mut sender, 0));
-        for n in 0..=SendingBuffer::MAX_WAITING as u64 {
-            let units = vec![Some(vec![0x61, 0x80, 1])];
-            let frame = EncodedFrame {
-                captured: at(n),
-                timestamp: n as u32,
-                picture: CodedPicture::from(AccessUnit { units }),
-            };
-            assert!(!codes_keyframe(&mut sender, n + 1));
-            sender.push_frame(at(n + 1), frame).expect("well formed");
-        }
-        assert!(codes_keyframe(&mut sender, 10));
     }
 }

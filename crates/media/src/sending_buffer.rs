@@ -1,7 +1,7 @@
 //! The sending buffer: coded frames between the encoder and the pacer (thesis §6.3.1).
 //!
 //! The newest frame goes next; with the thesis's rules the oldest that can be displayed in time. A frame once begun is
-//! finished, unless its sender was stopped or its peer vanished for so long that the rest of it is worthless.
+//! finished, unless its sender was stopped or its peer vanished until the rest of the frame was worthless.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -212,25 +212,16 @@ mod tests {
     use crate::frame::EncodedFrame;
     use crate::packetize::Packetizer;
     use crate::policy::{PolicyConfig, Rules};
-    use evenkeel_codec::picture::{JpegImage, QuantTables, Sampling};
-    use tfrc::units::{LossEventRate, Rate};
+    use crate::test_support;
+    use evenkeel_codec::test_support::jpeg_image;
+    use tfrc::units::Rate;
 
     const OVERHEAD: usize = 24;
 
     /// A frame captured at `ms`, in packets of an interval each.
     fn frame(ms: u64, packets: usize) -> PacketizedFrame {
-        let image = JpegImage {
-            width: 16 * packets as u16,
-            height: 16,
-            sampling: Sampling::Yuv420,
-            // RFC 2435's for Q = 1: no bytes of tables.
-            tables: QuantTables {
-                luma: [255; 64],
-                chroma: [255; 64],
-            },
-            restart_interval: 1,
-            intervals: vec![Some(vec![1; 900]); packets],
-        };
+        // RFC 2435 has tables of 255 for Q = 1, which take no bytes.
+        let image = jpeg_image((16 * packets as u16, 16), 255, &vec![900; packets]);
         let frame = EncodedFrame {
             captured: at(ms),
             timestamp: ms as u32,
@@ -243,14 +234,7 @@ mod tests {
 
     /// A round trip of 60 ms.
     fn path(packets_per_sec: f64) -> Path {
-        Path {
-            allowed_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
-            instantaneous_rate: Rate::from_bytes_per_sec(packets_per_sec * 938.0),
-            rtt: Some(Duration::from_millis(60)),
-            loss_event_rate: LossEventRate::ZERO,
-            receive_rate: Rate::ZERO,
-            source: evenkeel_rtp::session::RateSource::Feedback,
-        }
+        test_support::path(Rate::from_bytes_per_sec(packets_per_sec * 938.0), 60)
     }
 
     fn at(ms: u64) -> Instant {
@@ -333,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thesis_skips_a_frame_that_would_be_late() {
+    fn thesis_skips_a_late_frame() {
         let mut bench = Bench::new();
         bench.policy.set_rules(Rules::Thesis);
         let path = path(100.0);
@@ -391,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_an_age_ago_are_not_sent_for_want_of_others() {
+    fn old_frames_are_not_sent_after_a_pause() {
         let mut bench = Bench::new();
         bench.buffer.push(frame(0, 1));
         assert_eq!(bench.depart(60_000, &path(100.0)), None);

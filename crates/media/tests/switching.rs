@@ -6,15 +6,15 @@ mod two_ends;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::source::{Scene, Source as _};
+use evenkeel_codec::test_support::scene;
 use evenkeel_codec::{Codec, StreamDecoder, VideoDecoder, VideoEncoder};
 use evenkeel_media::call::Call;
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
+use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::policy::{PolicyConfig, Rules};
 use evenkeel_media::reassemble::{Payloads, Refused};
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
@@ -82,14 +82,9 @@ fn calls() -> [Call; 2] {
 impl World {
     fn new(kbps: u32, loss: f64) -> Self {
         let rate = Rate::from_bits_per_sec(f64::from(kbps) * 1e3);
-        let format = Format {
-            width: SIZE.0,
-            height: SIZE.1,
-            frame_rate: FrameRate::new(10, 1).expect("valid"),
-        };
         Self {
             ends: TwoEnds::new(calls(), rate, loss, 7),
-            scene: Scene::new(format, 1).expect("possible size"),
+            scene: scene(SIZE, 10),
             encoder: (Codec::Mjpeg, Codec::Mjpeg.encoder(INTERVAL)),
             decoder: StreamDecoder::new(Codec::Mjpeg),
             step: 0,
@@ -130,19 +125,7 @@ impl World {
         if self.encoder.0 != part.codec {
             self.encoder = (part.codec, part.codec.encoder(INTERVAL));
         }
-        let Some(target) = call.frame_target(now) else {
-            return;
-        };
-        let coded = self.encoder.1.encode(&picture, &target);
-        let Some(coded) = coded.expect("possible size") else {
-            return;
-        };
-        let frame = EncodedFrame {
-            captured: now,
-            timestamp: media_time(now, 90_000),
-            picture: coded.picture,
-        };
-        call.push_frame(now, frame).expect("well formed");
+        self.ends.capture(now, &picture, &mut *self.encoder.1);
     }
 
     /// A millisecond: the codecs of what was shown in it.
@@ -180,7 +163,7 @@ const START: Part = Part {
 };
 
 #[test]
-fn the_codec_changes_between_two_pictures_and_none_is_lost() {
+fn change_of_codec_loses_no_picture() {
     let mut world = World::new(2_000, 0.0);
     world.run(START);
     for codec in [
@@ -206,7 +189,7 @@ fn the_codec_changes_between_two_pictures_and_none_is_lost() {
 }
 
 #[test]
-fn under_loss_a_change_from_h264_ends_its_requests_for_keyframes() {
+fn change_from_h264_ends_keyframe_requests() {
     let mut world = World::new(2_000, 0.05);
     world.run(Part {
         codec: Codec::H264,

@@ -7,10 +7,8 @@ use std::time::Duration;
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::Picture;
 use evenkeel_media::call::Call;
-use evenkeel_media::frame::EncodedFrame;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::rtp_codec::RtpCodec as _;
-use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{Config, FeedbackMode, ReceiveConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
@@ -55,18 +53,7 @@ fn shown(share: f64) -> Vec<u64> {
         if ms % INTERVAL_MS == 0 {
             let call = &mut ends.calls[0];
             call.sender_mut().expect("it sends").set_codec(Codec::Raw);
-            let target = call.frame_target(now);
-            let coded = target.map(|target| encoder.encode(&picture, &target).expect("possible"));
-            if let Some(Some(coded)) = coded {
-                let frame = EncodedFrame {
-                    captured: now,
-                    timestamp: media_time(now, 90_000),
-                    picture: coded.picture,
-                };
-                call.push_frame(now, frame).expect("well formed");
-            } else if coded.is_some() {
-                call.leave_out(now);
-            }
+            ends.capture(now, &picture, &mut *encoder);
         }
         ends.step(
             now,
@@ -87,7 +74,7 @@ fn gaps(share: f64) -> Vec<u64> {
 }
 
 #[test]
-fn as_many_are_sent_as_the_path_carries_and_evenly() {
+fn pictures_are_sent_evenly_within_the_rate() {
     for (share, every) in [(0.2, 6), (0.3, 4), (0.4, 3), (0.6, 2), (1.1, 1)] {
         let gaps = gaps(share);
         println!("{share}: {gaps:?}");
@@ -96,7 +83,7 @@ fn as_many_are_sent_as_the_path_carries_and_evenly() {
 }
 
 #[test]
-fn between_two_rhythms_the_share_is_that_of_the_slower_at_least() {
+fn share_is_at_least_the_slower_rhythm() {
     for (share, least) in [(0.65, 0.5), (0.8, 2.0 / 3.0), (0.9, 0.75)] {
         let gaps = gaps(share);
         println!("{share}: {gaps:?}");

@@ -35,10 +35,8 @@ const SHARE_GAIN: f64 = 0.25;
 const USUAL_GAIN: f64 = 0.1;
 /// Bursts show a share if their pace is at least this multiple of their service rate.
 const VISIBLE_STRETCH: f64 = 1.05;
-/// A queue counts up to this many targets, since a deeper queue is no better evidence.
-const MAX_COUNTED_TARGETS: f64 = 4.0;
-/// A flow with more than this share of the link counts as alone. The rest leaves room for errors of the measurement.
-const ALONE_SHARE: f64 = 0.7;
+/// A queue counts up to this many targets, as evidence and in a back-off, since a deeper queue is no better evidence.
+pub(crate) const MAX_COUNTED_TARGETS: f64 = 4.0;
 /// Lower bound of the usual share.
 const LEAST_SHARE: f64 = 0.05;
 
@@ -97,7 +95,7 @@ impl CrossEvidence {
 
     /// Takes in a loss event. A loss event is evidence if a queue stands and bursts show that other flows use most of the link.
     pub(crate) fn observe_loss(&mut self, now: f64, params: &Params) {
-        if self.stood == 0.0 || self.share > ALONE_SHARE {
+        if self.stood == 0.0 || self.share > params.alone_share {
             return;
         }
         if now - self.loss_before < params.hold {
@@ -114,7 +112,7 @@ impl CrossEvidence {
     /// True if bursts show that the queue is this flow's own.
     pub(crate) fn is_alone(&self, params: &Params) -> bool {
         let is_shown = self.shown > params.round && self.shown > self.stood / 2.0;
-        self.share > ALONE_SHARE && self.evidence == 0.0 && is_shown
+        self.share > params.alone_share && self.evidence == 0.0 && is_shown
     }
 
     /// The flow's share of the link at the last standing queue.

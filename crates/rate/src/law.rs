@@ -2,91 +2,27 @@
 
 use libm::sqrt;
 
+use crate::cross::MAX_COUNTED_TARGETS;
+use crate::law_state::{LEAST_RATE, Mode, Overload, QueueReport};
 use crate::model::PathModel;
 use crate::number::{HIGHEST_RATE, larger, smaller};
 use crate::random_loss::TRIAL_RATE;
-
-/// The signal that sets the rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Queueing delay: the rate keeps it at the target.
-    Delay,
-    /// TFRC's X alone, beside cross traffic that keeps a queue standing.
-    Compete,
-}
-
-/// The state of the law. Rates are in bytes per second.
-#[derive(Clone, Debug)]
-pub(crate) struct RateLaw {
-    pub(crate) mode: Mode,
-    /// The available rate of this flow.
-    pub(crate) rate: f64,
-    /// TFRC's X.
-    pub(crate) bound: f64,
-    /// The highest X of a round without a queue or a loss event.
-    pub(crate) highest_bound: f64,
-    /// The rate as a share of the rate at which bursts are served.
-    share: f64,
-    /// True while frames are shortened so that the flow's own queue drains.
-    pub(crate) draining: bool,
-    /// True until the first queue or stretched burst: slow start.
-    starting: bool,
-    /// Time of the last back-off, in seconds.
-    backed_off: f64,
-    /// The mean evenness of bursts while the queue is at its target.
-    evenness: f64,
-    overload: Option<Overload>,
-    /// While competing: the start, the longest queue, and the time for which the queue has been short, in seconds.
-    competes_since: f64,
-    longest_queue: f64,
-    quiet: f64,
-}
-
-/// The state of bursts since a queue exceeded its target.
-#[derive(Clone, Copy, Debug)]
-struct Overload {
-    /// The rate and the usual evenness at that time.
-    rate: f64,
-    evenness: f64,
-    /// The least evenness since.
-    worst: f64,
-}
-
-/// The queueing delay that one report shows. Times are in seconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct QueueReport {
-    pub(crate) now: f64,
-    /// Time since the report before.
-    pub(crate) elapsed: f64,
-    pub(crate) round_trip: f64,
-    /// The queueing delay to act upon, and its target at the present rate.
-    pub(crate) queue: f64,
-    pub(crate) target: f64,
-}
 
 /// The rate at which the target equals [`Params::queue_target`](crate::Params), in bytes per second: 3 Mb/s.
 const REFERENCE_RATE: f64 = 375e3;
 /// The target is constant below this rate, in bytes per second. A packet of Ethernet's size outlasts a frame there.
 const LEAST_TARGET_RATE: f64 = 25e3;
-/// The least rate, in bytes per second: two packets of mostly headers at a usual frame rate.
-const LEAST_RATE: f64 = 6e3;
-/// A rate up to this multiple of the least rate counts as the least.
-const LEAST_RATE_TOLERANCE: f64 = 1.25;
 /// ln 4: a rate with this growth in a round doubles in half a round.
-const LN_4: f64 = 1.386_294_361_119_890_6;
+const LN_4: f64 = 2.0 * core::f64::consts::LN_2;
 /// A report with a stretched burst raises the rate by this share at most.
 const MAX_RISE_FRACTION: f64 = 0.3;
-/// Growth ahead of arrivals ends at this multiple of the delivery rate.
+/// Growth ahead of arrivals ends at this multiple of the delivery rate, as TFRC's does (RFC 5348 §4.3).
 const MAX_UNPROVEN_GROWTH: f64 = 2.0;
 /// Growth is additive beyond this share of the target while no burst is stretched.
 const ADDITIVE_GROWTH_FRACTION: f64 = 0.5;
-/// A queue counts in a back-off up to this many targets.
-const MAX_BACKOFF_EXCESS: f64 = 4.0;
 /// A back-off for the growth of the queue keeps at least these factors: of the rate, and of the share.
 const MIN_CUT_FACTOR: f64 = 0.25;
 const MIN_SHARE_CUT_FACTOR: f64 = 0.9;
-/// Frames have at least this share of the rate while a queue drains.
-const MIN_DRAINING_FRACTION: f64 = 0.4;
 /// A queue below this share of the target has drained.
 const DRAINED_FRACTION: f64 = 0.25;
 /// The application limits the rate where frames use less than this share of their budgets, and growth would be unproven
@@ -99,37 +35,10 @@ const PAST_PEAK_FRACTION: f64 = 0.85;
 /// Competing ends after the queue has been below half of its target for this time, in seconds.
 const QUIET_TIME: f64 = 0.5;
 /// The rate grows to this multiple of the delivery rate or the mean service rate, whichever is higher: no flow gets more than
-/// the rate at which its bursts are served.
+/// the rate at which its bursts are served. The rest is room for growth from one burst to the next.
 const SHARE_CEILING: f64 = 1.05;
-/// The share exceeds the rate over the service rate by at most this factor while TFRC's X holds the rate.
-const CATCH_UP_FACTOR: f64 = 1.05;
 /// A frame uses at least this share of the rate, however irregularly bursts are served.
 const MIN_RISK_FACTOR: f64 = 0.5;
-
-impl RateLaw {
-    pub(crate) fn new(initial: f64) -> Self {
-        Self {
-            mode: Mode::Delay,
-            rate: initial.clamp(LEAST_RATE, HIGHEST_RATE),
-            bound: f64::INFINITY,
-            highest_bound: f64::INFINITY,
-            share: 1.0,
-            draining: false,
-            starting: true,
-            backed_off: f64::NEG_INFINITY,
-            evenness: 1.0,
-            overload: None,
-            competes_since: 0.0,
-            longest_queue: 0.0,
-            quiet: 0.0,
-        }
-    }
-
-    /// True if the rate is the least or close to the least.
-    pub(crate) fn is_least(&self) -> bool {
-        self.rate <= LEAST_RATE_TOLERANCE * LEAST_RATE
-    }
-}
 
 impl PathModel {
     /// The queueing delay that the flow aims at, in seconds. The target depends on the flow's rate alone and falls as the rate
@@ -260,7 +169,7 @@ impl PathModel {
             return;
         }
         let carried = 1.0 / (1.0 + self.queue_gradient());
-        let kept = 1.0 - self.params.backoff * excess.min(MAX_BACKOFF_EXCESS);
+        let kept = 1.0 - self.params.backoff * excess.min(MAX_COUNTED_TARGETS);
         // The flow first gives up the rate that the application did not use.
         let kept = kept * self.usage.max(0.5);
         self.law.rate *= carried.max(MIN_CUT_FACTOR) * kept;
@@ -320,7 +229,8 @@ impl PathModel {
         if self.law.rate >= bound
             && let Some(served) = self.bursts.service_rate()
         {
-            let share = CATCH_UP_FACTOR * self.law.rate / served.max(1.0);
+            // While TFRC's X holds the rate, the share may not run ahead of it.
+            let share = SHARE_CEILING * self.law.rate / served.max(1.0);
             self.law.share = self.law.share.min(share).max(self.least_share());
         }
     }
@@ -344,7 +254,7 @@ impl PathModel {
         // The path may serve a single frame more slowly than the mean.
         let rate = rate * (1.0 - self.params.risk * self.bursts.shortfall()).max(MIN_RISK_FACTOR);
         if self.law.draining {
-            rate * (1.0 - self.own_queue(now) / self.interval).max(MIN_DRAINING_FRACTION)
+            rate * (1.0 - self.own_queue(now) / self.interval).max(self.params.drain_floor)
         } else {
             rate
         }

@@ -41,7 +41,11 @@ mod bursts;
 mod clock;
 mod coarse;
 mod cross;
+mod deliveries;
+mod frame;
 mod law;
+mod law_state;
+mod longer_path;
 mod model;
 mod number;
 mod params;
@@ -50,13 +54,14 @@ mod random_loss;
 mod sent;
 mod signal;
 mod standing;
+mod transit_reports;
 mod window;
 mod windowed_min;
 
 #[cfg(test)]
 mod bad_input;
 
-pub use coarse::TransitReport;
-pub use law::Mode;
+pub use law_state::Mode;
 pub use model::PathModel;
 pub use params::Params;
+pub use transit_reports::TransitReport;

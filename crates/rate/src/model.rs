@@ -1,20 +1,19 @@
 //! The state of the path, and the size and pace of the next frame.
 
-use tfrc::sent_packets::Delivery;
 use tfrc::time::{Duration, Instant};
-use tfrc::units::{Bytes, Rate};
+use tfrc::units::Rate;
 
 use crate::Params;
 use crate::bursts::Bursts;
-use crate::clock::{ClockReading, OffsetBounds, ReceiverClock};
+use crate::clock::ReceiverClock;
 use crate::coarse::CoarseReports;
 use crate::cross::CrossEvidence;
-use crate::law::{Mode, QueueReport, RateLaw};
-use crate::number::{larger, seconds, smaller};
-use crate::random_loss::{LossReport, RandomLoss};
-use crate::sent::{SentPacket, SentPackets};
+use crate::law_state::{Mode, QueueReport, RateLaw};
+use crate::number::{larger, seconds};
+use crate::random_loss::RandomLoss;
+use crate::sent::SentPackets;
 use crate::signal::QueueSignal;
-use crate::standing::{StandingQueue, StandingReport, StandingVerdict};
+use crate::standing::StandingQueue;
 use crate::window::DeliveryWindow;
 use crate::windowed_min::WindowedMin;
 
@@ -52,54 +51,44 @@ pub struct PathModel {
     /// The least transit time. Its zero is arbitrary, since a transit time is between two clocks.
     pub(crate) base: WindowedMin,
     /// Time that the bottleneck takes for the shortest packet since the base delay fell, in seconds.
-    base_serialisation: f64,
-    round_trip: WindowedMin,
-    last_round_trip: f64,
+    pub(crate) base_serialisation: f64,
+    pub(crate) round_trip: WindowedMin,
+    pub(crate) last_round_trip: f64,
     /// TFRC's X of a round, negated, so that the least is the highest X.
     negated_bounds: WindowedMin,
     /// Time since which the highest X counts.
     bounds_since: Instant,
     /// The mean time between reports, and the time of the last report, in seconds.
-    report_interval: f64,
+    pub(crate) report_interval: f64,
     pub(crate) reported: f64,
     pub(crate) signal: QueueSignal,
     pub(crate) window: DeliveryWindow,
     pub(crate) bursts: Bursts,
     pub(crate) cross: CrossEvidence,
-    standing: Option<StandingQueue>,
+    pub(crate) standing: Option<StandingQueue>,
     pub(crate) least: LeastDelayed,
     /// The newest burst of which a packet arrived.
     pub(crate) burst: u64,
     /// The rate at which packets arrive, bytes per second.
     pub(crate) delivery_rate: f64,
     /// The budget of the last frame, in bytes.
-    budget: f64,
+    pub(crate) budget: f64,
     /// The bytes that the last frame has sent.
-    frame_sent: f64,
+    pub(crate) frame_sent: f64,
     /// The mean share of their budgets that frames use.
     pub(crate) usage: f64,
     pub(crate) law: RateLaw,
     pub(crate) random_loss: RandomLoss,
     /// Packets found lost that belong to the next report.
-    lost: f64,
+    pub(crate) lost: f64,
 }
 
 /// The mean report interval is over this many reports.
 const REPORT_INTERVAL_SAMPLES: f64 = 8.0;
-/// A packet is overdue after this many report intervals, so that two reports may be lost.
-const OVERDUE_REPORTS: f64 = 3.0;
 /// TFRC's nofeedback timer in round trips (RFC 5348 §4.3 step 3).
 const NOFEEDBACK_ROUND_TRIPS: f64 = 4.0;
 /// A report counts for this time at most, in seconds, since nothing was measured after the report before.
 const MAX_REPORT_ELAPSED: f64 = 0.1;
-/// Weight of one frame in the mean usage.
-const USAGE_GAIN: f64 = 0.25;
-/// A frame of this share of its budget counts as full use, since encoders miss their targets by the rest.
-const FULL_USAGE_FRACTION: f64 = 0.9;
-/// Frame interval up to which a burst's lead over the rate grows, in seconds.
-const MAX_BURST_INTERVAL: f64 = 0.04;
-/// A frame of less than this share of its interval of the rate is not worth its headers.
-const MIN_FRAME_FRACTION: f64 = 0.25;
 
 impl PathModel {
     /// Creates the model of a path without measurements, for frames of this interval. The interval is held between a
@@ -171,36 +160,12 @@ impl PathModel {
         };
     }
 
-    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as that of
+    /// True if TFRC's nofeedback timer of four round trips may expire between two frames (RFC 5348 §4.4). X then falls as for
     /// an idle sender and returns within a frame. So the rate outlives the fall for a round, unless a queue or a loss event
     /// explains the fall, and while no packet is under way the highest X of the round bounds the next frame.
     fn x_decays_between_frames(&self) -> bool {
         NOFEEDBACK_ROUND_TRIPS * self.round_trip.get() < self.interval
             && self.signal.least() <= self.target()
-    }
-
-    /// Records a packet of media that leaves under a number higher than those before. The last packet of a frame ends the
-    /// frame's burst.
-    pub fn handle_sent(&mut self, now: Instant, number: u64, size: Bytes, ends_burst: bool) {
-        self.sent
-            .push(number, seconds(now), size.as_f64(), ends_burst);
-        self.frame_sent += size.as_f64();
-        if ends_burst {
-            let used = if self.budget > 0.0 {
-                self.frame_sent / (FULL_USAGE_FRACTION * self.budget)
-            } else {
-                1.0
-            };
-            self.usage += (used.min(1.0) - self.usage) * USAGE_GAIN;
-            self.frame_sent = 0.0;
-        }
-    }
-
-    /// Records a repair packet or a dummy that leaves. The packet counts in the budget of the frame before, and belongs to no
-    /// burst.
-    pub fn handle_filler_sent(&mut self, now: Instant, number: u64, size: Bytes) {
-        self.sent.push(number, seconds(now), size.as_f64(), true);
-        self.frame_sent += size.as_f64();
     }
 
     /// Records that the next report includes a loss event.
@@ -222,88 +187,9 @@ impl PathModel {
         self.random_loss.ratio()
     }
 
-    /// Takes in a report of arrivals. Packets that were not sent, or that arrived before, count for nothing.
-    pub fn handle_report(&mut self, now: Instant, deliveries: impl IntoIterator<Item = Delivery>) {
-        let now = seconds(now);
-        self.follow_format(ReportFormat::Deliveries);
-        if let Some((newest, delivered)) = self.ingest(now, deliveries) {
-            self.delivery_rate = self.window.delivery_rate(self.interval);
-            let elapsed = self.elapsed(now);
-            let queue = self.conclude(now, (now - newest).max(0.0));
-            if self.random_loss.is_sought() {
-                let report = LossReport {
-                    elapsed,
-                    delivered,
-                    lost: core::mem::take(&mut self.lost),
-                    newest: self.sent.reported() - 1,
-                    next: self.sent.next(),
-                    is_clear: self.law.mode == Mode::Delay && queue <= self.target(),
-                    is_bound: self.law.rate >= self.law.bound,
-                };
-                self.random_loss.observe(&report, &self.params);
-            }
-        }
-    }
-
     /// Gives the time since the last report, in seconds, as far as it counts.
-    fn elapsed(&self, now: f64) -> f64 {
+    pub(crate) fn elapsed(&self, now: f64) -> f64 {
         (now - self.reported).clamp(0.0, MAX_REPORT_ELAPSED)
-    }
-
-    /// Takes in deliveries. Gives the newest time of departure and the number of packets; `None` if all were known or false.
-    fn ingest(
-        &mut self,
-        now: f64,
-        deliveries: impl IntoIterator<Item = Delivery>,
-    ) -> Option<(f64, f64)> {
-        let (mut newest, mut least_transit) = (f64::NEG_INFINITY, f64::INFINITY);
-        let mut delivered = 0.0;
-        let queue_before = self.least.queue;
-        for delivery in deliveries {
-            let Some(packet) = self.sent.deliver(delivery.number) else {
-                continue;
-            };
-            delivered += 1.0;
-            let arrived = seconds(delivery.arrived_at);
-            let transit = arrived - packet.at;
-            let serialisation = self.bursts.serialisation(packet.size);
-            match self.read_clock(now, &packet, arrived) {
-                ClockReading::Consistent => {}
-                ClockReading::Contradictory => continue,
-                ClockReading::Set => {
-                    self.set_clock(packet.at, transit - queue_before);
-                    (self.base_serialisation, least_transit) = (serialisation, f64::INFINITY);
-                }
-            }
-            self.base_serialisation = if self.observe_transit(packet.at, transit) {
-                serialisation
-            } else {
-                smaller(self.base_serialisation, serialisation)
-            };
-            // A longer packet than the one that set the base delay takes longer without any queue.
-            let transit = transit - (serialisation - self.base_serialisation);
-            if transit < least_transit {
-                least_transit = transit;
-                self.least = LeastDelayed {
-                    queue: 0.0,
-                    sent: packet.at,
-                    sent_before: packet.sent_before,
-                };
-            }
-            self.burst = self.burst.max(packet.burst);
-            self.bursts
-                .observe(&packet, arrived, self.interval, &self.params);
-            self.window.observe(arrived, packet.at, packet.size);
-            newest = larger(newest, packet.at);
-        }
-        if newest == f64::NEG_INFINITY {
-            return None;
-        }
-        self.window.expire(self.interval);
-        self.bursts
-            .expire(self.window.latest_arrival(), self.interval);
-        self.least.queue = (least_transit - self.base.get()).max(0.0);
-        Some((newest, delivered))
     }
 
     /// Follows the format of a report: another format has other clocks.
@@ -314,14 +200,6 @@ impl PathModel {
             self.coarse = CoarseReports::default();
             self.random_loss.stop_trial();
         }
-    }
-
-    fn read_clock(&mut self, now: f64, packet: &SentPacket, arrived: f64) -> ClockReading {
-        self.clock.observe(OffsetBounds {
-            at: now,
-            least: arrived - larger(now, packet.at),
-            most: arrived - packet.at,
-        })
     }
 
     /// Forgets arrival times when the receiver's clock was set. `base` is the base delay by the new clock, from a packet that
@@ -352,7 +230,7 @@ impl PathModel {
     }
 
     /// Updates the rate from a report that was taken in. Gives the queueing delay apart from noise.
-    pub(crate) fn conclude(&mut self, now: f64, round_trip: f64) -> f64 {
+    pub(crate) fn settle(&mut self, now: f64, round_trip: f64) -> f64 {
         let elapsed = self.elapsed(now);
         self.report_interval += (elapsed - self.report_interval) / REPORT_INTERVAL_SAMPLES;
         self.reported = now;
@@ -377,102 +255,9 @@ impl PathModel {
         queue
     }
 
-    fn judge_standing_queue(&mut self, elapsed: f64, round_trip: f64, target: f64) {
-        let (queue, least) = (self.least.queue, self.signal.least());
-        if self.law.mode == Mode::Compete || larger(queue, least) <= target / 2.0 {
-            self.standing = None;
-            return;
-        }
-        let report = StandingReport {
-            elapsed,
-            round_trip,
-            queue,
-            least,
-            sending_rate: self.window.sending_rate(self.interval),
-            delivery_rate: self.delivery_rate,
-        };
-        let begin = || StandingQueue::begin(report.queue, report.delivery_rate);
-        let standing = self.standing.get_or_insert_with(begin);
-        let is_least = self.law.is_least();
-        match standing.observe(
-            &report,
-            is_least,
-            self.params.queue_target,
-            self.params.round,
-        ) {
-            StandingVerdict::LongerPath(by) => self.lengthen_path(by, round_trip),
-            StandingVerdict::Unexplained if self.cross.is_alone(&self.params) => {
-                self.lengthen_path(least, round_trip);
-            }
-            // A flow at its least rate makes no queue.
-            StandingVerdict::Unexplained if is_least => self.cross.set_evidence(2.0, &self.params),
-            StandingVerdict::Unexplained | StandingVerdict::Open => {}
-        }
-    }
-
-    /// Raises the base delay: the path's own delay has grown by this many seconds.
-    fn lengthen_path(&mut self, by: f64, round_trip: f64) {
-        self.base.replace(self.base.latest(), self.base.get() + by);
-        self.round_trip.replace(self.reported, round_trip);
-        self.signal.shift(by);
-        self.standing = None;
-        self.law.draining = false;
-        self.cross.set_evidence(0.0, &self.params);
-    }
-
     /// Seconds of queue per second, over the last frames.
     pub(crate) fn queue_gradient(&self) -> f64 {
         self.signal.gradient()
-    }
-
-    /// Predicts the queue that a packet would find if it left now, in seconds. The prediction adds what was sent since the last
-    /// measurement and subtracts what was served. An overdue packet has waited for at least the time by which it is overdue.
-    pub(crate) fn own_queue(&self, now: f64) -> f64 {
-        let served = self.delivery_rate.max(self.law.rate);
-        let sent = self.sent.total() - self.least.sent_before;
-        let queue = self.least.queue + sent / served - (now - self.least.sent);
-        let interval = self.interval.max(self.report_interval);
-        let due = self.last_round_trip + OVERDUE_REPORTS * interval;
-        let unreported = self.sent.unreported_since();
-        let overdue = unreported.map_or(0.0, |sent| now - sent - due);
-        queue.max(overdue).max(0.0)
-    }
-
-    /// Gives the largest frame, headers included, that arrives whole within `time` of its departure and leaves no queue behind.
-    /// The budget is never so small that the frame would not be worth its headers.
-    pub fn frame_budget(&mut self, now: Instant, time: Duration) -> Bytes {
-        let now = seconds(now);
-        let rate = self.frame_rate(now);
-        let budget = rate * self.interval;
-        self.budget = match self.law.mode {
-            Mode::Compete => budget,
-            Mode::Delay => {
-                let in_time = rate * (time.as_secs_f64() - self.own_queue(now));
-                in_time.clamp(budget * MIN_FRAME_FRACTION, budget)
-            }
-        };
-        Bytes::new(self.budget as u64)
-    }
-
-    /// Gives the pace of a frame's packets.
-    pub fn pacing_rate(&self) -> Rate {
-        self.useful_rate()
-            .min(Rate::from_bytes_per_sec(self.law.bound))
-    }
-
-    /// Gives the pace that a frame's packets would have without TFRC's bound: a higher X is of no use.
-    pub fn useful_rate(&self) -> Rate {
-        match self.law.mode {
-            Mode::Delay => Rate::from_bytes_per_sec(self.burst_gain() * self.law.rate),
-            Mode::Compete => Rate::INFINITY,
-        }
-    }
-
-    /// The ratio of a burst's pace to the rate. The ratio falls with the frame interval, since a long frame makes a long queue.
-    pub(crate) fn burst_gain(&self) -> f64 {
-        let ahead = self.interval.min(MAX_BURST_INTERVAL) * self.params.burst_excess
-            / (1.0 + self.params.burst_excess);
-        self.interval / (self.interval - ahead)
     }
 
     /// Gives the rate that this flow may use: at most TFRC's X, and less in a trial of random loss.

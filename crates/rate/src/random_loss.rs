@@ -124,7 +124,7 @@ impl RandomLoss {
         if trial.count.losses.max(expected) >= SHOWING_LOSSES {
             let count = trial.count;
             self.stop_trial();
-            self.conclude(count);
+            self.settle(count);
         } else if trial.lasted > params.hold {
             self.stop_trial();
         }
@@ -171,7 +171,7 @@ impl RandomLoss {
         self.lasted /= 2.0;
     }
 
-    fn conclude(&mut self, count: LossCount) {
+    fn settle(&mut self, count: LossCount) {
         self.random = if count.losses > 0.0 {
             LossCount {
                 packets: self.random.packets / 2.0 + count.packets,

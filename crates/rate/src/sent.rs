@@ -42,7 +42,7 @@ pub(crate) struct SentPackets {
 }
 
 /// Bound on the packets under way: a tenth of a second of uncompressed HDTV, as in the session.
-const MAX_PACKETS: usize = 8_192;
+pub(crate) const MAX_PACKETS: usize = 8_192;
 /// Bound on the size of a packet, in bytes (RFC 768), so that sums of sizes are exact.
 const MAX_SIZE: f64 = 65_535.0;
 /// Reports of packets that later ones overtook by more than this are ignored.

@@ -1,6 +1,7 @@
 //! Rates at which packets left and arrived.
 
 use crate::queue::SliceQueue;
+use crate::sent::MAX_PACKETS;
 
 /// A packet that arrived.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +27,11 @@ pub(crate) struct DeliveryWindow {
 }
 
 /// Rates are means over this many frame intervals, so that a frame more or less at an end matters little.
-const RATE_INTERVALS: f64 = 3.0;
-/// Deliveries are kept for this many frame intervals.
-const KEPT_INTERVALS: f64 = 6.0;
-/// Bound on the deliveries, beyond which rates are underestimated: as many as [`SentPackets`](crate::sent::SentPackets) holds.
-pub(crate) const MAX_DELIVERIES: usize = 8_192;
+pub(crate) const RATE_INTERVALS: f64 = 3.0;
+/// Deliveries are kept for this many frame intervals, which is longer than any rate is measured over.
+const KEPT_INTERVALS: f64 = 2.0 * RATE_INTERVALS;
+/// Bound on the deliveries, beyond which rates are underestimated.
+pub(crate) const MAX_DELIVERIES: usize = MAX_PACKETS;
 
 impl DeliveryWindow {
     pub(crate) fn observe(&mut self, arrived: f64, sent: f64, size: f64) {

@@ -4,24 +4,24 @@
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Rate;
 
-/// A server may be so far behind: half of what a player usually buffers.
+/// A server may lag by this time, which is half of what a player usually buffers.
 const MAX_LAG: Duration = Duration::from_secs(1);
-/// A change waits for the next entry, half of this on average; so far ahead the lag is foreseen.
-const AHEAD: f64 = 2.0;
-/// A rendition is gone down to if it leaves this much of the allowed rate to catch up with.
-const DOWN_TO: f64 = 0.9;
-/// The next one is gone up to if the allowed rate is so many times as high: what a sender with less to send is
+/// A change waits for the next entry, half of this on average; the lag is foreseen this many seconds ahead.
+const FORESIGHT_S: f64 = 2.0;
+/// The ladder falls to a rendition of at most this share of the allowed rate, so that the rest catches up.
+const FALL_FRACTION: f64 = 0.9;
+/// The ladder climbs if the allowed rate is this multiple of the next rate: what a sender with less to send is
 /// allowed may be what the path carried long ago.
-const UP_FROM: f64 = 1.2;
-/// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly so much says
-/// that the path may carry the next one, and only trying tells.
-const ALL_THAT_SHOWS: f64 = 1.8;
-/// For so long before anything went wrong.
-const CALM: Duration = Duration::from_secs(2);
-/// For so long after it; and twice as long after each time again, up to the longest, until a climb has held for
-/// as long as that.
-const CALM_AFTER_FALL: Duration = Duration::from_secs(10);
-const LONGEST_CALM: Duration = Duration::from_secs(160);
+const CLIMB_FACTOR: f64 = 1.2;
+/// A sender that has no more to send is allowed twice what arrives at most (RFC 5348 §4.3): nearly as much shows
+/// that the path may carry the next one, and only a trial can prove it.
+const TRIAL_FACTOR: f64 = 1.8;
+/// The allowed rate must have had room for this time before the first fall.
+const CLIMB_TIME: Duration = Duration::from_secs(2);
+/// The same after a fall. The time doubles with each further fall, up to the longest, until a climb has held for the longest
+/// time.
+const CLIMB_TIME_AFTER_FALL: Duration = Duration::from_secs(10);
+const MAX_CLIMB_TIME: Duration = Duration::from_secs(160);
 
 /// The choice among renditions, from the allowed rate and from how late the server is.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Ladder {
             rates: rates.to_vec(),
             wanted: 0,
             room_since: None,
-            calm: CALM,
+            calm: CLIMB_TIME,
             climbed: Instant::ZERO,
         }
     }
@@ -55,23 +55,29 @@ impl Ladder {
         let Some(&present) = self.rates.get(self.wanted) else {
             return 0;
         };
-        let grows = AHEAD * (present / allowed - 1.0).max(0.0);
+        let grows = FORESIGHT_S * (present / allowed - 1.0).max(0.0);
         if lag.as_secs_f64() + grows > MAX_LAG.as_secs_f64()
             && present.bytes_per_sec() > allowed.bytes_per_sec()
         {
-            let lower = self.highest_within(allowed * DOWN_TO).min(self.wanted);
+            let lower = self
+                .highest_within(allowed * FALL_FRACTION)
+                .min(self.wanted);
             if lower < self.wanted {
-                let held = now.saturating_since(self.climbed) >= LONGEST_CALM;
-                let longer = if held { CALM_AFTER_FALL } else { 2 * self.calm };
-                self.calm = longer.clamp(CALM_AFTER_FALL, LONGEST_CALM);
+                let held = now.saturating_since(self.climbed) >= MAX_CLIMB_TIME;
+                let longer = if held {
+                    CLIMB_TIME_AFTER_FALL
+                } else {
+                    2 * self.calm
+                };
+                self.calm = longer.clamp(CLIMB_TIME_AFTER_FALL, MAX_CLIMB_TIME);
             }
             self.wanted = lower;
             self.room_since = None;
             return self.wanted;
         }
         let next = (self.wanted + 1).min(self.rates.len() - 1);
-        let is_carried = allowed / self.rates[next] >= UP_FROM;
-        let has_room = is_carried || allowed / present >= ALL_THAT_SHOWS;
+        let is_carried = allowed / self.rates[next] >= CLIMB_FACTOR;
+        let has_room = is_carried || allowed / present >= TRIAL_FACTOR;
         if !has_room || next == self.wanted || lag > MAX_LAG / 2 {
             self.room_since = None;
             return self.wanted;
@@ -120,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn it_climbs_when_there_is_room_for_two_seconds() {
+    fn ladder_climbs_after_two_seconds_of_room() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 3, 1_210.0, 0);
         assert_eq!(after(&mut ladder, &mut now, 60, 1_790.0, 0), 1);
@@ -129,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_tries_the_next_one_where_more_room_than_this_cannot_show() {
+    fn ladder_tries_next_rung_when_room_cannot_show() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         assert_eq!(after(&mut ladder, &mut now, 60, 890.0, 0), 0);
         assert_eq!(after(&mut ladder, &mut now, 3, 910.0, 0), 1);
@@ -137,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn it_falls_as_soon_as_the_lag_is_foreseen_and_climbs_late_after_that() {
+    fn ladder_falls_at_foreseen_lag_and_climbs_late() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 5, 3_000.0, 0);
         // 2 Mb/s over 1.5 Mb/s for two seconds are .67 s: not yet.
@@ -150,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lag_that_is_being_caught_up_with_changes_nothing() {
+    fn shrinking_lag_changes_nothing() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         after(&mut ladder, &mut now, 3, 1_300.0, 0);
         assert_eq!(after(&mut ladder, &mut now, 60, 1_100.0, 5_000), 1);
@@ -158,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_climb_that_fails_makes_it_wait_twice_as_long() {
+    fn failed_climb_doubles_the_wait() {
         let (mut ladder, mut now) = (ladder(), Instant::ZERO);
         let mut waited = Vec::new();
         for _ in 0..7 {

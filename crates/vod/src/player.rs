@@ -19,8 +19,8 @@ use crate::{CLOCK_RATE, PAYLOAD_TYPE};
 /// Datagrams that wait at most: 21 MB. With more, playing begins whatever the start-up buffer should be.
 const MAX_WAITING: usize = 1 << 14;
 
-/// A server that was silent for so long is gone: five of RTCP's intervals (RFC 3550 §6.3.5).
-const SILENCE: Duration = Duration::from_secs(25);
+/// A server is gone after this silence, which is five of RTCP's intervals (RFC 3550 §6.3.5).
+const SERVER_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// How a player is set up.
 #[derive(Clone, Debug)]
@@ -201,7 +201,10 @@ impl Player {
     }
 
     fn has_ended(&self) -> bool {
-        self.has_left || self.heard.is_some_and(|heard| self.now >= heard + SILENCE)
+        self.has_left
+            || self
+                .heard
+                .is_some_and(|heard| self.now >= heard + SERVER_TIMEOUT)
     }
 
     /// True if what was taken for a stall was the end.
@@ -229,7 +232,7 @@ impl Player {
         }
     }
 
-    fn heed_events(&mut self) {
+    fn handle_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             match event.kind {
                 EventKind::PeerLeft => self.has_left = true,
@@ -239,7 +242,7 @@ impl Player {
         }
     }
 
-    /// Another server: its numbers and its clock have nothing to do with those of the one before.
+    /// Begins anew with another server, which has numbers and a clock of its own.
     fn begin_again(&mut self) {
         self.unplayed += self.waiting.len() as u64;
         self.waiting.clear();
@@ -322,7 +325,7 @@ impl Player {
 impl Endpoint for Player {
     fn handle_datagram(&mut self, now: Instant, datagram: Datagram<'_>) {
         let incoming = self.session.handle_datagram(now, datagram);
-        self.heed_events();
+        self.handle_events();
         if !matches!(incoming, Incoming::Ignored(_)) {
             self.heard = Some(now);
         }
@@ -338,7 +341,7 @@ impl Endpoint for Player {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
-        self.heed_events();
+        self.handle_events();
         self.advance(now);
     }
 

@@ -4,7 +4,6 @@
 //! between. So packets are read up to the next reference and spread over the time to it.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use tfrc::time::Duration;
@@ -15,62 +14,42 @@ use crate::ts::{SystemClock, TS_LEN, TsHeader};
 /// At most so many packets are between two clock references: a tenth of a second at 800 Mb/s.
 const MAX_BETWEEN: usize = 1 << 16;
 /// As much of the end is looked through for the last clock reference: a tenth of a second at 80 Mb/s.
-const END: u64 = 1_000 * TS_LEN as u64;
+const MAX_END: u64 = 1_000 * TS_LEN as u64;
 /// A clock that goes on by more than this between two references has jumped: the stream was cut together.
 const MAX_STEP: Duration = Duration::from_secs(1);
 
 /// What keeps a stream from being sent.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RenditionError {
     /// It cannot be read.
-    Io(io::Error),
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
     /// No TS packet is where one should begin, at this byte.
+    #[error(
+        "no MPEG-TS packet begins at byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+    )]
     NoPacket {
         /// The place in the file.
         at: u64,
     },
     /// From this byte on nothing says how late it is for 65,536 packets, or in the whole file.
+    #[error(
+        "no clock reference (PCR) follows byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
+    )]
     NoClock {
         /// The place in the file.
         at: u64,
     },
     /// It was longer when it was opened.
+    #[error(
+        "it ends at byte {at} and had {len} when it was opened; do not change a file while it is sent"
+    )]
     Shrunk {
         /// Where it ends now.
         at: u64,
         /// Where it ended.
         len: u64,
     },
-}
-
-impl fmt::Display for RenditionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
-            Self::NoPacket { at } => write!(
-                f,
-                "no MPEG-TS packet begins at byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
-            ),
-            Self::NoClock { at } => {
-                write!(
-                    f,
-                    "no clock reference (PCR) follows byte {at}; make one with ffmpeg -i FILE -c copy -f mpegts OUT.ts"
-                )
-            }
-            Self::Shrunk { at, len } => write!(
-                f,
-                "it ends at byte {at} and had {len} when it was opened; do not change a file while it is sent"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RenditionError {}
-
-impl From<io::Error> for RenditionError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// A TS packet, and when it is due.
@@ -242,11 +221,11 @@ impl<R: Read> Rendition<R> {
     }
 }
 
-/// The length of a stream, its last clock reference and who stated it.
+/// Gives the length of a stream, and its last clock reference with the reference's PID.
 fn last_clock<R: Read + Seek>(input: &mut R) -> Result<(u64, (u16, SystemClock)), RenditionError> {
     let ts_len = TS_LEN as u64;
     let len = input.seek(SeekFrom::End(0))? / ts_len * ts_len;
-    let from = len.saturating_sub(END);
+    let from = len.saturating_sub(MAX_END);
     input.seek(SeekFrom::Start(from))?;
     let mut last = None;
     let mut packet = [0; TS_LEN];
@@ -317,7 +296,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_has_its_mean_rate_and_its_entries() {
+    fn stream_has_mean_rate_and_entries() {
         let bytes = stream(700, 2, 5);
         let len = bytes.len() as f64;
         let mut rendition = Rendition::open(Cursor::new(bytes)).unwrap();
@@ -351,7 +330,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_stream_is_refused_with_the_place() {
+    fn invalid_stream_is_refused_with_the_place() {
         let open = |bytes: Vec<u8>| Rendition::open(Cursor::new(bytes)).map(drop);
         let mut broken = stream(700, 1, 5);
         broken[188 * 10] = 0;
@@ -373,7 +352,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_while_it_is_read_is_an_error_and_not_an_end() {
+    fn file_cut_while_read_is_an_error() {
         let path = std::env::temp_dir().join(format!("evenkeel-cut-{}.ts", std::process::id()));
         std::fs::write(&path, stream(700, 2, 5)).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path);
@@ -395,7 +374,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_stream_that_states_no_time_for_long_ends_in_an_error_and_not_in_memory() {
+    fn stream_without_clock_ends_in_an_error() {
         let silent = packet(PICTURES, 0, None, false).repeat(MAX_BETWEEN + 1);
         let bytes = [stream(700, 1, 5), silent, stream(2_000, 1, 5)].concat();
         let mut rendition = Rendition::open(Cursor::new(bytes)).unwrap();

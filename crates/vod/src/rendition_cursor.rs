@@ -17,7 +17,7 @@ pub(crate) struct RenditionCursor<R> {
     /// What errors call it.
     pub(crate) name: String,
     pub(crate) rendition: Rendition<R>,
-    /// How much later the times of this rendition are than those of the earliest one.
+    /// The offset of this rendition's times from the times of the earliest rendition.
     pub(crate) later: Duration,
     /// Passed over already: the tables before the next packet.
     pub(crate) tables: Vec<Timed>,

@@ -169,7 +169,7 @@ impl Server {
         self.figures.is_done = self.next.is_none();
     }
 
-    fn heed_events(&mut self) {
+    fn handle_events(&mut self) {
         while let Some(event) = self.session.poll_event() {
             let gone = match event.kind {
                 EventKind::PeerLeft => Gone::Left,
@@ -204,13 +204,13 @@ impl Server {
 impl Endpoint for Server {
     fn handle_datagram(&mut self, now: Instant, datagram: Arrived<'_>) {
         self.session.handle_datagram(now, datagram);
-        self.heed_events();
+        self.handle_events();
         self.advance(now);
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.session.handle_timeout(now);
-        self.heed_events();
+        self.handle_events();
         self.advance(now);
     }
 

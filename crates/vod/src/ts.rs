@@ -64,7 +64,7 @@ impl TsHeader {
         self.pid == 0
     }
 
-    /// True if its counter is one higher than that of the packet before (§2.4.3.3).
+    /// True if its counter is one higher than the counter of the packet before (§2.4.3.3).
     pub(crate) fn counts(self) -> bool {
         self.has_payload
     }
@@ -124,7 +124,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_header_is_read_as_the_standard_lays_it_out() {
+    fn header_is_read_as_in_the_standard() {
         let header = TsHeader::parse(&packet(0x123, 5, Some(40_000), true)).unwrap();
         assert_eq!(header.pid, 0x123);
         assert!(header.is_random_access && header.counts() && !header.is_table());

@@ -12,7 +12,7 @@ use crate::dif::System;
 use crate::own_size::{OwnSize, OwnSizeEncoder};
 use crate::picture::{CodedPicture, DvFrame, Picture};
 
-/// What a [`PictureSizeError`](crate::PictureSizeError) says.
+/// The possible sizes in the words of a [`PictureSizeError`](crate::PictureSizeError).
 pub(crate) const POSSIBLE_SIZES: &str =
     "DV is sent as a source of raw DV has it, in 720x480 or 720x576";
 
@@ -40,7 +40,7 @@ pub(crate) fn picture(frame: DvFrame) -> Picture {
 /// Sends frames whole or not at all.
 pub type Encoder = OwnSizeEncoder<Dv>;
 
-/// Frames of DV, whose size is that of their scanning system.
+/// Frames of DV, whose scanning system sets their size.
 #[derive(Debug)]
 pub struct Dv;
 
@@ -54,7 +54,7 @@ impl OwnSize for Dv {
     }
 }
 
-/// Gives frames whose lost blocks are those of the frame before (RFC 6469 §2.3).
+/// Replaces lost blocks by the blocks of the frame before (RFC 6469 §2.3).
 #[derive(Debug, Default)]
 pub struct Decoder {
     previous: Option<DvFrame>,
@@ -92,32 +92,20 @@ impl VideoDecoder for Decoder {
 mod tests {
     use super::*;
     use crate::coder::{FrameTarget, VideoEncoder as _};
-    use crate::dif::{BLOCK, BlockId};
+    use crate::test_support::{dv_frame, frame_target};
     use std::time::Duration;
     use tfrc::units::Rate;
 
     const INTERVAL: Duration = Duration::from_millis(40);
 
     fn frame(fill: u8) -> DvFrame {
-        let system = System::Lines625;
-        let mut data = vec![fill; system.frame_len()];
-        for (place, block) in data.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-        }
-        DvFrame {
-            system,
-            data,
-            missing: Vec::new(),
-        }
+        dv_frame(System::Lines625, fill)
     }
 
     fn target(rate: f64) -> FrameTarget {
         FrameTarget {
-            size: Bytes::new(1),
             rate: Rate::from_bits_per_sec(rate),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
+            ..frame_target(1, 25.0)
         }
     }
 
@@ -133,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_left_out_where_the_path_is_narrow() {
+    fn frames_are_left_out_on_narrow_paths() {
         let mut encoder = Encoder::new(INTERVAL);
         let shown = picture(frame(0));
         // All of them are 28.8 Mb/s.

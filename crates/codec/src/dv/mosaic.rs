@@ -3,7 +3,7 @@
 //!
 //! A video block of 80 bytes holds a macroblock: four blocks of luma in 14 bytes each, then Cr and Cb in 10.
 //! The five macroblocks of a segment come from five columns of the picture, each of which is cut into
-//! superblocks of 27 macroblocks, one below the other, one for each DIF sequence.
+//! superblocks of 27 macroblocks from top to bottom, one for each DIF sequence.
 
 use crate::dif::{BLOCK, BlockId, SEQUENCE_BLOCKS, System, VIDEO_BLOCKS};
 use crate::picture::{DvFrame, Picture};
@@ -71,7 +71,7 @@ struct Place {
 }
 
 impl Place {
-    /// That of video block `number` in a DIF sequence.
+    /// Gives the place of video block `number` in a DIF sequence.
     fn of(system: System, sequence: usize, number: usize) -> Self {
         debug_assert!(number < usize::from(VIDEO_BLOCKS));
         let (column, further) = COLUMNS[number % COLUMNS.len()];
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_macroblocks_of_a_frame_cover_its_picture_once() {
+    fn macroblocks_cover_the_picture_once() {
         for system in System::ALL {
             let (width, height) = system.size();
             let mut luma = vec![0; width * height];
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_is_half_of_nine_bits_about_grey() {
+    fn mean_is_half_of_nine_bits() {
         for (code, expected) in [
             ([0x00, 0x00], 128),
             ([0x7f, 0x80], 255),

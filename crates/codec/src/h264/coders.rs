@@ -43,7 +43,7 @@ impl Coders {
         })
     }
 
-    /// What the picture would weigh in bytes, going by a part of it; `None` if nothing tells.
+    /// Estimates the bytes of the picture from a trial of some strips; `None` without a trial.
     pub(super) fn estimate(
         &mut self,
         picture: &Planes<'_>,

@@ -13,43 +13,42 @@ use crate::coder::{Coded, EncodeError, PictureSizeError, VideoEncoder};
 use crate::log2::log2;
 use crate::picture::{AccessUnit, CodedPicture, Picture};
 
-/// What is aimed at, as a share of the target: one picture in ten is a twelfth larger than its aim, and one that
-/// cannot be sent in time costs those that refer to it.
-const MARGIN: f64 = 0.95;
+/// The aim as a share of the target: one picture in ten is a twelfth larger than its aim, and a picture that cannot be sent in
+/// time costs the pictures that refer to it.
+const AIM_FRACTION: f64 = 0.95;
 
-/// A trial within these shares of its aim is what is coded.
-const NEAR: (f64, f64) = (0.94, 1.06);
+/// A trial within these shares of its aim is coded.
+const ACCEPTED_TRIAL: (f64, f64) = (0.94, 1.06);
 
 /// A picture is coded by no more steps finer than what was tried: where that has hardly any coefficients, it
 /// says little of those that come, and too small a picture harms less than too large a one.
 const FINER_STEPS: f64 = 5.0;
 
-/// A picture so many octaves above its aim is replaced by a keyframe that is not, and one that is so many above
-/// by any that is smaller.
-const TOO_LARGE: f64 = 0.5;
-const FAR_TOO_LARGE: f64 = 1.0;
+/// A picture this many octaves above its aim is replaced by a keyframe that is not, and a picture above the second bound by any
+/// smaller keyframe.
+const RECODE_EXCESS: f64 = 0.5;
+const ANY_SIZE_EXCESS: f64 = 1.0;
 
-/// The picture after a keyframe weighs as much with a quantiser finer by so many steps: 4 to 10 in three clips
-/// and the scene.
-const AFTER_KEYFRAME: f64 = 7.0;
+/// The picture after a keyframe has as many bytes with a quantiser finer by this many steps: 4 to 10 in three clips and the
+/// scene.
+const FINER_AFTER_KEYFRAME: f64 = 7.0;
 
-/// Octaves between two quantisers above which what lies between them is used (`soften.rs`): it costs detail, and
-/// below that the nearer of the two is at most 15 % off.
-const WIDE: f64 = 0.4;
+/// Pictures are softened (`soften.rs`) if two quantisers lie more octaves apart: softening costs detail, and below this the
+/// nearer quantiser is at most 15 % off.
+const SOFTENING_GAP: f64 = 0.4;
 
-/// Strips are tried where a picture differs from the one before by so many octaves more or less than that one did, and
-/// where they came nearer by so many to the sizes of the last pictures that had any, each of which counts for a fifth and
-/// for no more than an octave.
-const OTHER: f64 = 0.3;
-const WORTH: f64 = 0.12;
-const WORTH_GAIN: f64 = 0.2;
-const MUCH: f64 = 1.0;
+/// Strips are tried if the change of a picture differs by this many octaves from the change before, and if strips brought the
+/// last pictures nearer to their sizes by the benefit, in octaves.
+const STRIPS_CHANGE: f64 = 0.3;
+const STRIPS_BENEFIT: f64 = 0.12;
+const STRIPS_BENEFIT_GAIN: f64 = 0.2;
+const MAX_STRIPS_BENEFIT: f64 = 1.0;
 
-/// After so many passes a keyframe of any size below its aim will do.
-const PASSES: u32 = 5;
+/// After this many passes any keyframe below its aim is accepted.
+const MAX_PASSES: u32 = 5;
 
 /// A keyframe within these shares of its aim is sent.
-const ACCEPTED: (f64, f64) = (0.85, 1.08);
+const ACCEPTED_KEYFRAME: (f64, f64) = (0.85, 1.08);
 
 /// Codes pictures of a stream to a size each; pictures may change their size.
 #[derive(Debug, Default)]
@@ -115,7 +114,7 @@ impl Stream {
             predicted: Sizes::guess(pixels / 4),
             watch: Watch::default(),
             reference: f64::from(Qp::COARSEST.get()),
-            worth: MUCH,
+            worth: MAX_STRIPS_BENEFIT,
             change: Change::ALL,
         })
     }
@@ -133,8 +132,9 @@ impl Stream {
             let value = f64::from(quantiser.get());
             self.keyframes.observe(value, attempt.size());
             let share = attempt.size().as_f64() / aim.as_f64();
-            let fits = share <= ACCEPTED.1;
-            let near = attempt.at_limit || (fits && (share >= ACCEPTED.0 || pass >= PASSES));
+            let fits = share <= ACCEPTED_KEYFRAME.1;
+            let near =
+                attempt.at_limit || (fits && (share >= ACCEPTED_KEYFRAME.0 || pass >= MAX_PASSES));
             if fits {
                 high = step(quantiser, -1.0);
             } else {
@@ -146,7 +146,7 @@ impl Stream {
                 self.reference = value;
                 self.predicted.turn_to(Change::ALL, value);
                 self.predicted
-                    .observe(value - AFTER_KEYFRAME, attempt.size());
+                    .observe(value - FINER_AFTER_KEYFRAME, attempt.size());
                 return Ok(attempt);
             }
             if low > high {
@@ -167,10 +167,10 @@ impl Stream {
         let mut fineness = self.fineness(aim, finest);
         let at_most = |tried: Fineness| finest.max(tried.value() - FINER_STEPS);
         let guess = self.predicted;
-        let other = change.octaves_above(self.change, STILL).abs() > OTHER;
+        let other = change.octaves_above(self.change, STILL).abs() > STRIPS_CHANGE;
         self.change = change;
         let mut strips = None;
-        if (other || self.worth > WORTH)
+        if (other || self.worth > STRIPS_BENEFIT)
             && let Some(size) = self.coders.estimate(picture, fineness)?
         {
             self.predicted.expect(fineness.value(), Bytes::from(size));
@@ -183,13 +183,13 @@ impl Stream {
                 let octaves = log2(size.as_f64());
                 let [without, with] =
                     [guess, told].map(|by| (by.octaves(fineness.value()) - octaves).abs());
-                let nearer = (without - with).clamp(-MUCH, MUCH);
-                self.worth += WORTH_GAIN * (nearer - self.worth);
+                let nearer = (without - with).clamp(-MAX_STRIPS_BENEFIT, MAX_STRIPS_BENEFIT);
+                self.worth += STRIPS_BENEFIT_GAIN * (nearer - self.worth);
             }
             self.predicted.observe(fineness.value(), size);
             let share = size.as_f64() / aim.as_f64();
             let better = self.fineness(aim, at_most(fineness));
-            if (NEAR.0..=NEAR.1).contains(&share) || better == fineness {
+            if (ACCEPTED_TRIAL.0..=ACCEPTED_TRIAL.1).contains(&share) || better == fineness {
                 break;
             }
             fineness = better;
@@ -204,7 +204,7 @@ impl Stream {
     fn fineness(&self, aim: Bytes, finest: f64) -> Fineness {
         let value = self.predicted.quantiser(aim).max(finest);
         let [finer, coarser] = [0.0, 1.0].map(|on| self.predicted.octaves(value.floor() + on));
-        if finer - coarser > WIDE {
+        if finer - coarser > SOFTENING_GAP {
             Fineness::nearest(value)
         } else {
             Fineness::sharp(Qp::nearest(value))
@@ -219,7 +219,7 @@ impl Stream {
     ) -> Result<Attempt, Error> {
         let planes = planes(picture);
         let change = self.watch.next(picture);
-        let aim = Bytes::new((target.size.as_f64() * MARGIN) as u64 + 1);
+        let aim = Bytes::new((target.size.as_f64() * AIM_FRACTION) as u64 + 1);
         if target.keyframe {
             // No larger than another picture: the next one would have to wait for it, and be late.
             return self.keyframe(&planes, aim, finest);
@@ -228,8 +228,8 @@ impl Stream {
         let least = self.keyframes.octaves(f64::from(Qp::COARSEST.get()));
         let [aimed, coded] = [aim, attempt.size()].map(|size| log2(size.as_f64()));
         let over = coded - aimed;
-        let helps = least <= aimed || (over > FAR_TOO_LARGE && least < coded);
-        if over > TOO_LARGE && !attempt.at_limit && helps {
+        let helps = least <= aimed || (over > ANY_SIZE_EXCESS && least < coded);
+        if over > RECODE_EXCESS && !attempt.at_limit && helps {
             return self.keyframe(&planes, aim, finest);
         }
         Ok(attempt)
@@ -286,7 +286,7 @@ impl VideoEncoder for Encoder {
             Err(error) if finest == Qp::COARSEST => return Err(failed(error)),
             Err(_) => {
                 // OpenH264 had no room for it: the next one begins anew, and coarser.
-                self.finest = Some(step(finest, COARSER));
+                self.finest = Some(step(finest, COARSER_STEPS));
                 return Ok(None);
             }
         };
@@ -314,13 +314,12 @@ impl VideoEncoder for Encoder {
 }
 
 /// Steps by which the quantiser is kept coarser after OpenH264 had no room: half the bytes.
-const COARSER: f64 = 6.0;
+const COARSER_STEPS: f64 = 6.0;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use tfrc::units::Rate;
+    use crate::test_support::frame_target;
 
     /// An encoder whose coders fail, whatever the quantiser: they take pictures of another size.
     fn failing(finest: Option<Qp>) -> Encoder {
@@ -333,21 +332,15 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_that_fails_goes_on_coarser_and_gives_up_with_the_coarsest() {
-        let target = FrameTarget {
-            size: Bytes::new(1_000),
-            rate: Rate::from_bytes_per_sec(1e4),
-            deadline: Duration::from_millis(150),
-            stretched: false,
-            keyframe: false,
-        };
+    fn failing_encoder_goes_coarser_and_then_gives_up() {
+        let target = frame_target(1_000, 10.0);
         let encode = |encoder: &mut Encoder| {
             let coded = encoder.encode(&Picture::new(32, 32), &target);
             coded.map(|coded| coded.is_some())
         };
         let mut encoder = failing(None);
         assert_eq!(encode(&mut encoder), Ok(false));
-        assert_eq!(encoder.finest, Some(step(Qp::FINEST, COARSER)));
+        assert_eq!(encoder.finest, Some(step(Qp::FINEST, COARSER_STEPS)));
         // The next one begins anew.
         assert_eq!(encode(&mut encoder), Ok(true));
         let given_up = encode(&mut failing(Some(Qp::COARSEST)));

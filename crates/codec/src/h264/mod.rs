@@ -1,7 +1,7 @@
 //! H.264, each picture coded to the size that the network has for it.
 //!
 //! [Trials](evenkeel_h264::Encoder::try_out) of the same picture tell what it weighs with a quantiser or two
-//! (`coders.rs`), how its size goes on from there is known of pictures in general and learnt of those of the stream
+//! (`coders.rs`), how its size goes on from there is known of pictures in general and learnt of this stream's pictures
 //! (`size.rs`), from how much differs from the picture before (`change.rs`) and from the quantiser of that.
 //! Between one quantiser and the next, half an octave apart where little moves, lies the same picture a little
 //! softer (`soften.rs`). A trial costs as much time as the picture: 720p has one, and before it, where pictures are

@@ -3,7 +3,7 @@
 //! Six steps of the quantiser double its steps, and what is new in a picture falls by a sixth of an octave or a
 //! fifth for each. What is in the reference already, but for its error, is different: that error is about half
 //! a step of the reference's quantiser. A quantiser that is coarser sees none of it, one that is finer nearly
-//! all. So log2 of bytes falls steepest where the quantiser is that of the reference, and the more so the less is
+//! all. So log2 of bytes falls steepest at the quantiser of the reference, and the more so the less is
 //! new: by half an octave for a step where little moves, by one where nothing does, and a few steps to either
 //! side as for what is new. This held of 9,000 pictures of three clips and the scene, each coded with a dozen
 //! quantisers from the same reference.
@@ -13,48 +13,48 @@ use tfrc::units::Bytes;
 use super::change::Change;
 use crate::log2::log2;
 
-/// Octaves for a step far from the reference's quantiser.
-const FAR: f64 = 0.2;
+/// Octaves of bytes per step far from the reference's quantiser.
+const FAR_SLOPE: f64 = 0.2;
 
-/// Octaves for a step that come to it at the reference's quantiser, where nothing is new.
-const NEAR: f64 = 1.0;
+/// Additional octaves per step at the reference's quantiser, in a picture without anything new.
+const PEAK_SLOPE: f64 = 1.0;
 
-/// The mean difference of luma at which half of those are left.
-const HALF: f64 = 1.5;
+/// The mean difference of luma at which half of the additional octaves are left.
+const HALVING_CHANGE: f64 = 1.5;
 
-/// Steps from the reference's quantiser at which a quarter of those are left.
-const QUARTER: f64 = 4.0;
+/// Steps from the reference's quantiser at which a quarter of the additional octaves is left.
+const QUARTERING_STEPS: f64 = 4.0;
 
 /// Octaves that a picture weighs more, with the reference's quantiser, for each octave by which it differs more: films
 /// repeat a picture once a second, and the one after that is like those before.
-const NEW: f64 = 0.3;
+const CHANGE_GAIN: f64 = 0.3;
 
-/// A mean difference of luma that stands for none: noise.
+/// A mean difference of luma up to this counts as none, since it is noise.
 pub(super) const STILL: f64 = 0.15;
 
-/// How much steeper or flatter than that the pictures of a stream, and one picture, are believed to be.
-const STEEPNESS: (f64, f64) = (0.5, 2.5);
+/// Bounds on the steepness of a stream and of one picture, as a multiple of the usual steepness.
+const STEEPNESS_BOUNDS: (f64, f64) = (0.5, 2.5);
 
 /// What the steepness of one picture, seen over two steps, counts for beside those before it; one seen over
 /// fewer tells more of rounding.
-const GAIN: f64 = 0.4;
-const GAIN_STEPS: f64 = 2.0;
+const STEEPNESS_GAIN: f64 = 0.4;
+const MIN_SLOPE_STEPS: f64 = 2.0;
 
-/// As [`GAIN_STEPS`], between a part of the picture and the whole, where how many times the part's bytes the whole has
+/// As [`MIN_SLOPE_STEPS`], between a part of the picture and the whole, where how many times the part's bytes the whole has
 /// is not quite known; and the share of that from which it is gone by alone.
-const PART_STEPS: f64 = 2.5;
-const ENOUGH: f64 = 0.5;
+const MIN_STRIP_SLOPE_STEPS: f64 = 2.5;
+const STRIP_WEIGHT_BOUND: f64 = 0.5;
 
-/// Finer and coarser than any quantiser.
-const BEYOND: (f64, f64) = (0.0, 64.0);
+/// A range that includes every quantiser.
+const QUANTISER_RANGE: (f64, f64) = (0.0, 64.0);
 
-/// Halvings of that range until a quantiser is told to a hundredth of a step.
-const HALVINGS: u32 = 13;
+/// Halvings of the range, after which a quantiser is known to a hundredth of a step.
+const SEARCH_HALVINGS: u32 = 13;
 
 /// Sizes of pictures of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// How much steeper the pictures of this stream are than those of others.
+    /// The ratio of this stream's steepness to the usual steepness.
     steepness: f64,
     /// How much of the picture is new.
     change: Change,
@@ -95,8 +95,8 @@ impl Sizes {
         // between the two and what more of it is new.
         let (quantiser, octaves) = self.known;
         let at_reference = octaves - self.steepness * self.fall(quantiser, self.reference);
-        let apart = self.steepness * FAR * (self.reference - reference);
-        let new = NEW * change.octaves_above(self.change, STILL);
+        let apart = self.steepness * FAR_SLOPE * (self.reference - reference);
+        let new = CHANGE_GAIN * change.octaves_above(self.change, STILL);
         *self = Self {
             change,
             reference,
@@ -111,8 +111,8 @@ impl Sizes {
     pub(super) fn quantiser(&self, size: Bytes) -> f64 {
         let octaves = log2(size.as_f64().max(1.0));
         let steepness = self.steepness_towards(octaves);
-        let (mut finer, mut coarser) = BEYOND;
-        for _ in 0..HALVINGS {
+        let (mut finer, mut coarser) = QUANTISER_RANGE;
+        for _ in 0..SEARCH_HALVINGS {
             let middle = (finer + coarser) / 2.0;
             if self.known.1 + steepness * self.fall(middle, self.known.0) > octaves {
                 finer = middle;
@@ -128,7 +128,7 @@ impl Sizes {
         self.known.1 + self.steepness * self.fall(quantiser, self.known.0)
     }
 
-    /// The picture has about this size with that quantiser, going by a part of it.
+    /// Records the size that a trial of some strips predicts for this quantiser.
     pub(super) fn expect(&mut self, quantiser: f64, size: Bytes) {
         self.known = (quantiser, log2(size.as_f64().max(1.0)));
         self.coded = Coded::Part;
@@ -141,8 +141,8 @@ impl Sizes {
         let wholly = self.coded == Coded::Whole;
         self.coded = Coded::Whole;
         if let Some((seen, weight)) = self.seen().filter(|_| wholly) {
-            let seen = seen.clamp(STEEPNESS.0, STEEPNESS.1);
-            self.steepness += GAIN * weight * (seen - self.steepness);
+            let seen = seen.clamp(STEEPNESS_BOUNDS.0, STEEPNESS_BOUNDS.1);
+            self.steepness += STEEPNESS_GAIN * weight * (seen - self.steepness);
         }
     }
 
@@ -150,9 +150,9 @@ impl Sizes {
     fn seen(&self) -> Option<(f64, f64)> {
         let (before, coded) = self.before?;
         let steps = if coded == Coded::Part {
-            PART_STEPS
+            MIN_STRIP_SLOPE_STEPS
         } else {
-            GAIN_STEPS
+            MIN_SLOPE_STEPS
         };
         let expected = self.fall(self.known.0, before.0);
         let weight = (self.known.0 - before.0).abs() / steps;
@@ -165,19 +165,19 @@ impl Sizes {
             return self.steepness;
         };
         let between = (octaves - before.1) * (octaves - self.known.1) <= 0.0;
-        if between && seen > 0.0 && (coded == Coded::Whole || weight >= ENOUGH) {
+        if between && seen > 0.0 && (coded == Coded::Whole || weight >= STRIP_WEIGHT_BOUND) {
             return seen;
         }
-        let seen = seen.clamp(STEEPNESS.0, STEEPNESS.1);
+        let seen = seen.clamp(STEEPNESS_BOUNDS.0, STEEPNESS_BOUNDS.1);
         self.steepness + weight * (seen - self.steepness)
     }
 
     /// Octaves from one quantiser to another.
     fn fall(&self, to: f64, from: f64) -> f64 {
-        let near = NEAR * HALF / (HALF + self.change.0);
+        let near = PEAK_SLOPE * HALVING_CHANGE / (HALVING_CHANGE + self.change.0);
         let of = |quantiser: f64| {
             let steps = quantiser - self.reference;
-            -FAR * steps - near * steps / (1.0 + steps.abs() / QUARTER)
+            -FAR_SLOPE * steps - near * steps / (1.0 + steps.abs() / QUARTERING_STEPS)
         };
         of(to) - of(from)
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_steepest_at_the_references_quantiser_and_where_nothing_is_new() {
+    fn step_is_steepest_at_the_quantiser_of_reference() {
         let step = |change, quantiser| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_codings_of_a_picture_both_are_believed() {
+    fn two_codings_of_a_picture_are_both_used() {
         for change in [NOTHING, Change::ALL] {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(change, 30.0);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_picture_tells_how_steep_it_is_if_it_was_coded_steps_away() {
+    fn distant_strip_coding_shows_the_slope() {
         let told = |steps| {
             let mut sizes = Sizes::guess(352 * 288);
             sizes.turn_to(Change(1e9), 30.0);

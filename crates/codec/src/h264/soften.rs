@@ -1,4 +1,4 @@
-//! Sizes between those of two quantisers: a softer picture has fewer bytes.
+//! Sizes between two quantisers, by softer pictures, which have fewer bytes.
 //!
 //! A step of the quantiser is a third of an octave of bytes, and a whole one where little moves: from one to
 //! the next, all that was just too faint to be coded is coded. There is nothing between for a picture as it is.
@@ -11,11 +11,11 @@
 use evenkeel_h264::{Planes, Qp};
 
 /// By how many sixteenths of the way to the mean of its neighbours a sample of luma may be drawn.
-const SIXTEENTHS: usize = 4;
+const MAX_SIXTEENTHS: usize = 4;
 
 /// What so many sixteenths come to, as shares of a step of the quantiser: the medians of carphone, Big Buck
 /// Bunny and the scene, coded at a quarter of a bit a pixel and less.
-const SHARES: [f64; SIXTEENTHS + 1] = [0.0, 0.2, 0.36, 0.49, 0.6];
+const STEP_FRACTIONS: [f64; MAX_SIXTEENTHS + 1] = [0.0, 0.2, 0.36, 0.49, 0.6];
 
 /// How a picture is coded: its quantiser, and by how much it is softened before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Fineness {
         let finer = Qp::nearest(whole);
         let share = value - whole;
         let off = |other: f64| (share - other).abs();
-        let shares = SHARES.iter().copied().enumerate();
+        let shares = STEP_FRACTIONS.iter().copied().enumerate();
         let nearest = shares.min_by(|(_, a), (_, b)| off(*a).total_cmp(&off(*b)));
         let within = f64::from(Qp::FINEST.get()) <= value && value < f64::from(Qp::COARSEST.get());
         match nearest {
@@ -50,7 +50,7 @@ impl Fineness {
 
     /// As a quantiser that there may not be.
     pub(super) fn value(self) -> f64 {
-        f64::from(self.qp.get()) + SHARES.get(self.sixteenths).copied().unwrap_or(0.0)
+        f64::from(self.qp.get()) + STEP_FRACTIONS.get(self.sixteenths).copied().unwrap_or(0.0)
     }
 
     /// The picture to code with the quantiser, with its luma in `soft` if it is softened.

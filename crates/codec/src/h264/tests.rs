@@ -1,42 +1,18 @@
 //! The codec as its users see it: sizes, keyframes and cuts.
 
-use std::time::Duration;
-
-use tfrc::units::{Bytes, Rate};
-
 use super::{Decoder, Encoder, is_possible};
 use crate::coder::{Coded, FrameTarget, VideoDecoder, VideoEncoder};
 use crate::picture::{CodedPicture, Picture};
-use crate::source::{Format, FrameRate, Scene, Source};
+use crate::test_support::{frame_target, is_keyframe, pictures};
 
 const TARGET: u64 = 1_500;
 
 fn scene(count: usize) -> Vec<Picture> {
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).unwrap(),
-    };
-    let mut scene = Scene::new(format, 1).unwrap();
-    let mut next = || scene.next().unwrap().unwrap();
-    (0..count).map(|_| next()).collect()
+    pictures((160, 120), 10, count)
 }
 
 fn target(size: u64) -> FrameTarget {
-    FrameTarget {
-        size: Bytes::new(size),
-        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
-        deadline: Duration::from_millis(150),
-        stretched: false,
-        keyframe: false,
-    }
-}
-
-fn is_keyframe(picture: &CodedPicture) -> bool {
-    match picture {
-        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
-        _ => unreachable!("an encoder has one codec"),
-    }
+    frame_target(size, 10.0)
 }
 
 #[test]
@@ -54,7 +30,7 @@ fn a_keyframe_is_no_larger_than_its_target() {
 }
 
 #[test]
-fn pictures_of_another_size_begin_anew_and_impossible_ones_are_refused() {
+fn new_picture_size_begins_a_new_stream() {
     let mut encoder = Encoder::default();
     for (width, height) in [(64, 48), (64, 48), (96, 48)] {
         let picture = Picture::new(width, height);
@@ -86,7 +62,7 @@ fn noise(size: (usize, usize), levels: u32) -> impl FnMut() -> Picture {
 }
 
 #[test]
-fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
+fn oversized_cut_is_coded_again_as_keyframe() {
     // What flat pictures tell makes the first of noise 2.9 aims large.
     let size = (320, 240);
     let mut encoder = Encoder::default();
@@ -103,7 +79,7 @@ fn a_cut_that_comes_out_far_too_large_is_coded_anew_as_a_keyframe() {
 }
 
 #[test]
-fn what_is_too_much_for_the_encoder_is_left_out_and_forgotten_once_it_is_over() {
+fn noise_is_left_out_and_later_forgotten() {
     let mut noise = noise((160, 120), 256);
     let mut encoder = Encoder::default();
     let mut code = |picture: &Picture| encoder.encode(picture, &target(1 << 20)).unwrap();

@@ -48,7 +48,7 @@ impl<'a> BitReader<'a> {
         if self.count < 32 {
             self.fill();
         }
-        let entry = code.short[(self.bits >> (64 - SHORT)) as usize];
+        let entry = code.short[(self.bits >> (64 - LOOKUP_BITS)) as usize];
         let (symbol, length) = if entry == 0 {
             code.long_symbol((self.bits >> 48) as u16)?
         } else {
@@ -122,11 +122,11 @@ pub(super) static CHROMA: BlockDecoder = BlockDecoder {
 };
 
 /// Codes up to this length are looked up at once: all but the rarest, in 1 kB a code.
-const SHORT: u32 = 9;
+const LOOKUP_BITS: u32 = 9;
 
 struct HuffmanDecoder {
-    /// Length and symbol by the next [`SHORT`] bits; 0 where the code is longer.
-    short: [u16; 1 << SHORT],
+    /// Length and symbol by the next [`LOOKUP_BITS`] bits; 0 where the code is longer.
+    short: [u16; 1 << LOOKUP_BITS],
     /// For each length 1 to 16, the first code that is longer, aligned left to 16 bits.
     above: [u32; 16],
     /// For each length, its first symbol's place less its first code.
@@ -137,7 +137,7 @@ struct HuffmanDecoder {
 impl HuffmanDecoder {
     const fn new(spec: &HuffmanSpec) -> Self {
         let mut decoder = Self {
-            short: [0; 1 << SHORT],
+            short: [0; 1 << LOOKUP_BITS],
             above: [0; 16],
             offset: [0; 16],
             symbols: spec.symbols,
@@ -147,9 +147,9 @@ impl HuffmanDecoder {
             decoder.offset[length - 1] = place as i32 - code as i32;
             let mut n = 0;
             while n < spec.lengths[length - 1] {
-                if length <= SHORT as usize {
+                if length <= LOOKUP_BITS as usize {
                     let entry = ((length as u16) << 8) | spec.symbols[place] as u16;
-                    let rest = SHORT as usize - length;
+                    let rest = LOOKUP_BITS as usize - length;
                     let mut tail = 0;
                     while tail < 1 << rest {
                         decoder.short[((code as usize) << rest) | tail] = entry;
@@ -167,9 +167,9 @@ impl HuffmanDecoder {
         decoder
     }
 
-    /// The symbol whose code of more than [`SHORT`] bits begins `bits`, and its length.
+    /// The symbol whose code of more than [`LOOKUP_BITS`] bits begins `bits`, and its length.
     fn long_symbol(&self, bits: u16) -> Result<(u8, u32), Damaged> {
-        for length in SHORT + 1..=16 {
+        for length in LOOKUP_BITS + 1..=16 {
             let i = length as usize - 1;
             if u32::from(bits) < self.above[i] {
                 let code = i32::from(bits >> (16 - length));

@@ -25,7 +25,7 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// Replaces them by those of `picture`, whose sides must fit in 16 bits; the memory is reused.
+    /// Replaces the coefficients by the transform of `picture`, whose sides must fit in 16 bits, and reuses the memory.
     ///
     /// Blocks that cross the right or lower edge repeat the last column or row, which costs fewest
     /// bits.

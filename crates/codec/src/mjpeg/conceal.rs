@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use super::decode::{Layout, plane_size};
+use super::layout::{Layout, plane_size};
 use crate::picture::{BLACK, GREY, Picture};
 
 /// Fills these MCUs: as in `before`, else black.
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edges_of_a_copy_follow_the_light_and_its_middle_does_not() {
+    fn copy_follows_the_light_only_at_edges() {
         for (sampling, down) in [(Sampling::Yuv420, 16), (Sampling::Yuv422, 8)] {
             let picture = concealed(sampling, 3 * down);
             for (plane, down) in [(0, down), (1, down / 2), (2, down / 2)] {

@@ -1,9 +1,13 @@
 //! From restart intervals to a picture, with what is missing taken from the picture before.
 
+#[cfg(test)]
+mod tests;
+
 use super::bits::{BitReader, BlockDecoder, CHROMA, Damaged, LUMA};
 use super::conceal::conceal;
 use super::dct::{self, AAN, Block};
 use super::encode::{MAX_SIDE, chunk};
+use super::layout::{Layout, plane_size};
 use super::range::NominalRange;
 use super::tables::ZIGZAG;
 use crate::coder::{DecodeError, Decoded, JpegImageError, VideoDecoder};
@@ -24,8 +28,7 @@ impl Decoder {
 
     /// Decodes `image`; intervals that are `None` or damaged are concealed.
     ///
-    /// Any content is safe: memory is that of two pictures of at most 2040x2040, and time that of
-    /// the MCUs.
+    /// Any content is safe: the memory is bounded by two pictures of 2040x2040, and the time by the number of MCUs.
     ///
     /// # Errors
     /// If the size or the number of intervals is impossible; the decoder is then unchanged.
@@ -151,55 +154,6 @@ impl Canvas {
     }
 }
 
-pub(super) fn plane_size(picture: &Picture, plane: usize) -> (usize, usize) {
-    match plane {
-        0 => (picture.width(), picture.height()),
-        _ => (picture.chroma_width(), picture.chroma_height()),
-    }
-}
-
-/// Where MCUs and their blocks lie.
-pub(super) struct Layout {
-    /// MCUs in a row.
-    pub(super) columns: usize,
-    pub(super) sampling: Sampling,
-}
-
-impl Layout {
-    /// The blocks of an MCU in coding order: plane, and column and row in blocks.
-    fn blocks(&self) -> &'static [(usize, usize, usize)] {
-        match self.sampling {
-            Sampling::Yuv422 => &[(0, 0, 0), (0, 1, 0), (1, 0, 0), (2, 0, 0)],
-            Sampling::Yuv420 => &[
-                (0, 0, 0),
-                (0, 1, 0),
-                (0, 0, 1),
-                (0, 1, 1),
-                (1, 0, 0),
-                (2, 0, 0),
-            ],
-        }
-    }
-
-    /// Samples of an I420 plane that an MCU covers: across and down.
-    pub(super) fn extent(&self, plane: usize) -> (usize, usize) {
-        let rows = match self.sampling {
-            Sampling::Yuv422 => 8,
-            Sampling::Yuv420 => 16,
-        };
-        if plane == 0 {
-            (16, rows)
-        } else {
-            (8, rows / 2)
-        }
-    }
-
-    pub(super) fn origin(&self, mcu: usize, plane: usize) -> (usize, usize) {
-        let (across, down) = self.extent(plane);
-        (mcu % self.columns * across, mcu / self.columns * down)
-    }
-}
-
 /// Quantised levels to samples: the table, and the factors that the fast transform leaves.
 struct Dequantiser {
     range: NominalRange,
@@ -233,191 +187,5 @@ impl Dequantiser {
         }
         dct::inverse(&mut block);
         block.map(|row| row.map(|distance| self.range.sample(distance)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Scale, encode};
-    use super::*;
-    use crate::picture::QuantTables;
-    use crate::quality::luma_psnr;
-    use proptest::prelude::*;
-
-    /// A slanted ramp with a bright bar, so that every block differs.
-    fn picture(width: usize, height: usize, bar: usize) -> Picture {
-        let mut picture = Picture::new(width, height);
-        let [y, cb, cr] = picture.planes_mut();
-        for (i, sample) in y.iter_mut().enumerate() {
-            let (column, row) = (i % width, i / width);
-            *sample = if column / 3 == bar {
-                220
-            } else {
-                (40 + column + 2 * row) as u8
-            };
-        }
-        cb.fill(90);
-        cr.fill(170);
-        picture
-    }
-
-    fn coded(width: usize, height: usize, bar: usize) -> JpegImage {
-        encode(&picture(width, height, bar), Scale::from_quality(90.0)).expect("small")
-    }
-
-    #[test]
-    fn a_whole_image_is_near_its_original_at_any_size() {
-        for (width, height) in [(1, 1), (16, 16), (17, 15), (40, 24), (33, 65)] {
-            let original = picture(width, height, 2);
-            let decoded = Decoder::new()
-                .decode(&coded(width, height, 2))
-                .expect("valid");
-            assert_eq!(decoded.concealed, 0);
-            let psnr = luma_psnr(&original, &decoded.picture).expect("same size");
-            assert!(psnr > 35.0, "{width}x{height}: {psnr}");
-            let far = |plane: usize| {
-                let planes = (original.planes()[plane], decoded.picture.planes()[plane]);
-                planes
-                    .0
-                    .iter()
-                    .zip(planes.1)
-                    .map(|(a, b)| a.abs_diff(*b))
-                    .max()
-            };
-            assert!(far(1) <= Some(2) && far(2) <= Some(2));
-        }
-    }
-
-    #[test]
-    fn a_missing_interval_is_shown_as_it_was_before_where_nothing_changes_beside_it() {
-        let mut decoder = Decoder::new();
-        let before = decoder.decode(&coded(40, 48, 2)).expect("valid").picture;
-        let mut image = coded(40, 48, 9);
-        image.intervals[1] = None;
-        let whole = Decoder::new()
-            .decode(&coded(40, 48, 9))
-            .expect("valid")
-            .picture;
-        let decoded = decoder.decode(&image).expect("valid");
-        assert_eq!(decoded.concealed, 1);
-        let rows =
-            |picture: &Picture, from: usize| picture.planes()[0][from * 40..][..640].to_vec();
-        assert_eq!(rows(&decoded.picture, 0), rows(&whole, 0));
-        assert_eq!(rows(&decoded.picture, 32), rows(&whole, 32));
-        // The bar was at 6 to 8 and is at 27 to 29; those are blocks from 0, 8 and 24 on.
-        for (shown, before) in rows(&decoded.picture, 16)
-            .chunks(40)
-            .zip(rows(&before, 16).chunks(40))
-        {
-            assert_eq!(shown[16..24], before[16..24]);
-            assert_eq!(shown[32..], before[32..]);
-        }
-        let (first, last) = ((16 * 40) + 28, (31 * 40) + 28);
-        for at in [first, last] {
-            let [shown, before] = [&decoded.picture, &before].map(|p| p.planes()[0][at]);
-            assert!(shown > before, "{shown} {before}");
-        }
-        assert_eq!(
-            decoded.picture.planes()[1][160..320],
-            before.planes()[1][160..320]
-        );
-    }
-
-    #[test]
-    fn a_damaged_interval_leaves_its_neighbours_alone() {
-        let mut image = coded(40, 48, 9);
-        let whole = Decoder::new().decode(&image).expect("valid").picture;
-        let interval = image.intervals[1].as_mut().expect("coded");
-        interval.truncate(interval.len() / 2);
-        let decoded = Decoder::new().decode(&image).expect("valid");
-        assert_eq!(decoded.concealed, 1);
-        let luma = decoded.picture.planes()[0];
-        assert_eq!(luma[..640], whole.planes()[0][..640]);
-        assert_eq!(luma[640..1280], [16; 640]);
-        assert_eq!(luma[1280..], whole.planes()[0][1280..]);
-    }
-
-    #[test]
-    fn a_half_is_concealed_by_the_whole_before_it_and_a_whole_by_the_half() {
-        let mut decoder = Decoder::new();
-        for side in [96, 48, 96] {
-            let whole = coded(side, side, 2);
-            let mut lost = whole.clone();
-            lost.intervals.fill(None);
-            let before = decoder.previous.clone();
-            let decoded = decoder.decode(&lost).expect("valid").picture;
-            let fitting = before.map(|b| fitted(&b, (side, side)).unwrap().into_owned());
-            assert_eq!(decoded, fitting.unwrap_or(Picture::new(side, side)));
-            decoder.decode(&whole).expect("valid");
-        }
-    }
-
-    #[test]
-    fn a_picture_of_another_size_conceals_nothing() {
-        let mut decoder = Decoder::new();
-        decoder.decode(&coded(48, 48, 2)).expect("valid");
-        let mut image = coded(40, 48, 2);
-        image.intervals.fill(None);
-        let decoded = decoder.decode(&image).expect("valid");
-        assert_eq!(
-            (decoded.concealed, decoded.picture),
-            (3, Picture::new(40, 48))
-        );
-    }
-
-    #[test]
-    fn sizes_and_intervals_that_cannot_be_are_refused() {
-        let mut image = coded(40, 48, 2);
-        image.intervals.pop();
-        let error = Decoder::new().decode(&image).expect_err("too few");
-        assert_eq!(
-            error,
-            JpegImageError::Intervals {
-                found: 2,
-                expected: 3
-            }
-        );
-        image.width = 2041;
-        let error = Decoder::new().decode(&image).expect_err("too wide");
-        assert_eq!(
-            error,
-            JpegImageError::Size {
-                width: 2041,
-                height: 48
-            }
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_panic(
-            width in 1_u16..70,
-            height in 1_u16..70,
-            half in any::<bool>(),
-            table in any::<u8>(),
-            restart_interval in 0_u16..5,
-            bytes in proptest::collection::vec(
-                proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)),
-                25,
-            ),
-        ) {
-            let mut image = JpegImage {
-                width,
-                height,
-                sampling: if half { Sampling::Yuv422 } else { Sampling::Yuv420 },
-                tables: QuantTables { luma: [table; 64], chroma: [table; 64] },
-                restart_interval,
-                intervals: Vec::new(),
-            };
-            let pieces = match restart_interval {
-                0 => 1,
-                mcus => image.mcus().div_ceil(mcus.into()),
-            };
-            image.intervals = bytes.into_iter().cycle().take(pieces).collect();
-            let mut decoder = Decoder::new();
-            let decoded = decoder.decode(&image).expect("possible");
-            prop_assert!(decoded.concealed <= pieces);
-            prop_assert!(decoder.decode(&image).is_ok());
-        }
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn nearest_side(side: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::{Format, FrameRate, Scene, Source as _};
+    use crate::test_support::pictures;
 
     #[test]
     fn a_row_is_cut_into_equal_intervals() {
@@ -163,16 +163,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_fall_in_small_steps_where_tables_are_fine() {
-        let format = Format {
-            width: 192,
-            height: 128,
-            frame_rate: FrameRate::new(25, 1).expect("a rate"),
-        };
-        let mut scene = Scene::new(format, 1).expect("a size");
-        let picture = scene.next().expect("endless").expect("endless");
+    fn sizes_fall_in_small_steps_with_fine_tables() {
+        let picture = &pictures((192, 128), 25, 1)[0];
         let size = |factor| {
-            let image = encode(&picture, Scale::new(factor)).expect("small");
+            let image = encode(picture, Scale::new(factor)).expect("small");
             image.scan_size().as_f64()
         };
         // From Q = 97 to 80.

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_level_that_is_not_zero_has_its_bit() {
+    fn each_nonzero_level_has_its_bit() {
         let mut levels = [0; 64];
         for at in [0, 1, 7, 8, 31, 63] {
             levels[at] = -3;

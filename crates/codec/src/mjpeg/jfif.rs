@@ -1,7 +1,5 @@
 //! Images as JPEG files: what a viewer opens, and what a camera gives.
 
-use core::fmt;
-
 use super::tables::{CHROMA_AC, CHROMA_DC, HuffmanSpec, LUMA_AC, LUMA_DC};
 use crate::picture::{JpegImage, QuantTables, Sampling};
 
@@ -112,7 +110,8 @@ pub fn parse(file: &[u8]) -> Result<JpegImage, JfifError> {
 }
 
 /// What a file has that this reader cannot take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("JPEG file: bad, missing or unsupported {field} at byte {offset}")]
 pub struct JfifError {
     /// The segment that is wrong, missing or unsupported.
     pub field: &'static str,
@@ -125,18 +124,6 @@ impl JfifError {
         Self { field, offset }
     }
 }
-
-impl fmt::Display for JfifError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, offset } = self;
-        write!(
-            f,
-            "JPEG file: bad, missing or unsupported {field} at byte {offset}"
-        )
-    }
-}
-
-impl core::error::Error for JfifError {}
 
 /// What SOF0 says.
 struct Frame {
@@ -292,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_back_as_it_was_written() {
+    fn file_is_read_back_as_written() {
         assert_eq!(parse(&write(&image())), Ok(image()));
     }
 

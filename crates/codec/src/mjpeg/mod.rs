@@ -24,6 +24,7 @@ mod decode;
 mod encode;
 mod entropy;
 pub mod jfif;
+mod layout;
 mod range;
 mod tables;
 

@@ -1,4 +1,4 @@
-//! The nominal range of samples: JFIF's and that of our pictures.
+//! The nominal ranges of samples, in JFIF and in our pictures.
 //!
 //! JFIF has 0 to 255 for each component, our pictures have less ([`Picture`](crate::picture::Picture)). The transforms are
 //! linear, so the change of scale is in their factors. Samples beyond video's range have no place in JFIF: a clamp of each is
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn black_white_and_the_strongest_colours_are_the_ends_of_bytes() {
+    fn strongest_colours_are_the_ends_of_bytes() {
         for range in [NominalRange::LUMA, NominalRange::CHROMA] {
             let jfif = |sample| 128.0 + range.distance(sample) * range.gain;
             // Chroma of 16 to 240 around 128 is 0.5 to 255.5 around it.
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_comes_back_and_one_beyond_video_becomes_the_nearest() {
+    fn samples_survive_and_are_clamped_beyond_video() {
         for range in [NominalRange::LUMA, NominalRange::CHROMA] {
             for sample in 0..=u8::MAX {
                 let back = range.sample(range.distance(sample));

@@ -50,23 +50,23 @@ const CHROMA: [u8; 64] = [
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Scale(f64);
 
-/// The share of its divisor below which a coefficient becomes zero, at the scales of the tables but for [`FINE`].
+/// The share of its divisor below which a coefficient becomes zero, at the scales of the tables but for [`FINE_QS`].
 ///
 /// Half would be the nearest, yet small levels cost more than they give: at equal sizes from 0.25 to
 /// 1.6 bits a pixel, on the three clips and the scene, 0.6 has 0.0 to 0.4 dB more luma PSNR than 0.5,
 /// most of it at the low rates; 0.65 has no more.
-const ZEROED: f64 = 0.6;
+const ZERO_BOUND: f64 = 0.6;
 
 /// The Qs whose sizes would begin 5 to 7 % below those that the tables before them end with, if their bound began at
-/// [`ZEROED`]. With coarser tables that is 4 % at most.
+/// [`ZERO_BOUND`]. With coarser tables that is 4 % at most.
 ///
 /// Between two tables the bound moves by their ratio. That makes up for the zeros that the next tables bring, and not for
 /// their smaller levels, of which coarse tables have few.
-const FINE: RangeInclusive<u8> = 92..=96;
+const FINE_QS: RangeInclusive<u8> = 92..=96;
 
-/// Where the bound of [`FINE`] tables begins: every level is the nearest. That is finer than [`ZEROED`], so the pictures
+/// Where the bound of [`FINE_QS`] tables begins: every level is the nearest. That is finer than [`ZERO_BOUND`], so the pictures
 /// that fill the gap have more of the original than what was below it.
-const NEAREST: f64 = 0.5;
+const FINE_ZERO_BOUND: f64 = 0.5;
 
 impl Scale {
     /// The tables as Annex K prints them: quality 50.
@@ -116,7 +116,7 @@ impl Scale {
             .unwrap_or(98)
     }
 
-    /// The tables: those of [`Scale::q`].
+    /// Gives the tables of [`Scale::q`].
     pub fn tables(self) -> QuantTables {
         rfc2435_tables(self.q())
     }
@@ -125,10 +125,10 @@ impl Scale {
     pub(super) fn rounding(self) -> u16 {
         let q = self.q();
         let share = |q| f64::from(percent(q)) / 100.0;
-        let mut bound = ZEROED * (self.0 / share(q));
-        if FINE.contains(&q) {
+        let mut bound = ZERO_BOUND * (self.0 / share(q));
+        if FINE_QS.contains(&q) {
             let left = (share(q - 1) - self.0) / (share(q - 1) - share(q));
-            bound -= (ZEROED - NEAREST) * left;
+            bound -= (ZERO_BOUND - FINE_ZERO_BOUND) * left;
         }
         ((1.0 - bound) * 256.0 + 0.5) as u16
     }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quality_and_scale_are_two_views_of_one_number() {
+    fn quality_and_scale_convert_both_ways() {
         for quality in [2.0, 10.0, 50.0, 75.0, 97.0] {
             let back = Scale::from_quality(quality).quality();
             assert!((back - quality).abs() < 1e-9, "{quality} became {back}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_are_named_and_never_coarser_than_the_scale() {
+    fn tables_are_never_coarser_than_the_scale() {
         for (factor, q) in [
             (0.04, 98),
             (0.059, 98),
@@ -260,25 +260,32 @@ mod tests {
     }
 
     #[test]
-    fn rounding_keeps_the_bound_of_zero_in_proportion_to_the_scale() {
+    fn zero_bound_stays_in_proportion_to_scale() {
         let mut factor = Scale::FINEST.factor();
         while factor < Scale::COARSEST.factor() {
             let scale = Scale::new(factor);
-            if !FINE.contains(&scale.q()) {
+            if !FINE_QS.contains(&scale.q()) {
                 let bound = bound(scale) * f64::from(percent(scale.q())) / 100.0;
-                assert!((bound / factor - ZEROED).abs() < 0.01, "{factor}: {bound}");
+                assert!(
+                    (bound / factor - ZERO_BOUND).abs() < 0.01,
+                    "{factor}: {bound}"
+                );
             }
             factor *= 1.01;
         }
     }
 
     #[test]
-    fn the_bound_of_fine_tables_goes_from_the_nearest_level_to_the_next_tables() {
-        for q in FINE {
+    fn zero_bound_of_fine_tables_is_continuous() {
+        for q in FINE_QS {
             let [from, to] = [q, q - 1].map(|q| f64::from(percent(q)) / 100.0);
             let bounds = [from, (from + to) / 2.0, to - 1e-9].map(|at| bound(Scale::new(at)));
             let ratio = to / from;
-            let expected = [NEAREST, (NEAREST + ZEROED * ratio) / 2.0, ZEROED * ratio];
+            let expected = [
+                FINE_ZERO_BOUND,
+                (FINE_ZERO_BOUND + ZERO_BOUND * ratio) / 2.0,
+                ZERO_BOUND * ratio,
+            ];
             for (bound, expected) in bounds.iter().zip(expected) {
                 assert!((bound - expected).abs() < 0.003, "{q}: {bounds:?}");
             }
@@ -291,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huffman_code_has_a_symbol_for_each_length() {
+    fn huffman_code_has_a_symbol_for_each_length() {
         for spec in [&LUMA_DC, &LUMA_AC, &CHROMA_DC, &CHROMA_AC] {
             let codes: usize = spec.lengths.iter().map(|&n| usize::from(n)).sum();
             assert_eq!(codes, spec.symbols.len());

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_killed_between_two_writes_leaves_whole_pictures() {
+    fn each_write_is_one_whole_picture() {
         let mut file = Y4mFile::new(Writes(Vec::new()), format()).expect("memory");
         for _ in 0..3 {
             file.show(&Picture::new(3, 1)).expect("memory");

@@ -1,6 +1,5 @@
 //! The contract of a source of pictures, and its errors.
 
-use core::fmt;
 use std::io;
 
 use super::format::Format;
@@ -28,16 +27,19 @@ pub trait Source {
 }
 
 /// Why there are no more pictures.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or device cannot be opened or read.
+    #[error("{input}: {error}")]
     Io {
         /// What was read.
         input: String,
         /// Why it failed.
+        #[source]
         error: io::Error,
     },
     /// A field of the stream has a value that cannot be taken.
+    #[error("video stream: {field} is {value}")]
     Invalid {
         /// Which.
         field: &'static str,
@@ -45,32 +47,14 @@ pub enum SourceError {
         value: String,
     },
     /// The program `ffmpeg` is not there, or cannot be run.
-    NoFfmpeg(io::Error),
+    #[error("cannot run ffmpeg: {0}")]
+    NoFfmpeg(#[source] io::Error),
     /// `ffmpeg` cannot read the input.
+    #[error("ffmpeg cannot read {input}: {message}")]
     Ffmpeg {
         /// What it was to read.
         input: String,
         /// The last line it said.
         message: String,
     },
-}
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io { input, error } => write!(f, "{input}: {error}"),
-            Self::Invalid { field, value } => write!(f, "video stream: {field} is {value}"),
-            Self::NoFfmpeg(error) => write!(f, "cannot run ffmpeg: {error}"),
-            Self::Ffmpeg { input, message } => write!(f, "ffmpeg cannot read {input}: {message}"),
-        }
-    }
-}
-
-impl core::error::Error for SourceError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self {
-            Self::Io { error, .. } | Self::NoFfmpeg(error) => Some(error),
-            Self::Invalid { .. } | Self::Ffmpeg { .. } => None,
-        }
-    }
 }

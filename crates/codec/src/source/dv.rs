@@ -134,13 +134,13 @@ fn broken(name: &str) -> SourceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::dv_frame;
     use proptest::prelude::*;
 
     fn frame(system: System) -> Vec<u8> {
-        let mut frame = vec![0; system.frame_len()];
-        for (place, block) in frame.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-            if system == System::Lines625 {
+        let mut frame = dv_frame(system, 0).data;
+        if system == System::Lines625 {
+            for block in frame.chunks_exact_mut(BLOCK) {
                 block[3] = 0x80;
             }
         }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dv_is_told_in_a_line() {
+    fn error_names_what_is_no_dv() {
         let whole = frame(System::Lines525);
         let changed = |at: usize, byte: u8| {
             let mut stream = whole.repeat(2);

@@ -28,9 +28,9 @@ pub struct FfmpegOptions {
 
 /// How long `ffmpeg` may take for its first picture: it repeats a file of none for ever, and a pipe, a camera or
 /// a server may never say anything.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it is asked meanwhile whether anybody still wants it.
-const LOOK: Duration = Duration::from_millis(20);
+const FIRST_PICTURE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The interval at which a source that waits for its first picture may become unwanted.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A running `ffmpeg`; it is killed when this is dropped.
 #[derive(Debug)]
@@ -50,10 +50,10 @@ impl Ffmpeg {
         Self::open_unless(input, options, || false)
     }
 
-    /// The same, for who may not want it any more: `is_unwanted` is asked every few milliseconds.
+    /// Opens a source unless `is_unwanted`, which is called every few milliseconds, returns true before the first picture.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), and once it is unwanted.
+    /// As [`open`](Self::open), and if the source becomes unwanted.
     pub fn open_unless(
         input: &str,
         options: &FfmpegOptions,
@@ -83,13 +83,16 @@ impl Ffmpeg {
         let program = child.program.clone();
         let watch = thread::spawn(move || {
             let mut waited = Duration::ZERO;
-            while awaited.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-                waited += LOOK;
-                let is_overdue = waited >= PATIENCE;
+            while awaited.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                waited += POLL_INTERVAL;
+                let is_overdue = waited >= FIRST_PICTURE_TIMEOUT;
                 if is_overdue || is_unwanted() {
                     program.kill();
                     return Some(if is_overdue {
-                        format!("no picture came within {} s", PATIENCE.as_secs())
+                        format!(
+                            "no picture came within {} s",
+                            FIRST_PICTURE_TIMEOUT.as_secs()
+                        )
                     } else {
                         "it was stopped before its first picture".into()
                     });
@@ -243,20 +246,20 @@ mod tests {
     }
 
     #[test]
-    fn one_that_closed_its_output_and_does_not_end_can_be_killed() {
+    fn process_without_output_can_be_killed() {
         let (mut running, _) = Running::start(shell("exec >&-; exec sleep 20")).expect("a shell");
         let program = running.program.clone();
         let (ended, waited) = mpsc::channel();
         thread::spawn(move || ended.send(running.complaint("clip.mp4")));
-        let early = waited.recv_timeout(10 * LOOK);
+        let early = waited.recv_timeout(10 * POLL_INTERVAL);
         assert!(early.is_err(), "{early:?}");
         program.kill();
-        let complaint = waited.recv_timeout(PATIENCE).expect("its end");
+        let complaint = waited.recv_timeout(FIRST_PICTURE_TIMEOUT).expect("its end");
         assert!(complaint.is_some_and(|error| error.to_string().contains("signal")));
     }
 
     #[test]
-    fn one_whose_first_bytes_come_as_it_is_killed_is_no_source() {
+    fn process_killed_at_first_bytes_is_no_source() {
         let file = |name: &str| {
             let name = format!("evenkeel-{name}-{}", std::process::id());
             std::env::temp_dir().join(name)

@@ -1,4 +1,4 @@
-//! A program that a source runs, for who must end it while the source waits for it.
+//! A program that a source runs, and that another thread can end while the source waits for it.
 
 use std::process::Child;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

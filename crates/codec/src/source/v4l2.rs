@@ -19,7 +19,7 @@ const LARGEST_RAW: usize = 640 * 480;
 
 /// Spoilt pictures in turn after which the camera is given up. One now and then is usual, the first
 /// above all, and the next will do.
-const SPOILT: u32 = 50;
+const MAX_SPOILT_IN_TURN: u32 = 50;
 
 /// An open camera; [`Source::next`] waits for its next picture.
 pub struct Camera {
@@ -99,7 +99,7 @@ impl Source for Camera {
 
     fn next(&mut self) -> Result<Option<Picture>, SourceError> {
         let Format { width, height, .. } = self.format;
-        for _ in 0..SPOILT {
+        for _ in 0..MAX_SPOILT_IN_TURN {
             let coding = &mut self.coding;
             let picture = self.stream.dequeue(|buffer| {
                 Ok(match coding {
@@ -121,7 +121,7 @@ impl Source for Camera {
         }
         Err(SourceError::Invalid {
             field: "camera's picture",
-            value: format!("unreadable {SPOILT} times in turn"),
+            value: format!("unreadable {MAX_SPOILT_IN_TURN} times in turn"),
         })
     }
 }

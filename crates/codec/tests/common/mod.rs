@@ -1,20 +1,10 @@
-//! Pictures for the tests: the scene's, and those of real clips.
+//! Pictures of real clips for the tests.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use evenkeel_codec::picture::Picture;
-use evenkeel_codec::source::{Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, Y4m};
-
-/// The first `count` pictures of the scene of seed 1.
-pub(crate) fn scene((width, height): (usize, usize), rate: u32, count: usize) -> Vec<Picture> {
-    let format = Format {
-        width,
-        height,
-        frame_rate: FrameRate::new(rate, 1).expect("valid"),
-    };
-    read(Scene::new(format, 1).expect("possible size"), count)
-}
+use evenkeel_codec::source::{Ffmpeg, FfmpegOptions, Source, Y4m};
 
 /// The clips in the folder that `EVENKEEL_MEDIA_DIR` names, with their names; none if it is not set.
 ///

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn parameter_sets_travel_together_and_a_slice_in_fragments() {
+    fn parameter_sets_are_aggregated_and_slices_fragmented() {
         let units = [
             vec![0x67, 1],
             vec![0x68, 2],

@@ -238,20 +238,10 @@ fn marker_before(interval: usize) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_codec::picture::QuantTables;
+    use evenkeel_codec::test_support::jpeg_image;
 
     fn image(sizes: &[usize]) -> JpegImage {
-        JpegImage {
-            width: 64,
-            height: 16,
-            sampling: Sampling::Yuv420,
-            tables: QuantTables {
-                luma: [9; 64],
-                chroma: [9; 64],
-            },
-            restart_interval: 1,
-            intervals: sizes.iter().map(|&size| Some(vec![1; size])).collect(),
-        }
+        jpeg_image((64, 16), 9, sizes)
     }
 
     fn plan(image: JpegImage, capacity: usize) -> Result<JpegPayloads, PacketizeError> {

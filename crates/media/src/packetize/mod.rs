@@ -5,7 +5,6 @@ mod h264;
 mod jpeg;
 mod raw;
 pub mod tables;
-use std::fmt;
 use std::time::Duration;
 
 use evenkeel_codec::Codec;
@@ -22,9 +21,10 @@ use self::tables::TableIndex;
 use crate::frame::EncodedFrame;
 
 /// Why a frame cannot be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketizeError {
     /// Width or height is beyond what the payload format can say.
+    #[error("{width}x{height} is no size that this payload format can carry")]
     Dimensions {
         /// Columns.
         width: u16,
@@ -32,6 +32,7 @@ pub enum PacketizeError {
         height: u16,
     },
     /// Not as many intervals as the picture's size and its restart interval make.
+    #[error("{found} restart intervals where there must be {expected}")]
     IntervalCount {
         /// How many there must be.
         expected: usize,
@@ -39,48 +40,29 @@ pub enum PacketizeError {
         found: usize,
     },
     /// More intervals than a restart count can number (§3.1.7).
+    #[error("more than {WHOLE_FRAME} restart intervals")]
     TooManyIntervals,
     /// An interval has no data.
+    #[error("restart interval {index} has no data")]
     MissingInterval {
         /// Which.
         index: usize,
     },
     /// There is no NAL unit, or one of them has no bytes.
+    #[error("NAL unit {index} has no bytes")]
     MissingUnit {
         /// Which.
         index: usize,
     },
     /// The scan exceeds the 2^24 bytes that a fragment offset reaches (§3.1.2).
+    #[error("the coded frame exceeds 16 MiB")]
     TooLarge,
     /// A packet is too small for the headers and a byte of data.
+    #[error("the packet size leaves no room for data")]
     Capacity,
 }
 
-impl fmt::Display for PacketizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Dimensions { width, height } => write!(
-                f,
-                "{width}x{height} is no size that this payload format can carry"
-            ),
-            Self::IntervalCount { expected, found } => {
-                write!(
-                    f,
-                    "{found} restart intervals where there must be {expected}"
-                )
-            }
-            Self::TooManyIntervals => write!(f, "more than {WHOLE_FRAME} restart intervals"),
-            Self::MissingInterval { index } => write!(f, "restart interval {index} has no data"),
-            Self::MissingUnit { index } => write!(f, "NAL unit {index} has no bytes"),
-            Self::TooLarge => write!(f, "the coded frame exceeds 16 MiB"),
-            Self::Capacity => write!(f, "the packet size leaves no room for data"),
-        }
-    }
-}
-
-impl std::error::Error for PacketizeError {}
-
-/// Room for the payload header of most packets, and for that of RFC 2435 with tables.
+/// Bytes for the payload header of most packets, and for a header of RFC 2435 with tables.
 const HEADER: usize = 24;
 const LONGEST_HEADER: usize = 160;
 

@@ -6,8 +6,8 @@
 //! 1. Tables that the Independent JPEG Group's formula gives travel as Q = 1 to 99: every packet
 //!    says which, and no bytes are spent.
 //! 2. Other tables get a value from 128 to 254 at their first use, for the life of the stream, as
-//!    §3.1.8 demands of these values. The first packet of every frame carries them still, for who
-//!    joins late; who has seen them once can decode a frame without its first packet.
+//!    §3.1.8 demands of these values. The first packet of every frame still carries them for a
+//!    receiver that joins late. A receiver that has them can decode a frame without its first packet.
 //! 3. Only the 128th and later distinct tables use Q = 255.
 
 use evenkeel_codec::mjpeg::rfc2435_tables;
@@ -54,7 +54,7 @@ pub struct TableCache {
 }
 
 impl TableCache {
-    /// Remembers tables that came in band; those of Q = 255 hold for their own frame alone.
+    /// Remembers tables that came in band. Tables of Q = 255 hold for their own frame alone and are ignored.
     pub fn learn(&mut self, q: u8, tables: &QuantTables) {
         if !(FIRST_STATIC..=LAST_STATIC).contains(&q) {
             return;
@@ -68,7 +68,7 @@ impl TableCache {
         }
     }
 
-    /// The tables that `q` stands for without looking at its frame's first packet.
+    /// Gives the tables of `q`, as far as they are known without the first packet of the frame.
     pub fn get(&self, q: u8) -> Option<QuantTables> {
         match q {
             1..=99 => Some(rfc2435_tables(q)),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_remembers_what_is_static_and_nothing_else() {
+    fn cache_keeps_static_tables_only() {
         let mut cache = TableCache::default();
         for q in [0, 100, 127, 130, 255] {
             cache.learn(q, &flat(q));

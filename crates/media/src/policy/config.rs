@@ -1,6 +1,5 @@
 //! The configuration of a policy: deadline, playout and rules.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -57,17 +56,9 @@ impl FromStr for Rules {
 }
 
 /// No policy has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a policy is `{}` or `{}`", Rules::Evenkeel.name(), Rules::Thesis.name())]
 pub struct UnknownRules;
-
-impl fmt::Display for UnknownRules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [evenkeel, thesis] = Rules::ALL.map(Rules::name);
-        write!(f, "a policy is `{evenkeel}` or `{thesis}`")
-    }
-}
-
-impl std::error::Error for UnknownRules {}
 
 impl PolicyConfig {
     /// The delay up to which conversation is not disturbed (ITU-T G.114; γ of the thesis, §6.3.2).

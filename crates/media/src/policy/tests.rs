@@ -1,21 +1,14 @@
 //! Tests of the policy: the size of the next frame, and the deadline.
 
 use proptest::prelude::*;
-use tfrc::units::LossEventRate;
 
 use super::*;
+use crate::test_support;
 
 const INTERVAL: Duration = Duration::from_millis(40);
 
 fn path(kbps: f64, rtt_ms: u64) -> Path {
-    Path {
-        allowed_rate: Rate::from_bits_per_sec(kbps * 1e3),
-        instantaneous_rate: Rate::from_bits_per_sec(kbps * 1e3),
-        rtt: Some(Duration::from_millis(rtt_ms)),
-        loss_event_rate: LossEventRate::ZERO,
-        receive_rate: Rate::ZERO,
-        source: RateSource::Feedback,
-    }
+    test_support::path(Rate::from_bits_per_sec(kbps * 1e3), rtt_ms)
 }
 
 fn policy(rules: Rules) -> Policy {
@@ -123,7 +116,7 @@ fn long_deadline_keeps_what_was_configured() {
 }
 
 #[test]
-fn deadline_has_no_cliff_between_short_and_long_paths() {
+fn deadline_is_continuous_in_the_round_trip() {
     let mut before = PolicyConfig::DEADLINE;
     for rtt_ms in (20..500).step_by(10) {
         let mut policy = policy(Rules::Evenkeel);
@@ -156,7 +149,7 @@ fn encoder_floor_lowers_frame_count_not_rate() {
 }
 
 #[test]
-fn frames_of_their_own_size_are_always_asked_for() {
+fn own_size_frames_always_have_a_target() {
     let mut policy = policy(Rules::Evenkeel);
     policy.set_encoder(true);
     policy.observe_frame(&coded(100, 150_000));
@@ -180,7 +173,7 @@ fn encoder_below_its_target_is_asked_for_more() {
 
 /// (γ − R/2 − t_pbuf)·X − θ = (150 − 50 − 10) ms · 100 kB/s − 1,000 B.
 #[test]
-fn thesis_makes_frames_as_large_as_the_deadline_allows() {
+fn thesis_fills_frames_up_to_the_deadline() {
     let mut policy = policy(Rules::Thesis);
     let target = policy.target(at(0), &path(800.0, 100), Bytes::new(1_000));
     assert_eq!(target.unwrap().size, Bytes::new(8_000));

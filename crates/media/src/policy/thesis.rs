@@ -1,7 +1,7 @@
 //! The sending-buffer policy of the thesis, taken at its word (§6.3.2): for comparison.
 //!
 //! Every frame is coded to the largest size that the deadline leaves, and begins only if it will be in
-//! time; X, R and θ are those of the moment. What the thesis leaves open is t_pbuf, “a constant value”,
+//! time, with the present X, R and θ. What the thesis leaves open is t_pbuf, “a constant value”,
 //! and what L counts: here all bytes that TFRC counts, or no frame would ever be in time.
 
 use std::time::Duration;

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn fill_bytes_stuffing_and_an_end_marker_are_told_apart() {
+    fn fill_stuffing_and_end_marker_are_distinguished() {
         let chunk = [1, 0xff, 0x00, 0xff, 0xff, 0xff, 0xd0, 2, 0xff, 0xd9, 9, 9];
         assert_eq!(
             split(0, &chunk),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_marker_out_of_turn_is_not_believed() {
+    fn data_after_unexpected_marker_is_dropped() {
         assert_eq!(split(0, &[1, 0xff, 0xd5, 2]), vec![(0, vec![1])]);
         assert_eq!(split(3, &[0xff, 0xd7, 2]), vec![]);
     }

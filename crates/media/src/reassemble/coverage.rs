@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::event::NotShown;
+
 /// A set of bytes, as ranges that neither touch nor overlap: a hostile stream may have many thousands of them, in
 /// any order.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +40,17 @@ impl Coverage {
         self.ranges.get(&0).is_some_and(|&end| end >= len)
     }
 
+    /// The holes of a picture of `len` bytes, in ascending order; an error if it is one hole.
+    pub(super) fn holes(&self, len: usize) -> Result<Vec<Range<usize>>, NotShown> {
+        let missing = self.missing(len);
+        match missing.as_slice() {
+            [all] if all.len() == len => Err(NotShown::Empty),
+            _ => Ok(missing),
+        }
+    }
+
     /// What of `0..len` is missing, in ascending order.
-    pub(super) fn missing(&self, len: usize) -> Vec<Range<usize>> {
+    fn missing(&self, len: usize) -> Vec<Range<usize>> {
         let starts = std::iter::once(0).chain(self.ranges.values().copied());
         let ends = self.ranges.keys().copied().chain([len]);
         starts

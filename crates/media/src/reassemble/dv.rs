@@ -65,11 +65,7 @@ impl DvAssembly {
 
     /// The frame, with what is missing.
     pub(super) fn finish(mut self) -> Result<DvFrame, NotShown> {
-        let size = self.frame.data.len();
-        self.frame.missing = self.covered.missing(size);
-        if matches!(self.frame.missing.as_slice(), [all] if all.len() == size) {
-            return Err(NotShown::Empty);
-        }
+        self.frame.missing = self.covered.holes(self.frame.data.len())?;
         Ok(self.frame)
     }
 }

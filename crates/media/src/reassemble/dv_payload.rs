@@ -38,15 +38,12 @@ impl<'a> DvPayload<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenkeel_codec::test_support::dv_frame;
     use proptest::prelude::*;
 
     /// Every block of a frame, in the order in which a file has them.
     fn frame(system: System) -> Vec<u8> {
-        let mut frame = vec![0; system.frame_len()];
-        for (place, block) in frame.chunks_exact_mut(BLOCK).enumerate() {
-            block[..3].copy_from_slice(&BlockId::at(place).to_bytes());
-        }
-        frame
+        dv_frame(system, 0).data
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl JpegAssembly {
     }
 
     /// Takes in a packet that [matches](Self::matches) and did not come before. `cache` has the
-    /// tables of the stream, and learns those of the packet.
+    /// tables of the stream, and learns the tables of the packet.
     pub(super) fn push(
         &mut self,
         header: &JpegHeader<'_>,

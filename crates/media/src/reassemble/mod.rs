@@ -1,12 +1,11 @@
 //! Frames from RTP payloads: the order of packets and frames here, each payload format in its file.
 
+mod assembly;
 mod chunk;
 mod coverage;
 mod dv;
 mod dv_payload;
 mod h264;
-#[cfg(test)]
-mod h264_stream;
 mod jpeg;
 mod payload;
 mod raw;
@@ -16,24 +15,15 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use evenkeel_codec::dif::System;
-use evenkeel_rtp::packet::payload::h264::H264Payload;
-use evenkeel_rtp::packet::payload::jpeg::JpegHeader;
-use evenkeel_rtp::packet::payload::raw::RawPayload;
 use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
 
-use self::dv::DvAssembly;
+use self::assembly::{Assembly, Part};
 pub use self::dv_payload::DvPayload;
-use self::h264::H264Assembly;
-use self::jpeg::JpegAssembly;
 pub use self::payload::{ParameterError, Payload, Payloads};
-use self::raw::RawAssembly;
 use crate::event::NotShown;
 use crate::frame::ReceivedFrame;
 use crate::packetize::tables::TableCache;
-use evenkeel_codec::Codec;
-use evenkeel_codec::picture::CodedPicture;
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,8 +154,7 @@ impl Reassembler {
         (pushed, self.make_room())
     }
 
-    /// The size of the uncompressed picture whose last packet this is and that of those that are received, if they
-    /// differ.
+    /// Gives the size of the uncompressed picture that this packet ends and the expected size, if the two differ.
     pub fn other_size(&self, packet: &MediaPacket<'_>) -> Option<[(u16, u16); 2]> {
         if !packet.marker {
             return None;
@@ -179,8 +168,8 @@ impl Reassembler {
         (sent != size).then_some([sent, size])
     }
 
-    /// A repair packet came.
-    pub fn note_repair(&mut self, now: Instant) {
+    /// Records a repair packet that arrived.
+    pub fn repair_arrived(&mut self, now: Instant) {
         self.repaired = Some(now);
     }
 
@@ -243,15 +232,8 @@ impl Reassembler {
 /// A packet is lost once this many with higher numbers have come (RFC 5348 §5.1: NDUPACK).
 const REORDERING: u64 = 3;
 
-/// So long after a repair packet there may be another.
+/// Another repair packet may follow a repair packet within this time.
 const REPAIRS_WITHIN: Duration = Duration::from_secs(1);
-
-/// The most that one frame may hold. One packet more brings both frames and bytes back under
-/// [`Reassembler::MAX_BYTES`] when the oldest leaves.
-const MAX_FRAME_BYTES: usize = Reassembler::MAX_BYTES / 2;
-
-/// The most packets of one frame: a picture of 3840x2160 in 4:2:2, 1,012 bytes in each.
-const MAX_FRAME_PACKETS: usize = 16_384;
 
 /// The state of a frame that has not been taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,199 +250,4 @@ pub struct InFlight {
     pub last_arrival: Instant,
     /// The first and the last sequence number that came.
     pub sequences: (u64, u64),
-}
-
-/// One frame being put together.
-#[derive(Debug)]
-struct Assembly {
-    /// A frame has one, whatever its packets say.
-    codec: Codec,
-    content: Content,
-    /// The timestamp as the packets carry it.
-    wire_timestamp: u32,
-    /// What came, by sequence number.
-    sequences: Vec<u64>,
-    /// The sequence number of the last packet.
-    marker: Option<u64>,
-    /// What was stored of the packets' data.
-    bytes: usize,
-    last_arrival: Instant,
-}
-
-#[derive(Debug)]
-enum Content {
-    Jpeg(Box<JpegAssembly>),
-    Raw(RawAssembly),
-    H264(H264Assembly),
-    Dv(DvAssembly),
-}
-
-/// What one packet holds.
-enum Part<'a> {
-    Jpeg {
-        header: JpegHeader<'a>,
-        data: &'a [u8],
-    },
-    Raw {
-        payload: RawPayload<'a>,
-        size: (u16, u16),
-    },
-    H264(&'a [u8]),
-    Dv {
-        payload: DvPayload<'a>,
-        system: System,
-        audio: bool,
-    },
-}
-
-impl<'a> Part<'a> {
-    fn parse(payload: Payload, bytes: &'a [u8]) -> Option<Self> {
-        Some(match payload {
-            Payload::Jpeg => {
-                let (header, data) = JpegHeader::parse(bytes).ok()?;
-                Self::Jpeg { header, data }
-            }
-            Payload::Raw { width, height } => Self::Raw {
-                payload: RawPayload::parse(bytes).ok()?,
-                size: (width, height),
-            },
-            Payload::H264 => {
-                H264Payload::parse(bytes).ok()?;
-                Self::H264(bytes)
-            }
-            Payload::Dv { system, audio } => Self::Dv {
-                payload: DvPayload::parse(bytes, system).ok()?,
-                system,
-                audio,
-            },
-        })
-    }
-
-    /// The bytes that storing it takes: none in a picture that has its place for all of them.
-    fn stored(&self) -> usize {
-        match self {
-            Self::Jpeg { data, .. } | Self::H264(data) => data.len(),
-            Self::Raw { .. } | Self::Dv { .. } => 0,
-        }
-    }
-}
-
-impl Assembly {
-    fn new(codec: Codec, part: &Part<'_>, packet: &MediaPacket<'_>) -> Self {
-        let content = match part {
-            Part::Jpeg { header, .. } => Content::Jpeg(Box::new(JpegAssembly::new(header))),
-            Part::Raw { size, .. } => Content::Raw(RawAssembly::new(size.0, size.1)),
-            Part::H264(_) => Content::H264(H264Assembly::default()),
-            Part::Dv { system, audio, .. } => Content::Dv(DvAssembly::new(*system, *audio)),
-        };
-        Self {
-            codec,
-            content,
-            wire_timestamp: packet.timestamp,
-            sequences: Vec::new(),
-            marker: None,
-            bytes: 0,
-            last_arrival: packet.arrival,
-        }
-    }
-
-    fn push(
-        &mut self,
-        part: &Part<'_>,
-        packet: &MediaPacket<'_>,
-        tables: &mut TableCache,
-    ) -> Result<(), Refused> {
-        if let (Content::Jpeg(image), Part::Jpeg { header, .. }) = (&self.content, part)
-            && !image.matches(header)
-        {
-            return Err(Refused::Inconsistent);
-        }
-        let Err(place) = self.sequences.binary_search(&packet.sequence) else {
-            return Err(Refused::Stale);
-        };
-        if self.bytes + part.stored() > MAX_FRAME_BYTES || self.sequences.len() == MAX_FRAME_PACKETS
-        {
-            return Err(Refused::Oversized);
-        }
-        self.sequences.insert(place, packet.sequence);
-        self.bytes += part.stored();
-        self.last_arrival = self.last_arrival.max(packet.arrival);
-        if packet.marker {
-            self.marker = Some(packet.sequence);
-        }
-        match (&mut self.content, part) {
-            (Content::Jpeg(image), Part::Jpeg { header, data }) => {
-                image.push(header, data, packet, tables)
-            }
-            (Content::Raw(picture), Part::Raw { payload, .. }) => picture.push(payload),
-            (Content::H264(access_unit), Part::H264(payload)) => {
-                access_unit.push(payload, packet.sequence);
-                Ok(())
-            }
-            (Content::Dv(frame), Part::Dv { payload, .. }) => {
-                frame.push(payload);
-                Ok(())
-            }
-            // Content and part are of the same codec.
-            _ => Err(Refused::Inconsistent),
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        match &self.content {
-            Content::Jpeg(image) => image.is_complete(),
-            Content::Raw(picture) => picture.is_complete(),
-            Content::H264(access_unit) => self.is_contiguous() && access_unit.is_closed(),
-            Content::Dv(frame) => frame.is_complete(),
-        }
-    }
-
-    /// True if the packet with the marker bit came, and no number before it is missing.
-    fn is_contiguous(&self) -> bool {
-        let (first, last) = self.span();
-        self.marker == Some(last) && last - first == self.sequences.len() as u64 - 1
-    }
-
-    /// The first and the last sequence number.
-    fn span(&self) -> (u64, u64) {
-        let ends = self.sequences.first().zip(self.sequences.last());
-        ends.map_or((0, 0), |(&first, &last)| (first, last))
-    }
-
-    /// The highest sequence number that seems to be missing from the frame.
-    fn last_missing(&self) -> Option<u64> {
-        let (&lowest, &highest) = (self.sequences.first()?, self.sequences.last()?);
-        if self.marker.is_none() {
-            return Some(highest.saturating_add(1));
-        }
-        let gap = self
-            .sequences
-            .windows(2)
-            .rev()
-            .find(|pair| pair[1] - pair[0] > 1)
-            .map(|pair| pair[1] - 1);
-        // Without a hole inside, what is missing came before.
-        Some(gap.unwrap_or(lowest.saturating_sub(1)))
-    }
-
-    fn finish(self, now: Instant) -> Result<ReceivedFrame, NotShown> {
-        let completed = if self.is_complete() {
-            self.last_arrival
-        } else {
-            now
-        };
-        let picture = match self.content {
-            Content::Jpeg(image) => CodedPicture::Jpeg(image.finish()?),
-            Content::Raw(picture) => CodedPicture::Raw(picture.finish()?),
-            Content::Dv(frame) => CodedPicture::Dv(frame.finish()?),
-            Content::H264(access_unit) => {
-                CodedPicture::from(access_unit.finish(self.marker.is_some())?)
-            }
-        };
-        Ok(ReceivedFrame {
-            timestamp: self.wire_timestamp,
-            completed,
-            picture,
-        })
-    }
 }

@@ -1,6 +1,5 @@
 //! What the packets of a stream carry, and how a session description says so.
 
-use std::fmt;
 use std::str::FromStr;
 
 use evenkeel_codec::dif::System;
@@ -25,7 +24,7 @@ pub enum Payload {
     Dv {
         /// The scanning system, which every packet must be of.
         system: System,
-        /// The blocks of sound come with those of the picture.
+        /// True if the blocks of sound come with the blocks of the picture.
         audio: bool,
     },
 }
@@ -66,35 +65,35 @@ impl Payload {
         match codec {
             Codec::Mjpeg => Ok(Self::Jpeg),
             Codec::Raw => {
-                let value = |name| value(parameters, name).ok_or(ParameterError(name));
+                let value = |name| value(parameters, name).ok_or(ParameterError::Raw(name));
                 let number = |name| {
                     let value = value(name)?;
-                    usize::from_str(value).map_err(|_| ParameterError(name))
+                    usize::from_str(value).map_err(|_| ParameterError::Raw(name))
                 };
                 if !value("sampling")?.eq_ignore_ascii_case(SAMPLING) {
-                    return Err(ParameterError("sampling"));
+                    return Err(ParameterError::Raw("sampling"));
                 }
                 if number("depth")? != DEPTH {
-                    return Err(ParameterError("depth"));
+                    return Err(ParameterError::Raw("depth"));
                 }
-                Self::raw(number("width")?, number("height")?).ok_or(ParameterError("width"))
+                Self::raw(number("width")?, number("height")?).ok_or(ParameterError::Raw("width"))
             }
             // RFC 6184 §8.1: without the parameter it is mode 0.
             Codec::H264 => match value(parameters, "packetization-mode") {
                 None | Some("0" | "1") => Ok(Self::H264),
-                Some(_) => Err(ParameterError("packetization-mode")),
+                Some(_) => Err(ParameterError::PacketizationMode),
             },
             Codec::Dv => {
                 let encode = value(parameters, "encode").unwrap_or_default();
                 let mut systems = System::ALL.into_iter();
                 let system = systems.find(|system| system.is_encoded_as(encode));
                 Ok(Self::Dv {
-                    system: system.ok_or(ParameterError("encode"))?,
+                    system: system.ok_or(ParameterError::Dv("encode"))?,
                     // RFC 6469 §3.1.1: without the parameter there is none.
                     audio: match value(parameters, "audio") {
                         None | Some("none") => false,
                         Some("bundled") => true,
-                        Some(_) => return Err(ParameterError("audio")),
+                        Some(_) => return Err(ParameterError::Dv("audio")),
                     },
                 })
             }
@@ -115,7 +114,7 @@ impl Payloads {
         Self { first, others }
     }
 
-    /// What packets of this payload type carry. The session lets no other in than those of the stream.
+    /// Gives the payload of packets of this payload type. The session accepts payload types of the stream alone.
     pub(crate) fn of(&self, payload_type: u8) -> Payload {
         let other = self
             .others
@@ -138,12 +137,11 @@ impl From<Payload> for Payloads {
     }
 }
 
-/// The one sampling that we have, and its bits.
+/// The one sampling that we send and receive, and its bits.
 const SAMPLING: &str = "YCbCr-4:2:2";
 const DEPTH: usize = 8;
 
-/// What the colours of so many lines are. No source says it of its own; without a word they are BT.601's up to those of
-/// standard definition.
+/// The colorimetry of pictures of this height. No source states its own; standard definition has BT.601's.
 const fn colorimetry(height: u16) -> &'static str {
     if height <= 576 { "BT601-5" } else { "BT709-2" }
 }
@@ -156,30 +154,24 @@ fn value<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The parameter of a stream that is missing or not what we can receive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParameterError(pub &'static str);
-
-impl fmt::Display for ParameterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == "packetization-mode" {
-            return f.write_str("H.264: packetization-mode must be 0 or 1");
-        }
-        if matches!(self.0, "encode" | "audio") {
-            return f.write_str(
-                "DV: encode must be SD-VCR/525-60, SD-VCR/625-50 or 314M-25/525-60, audio none or bundled",
-            );
-        }
-        write!(
-            f,
-            "uncompressed video: {} is missing or not ours; it must be sampling={SAMPLING}, \
-             depth={DEPTH}, an even width and at most the pixels of 3840x2160",
-            self.0
-        )
-    }
+/// The parameter of a stream that is missing or has a value that we do not receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// A parameter of uncompressed video.
+    #[error(
+        "uncompressed video: {0} is missing or not ours; it must be sampling={SAMPLING}, depth={DEPTH}, \
+         an even width and at most the pixels of 3840x2160"
+    )]
+    Raw(&'static str),
+    /// The packetisation mode of H.264.
+    #[error("H.264: packetization-mode must be 0 or 1")]
+    PacketizationMode,
+    /// A parameter of DV.
+    #[error(
+        "DV: encode must be SD-VCR/525-60, SD-VCR/625-50 or 314M-25/525-60, audio none or bundled"
+    )]
+    Dv(&'static str),
 }
-
-impl std::error::Error for ParameterError {}
 
 #[cfg(test)]
 mod tests {
@@ -187,7 +179,7 @@ mod tests {
     use crate::rtp_codec::RtpCodec as _;
 
     #[test]
-    fn a_description_gives_back_what_it_was_made_of() {
+    fn description_round_trips() {
         let payload = Payload::raw(1280, 720).unwrap();
         let parameters = Codec::Raw.parameters((1280, 720)).unwrap();
         assert_eq!(Payload::described(Codec::Raw, &parameters), Ok(payload));
@@ -197,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_those_of_the_definition_and_any_are_taken() {
+    fn colorimetry_follows_height_and_any_is_accepted() {
         for (size, expected) in [
             ((720, 576), "colorimetry=BT601-5"),
             ((768, 578), "colorimetry=BT709-2"),
@@ -212,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn dv_says_its_system_and_whether_there_is_sound() {
+    fn dv_description_has_system_and_sound() {
         for system in System::ALL {
             let told = Codec::Dv.parameters(system.size()).unwrap();
             let audio = true;
@@ -230,14 +222,14 @@ mod tests {
             ("encode=SD-VCR/525-60; audio=both", "audio"),
         ] {
             let refused = Payload::described(Codec::Dv, parameters);
-            assert_eq!(refused, Err(ParameterError(name)), "{parameters}");
+            assert_eq!(refused, Err(ParameterError::Dv(name)), "{parameters}");
         }
     }
 
     #[test]
     fn a_parameter_that_is_not_ours_is_named() {
         let interleaved = Payload::described(Codec::H264, "packetization-mode=2");
-        assert_eq!(interleaved, Err(ParameterError("packetization-mode")));
+        assert_eq!(interleaved, Err(ParameterError::PacketizationMode));
         let good = "Sampling=YCbCr-4:2:2;WIDTH=64;height=48 ; depth=8";
         assert_eq!(
             Payload::described(Codec::Raw, good).ok(),
@@ -259,7 +251,7 @@ mod tests {
             };
             assert_eq!(
                 Payload::described(Codec::Raw, &bad),
-                Err(ParameterError(name)),
+                Err(ParameterError::Raw(name)),
                 "{bad}"
             );
         }

@@ -48,8 +48,8 @@ mod tests {
     use evenkeel_codec::Codec;
     use evenkeel_codec::FrameTarget;
     use evenkeel_codec::picture::{CodedPicture, Picture};
+    use evenkeel_codec::test_support::frame_target;
     use std::time::Duration;
-    use tfrc::units::{Bytes, Rate};
 
     #[test]
     fn bytes_are_told_in_letters() {
@@ -81,11 +81,8 @@ mod tests {
             let picture = Picture::new(size.0, size.1);
             for (frame, bytes) in [2_000, 9_000, 3_000, 20_000].into_iter().enumerate() {
                 let target = FrameTarget {
-                    size: Bytes::new(bytes),
-                    rate: Rate::from_bytes_per_sec(bytes as f64 * 25.0),
-                    deadline: Duration::from_millis(150),
-                    stretched: false,
                     keyframe: frame % 2 == 0,
+                    ..frame_target(bytes, 25.0)
                 };
                 let coded = encoder.encode(&picture, &target).unwrap().unwrap();
                 let CodedPicture::H264(coded) = coded.picture else {
@@ -109,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_none_of_a_size_that_cannot_be_coded() {
+    fn impossible_size_has_no_parameter_sets() {
         assert_eq!(parameters((63, 48)), None);
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_codec_and_repair_packets_have_a_payload_type_of_their_own() {
+    fn payload_types_are_distinct() {
         let mut types = Codec::ALL.map(Codec::payload_type).to_vec();
         types.push(evenkeel_rtp::session::RepairConfig::PAYLOAD_TYPE);
         let all = types.len();
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_size_is_one_that_can_be_sent() {
+    fn nearest_size_can_be_sent() {
         for codec in Codec::ALL {
             for size in [(1, 1), (641, 479), (1280, 720), (50_000, 3)] {
                 let (width, height) = codec.nearest_size(size);

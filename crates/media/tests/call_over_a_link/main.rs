@@ -1,14 +1,17 @@
 //! Whole calls over a modelled link, in virtual time: picture sizes are real, their contents are not.
 
+mod outcome;
+mod studio;
 mod world;
 
 use std::time::Duration;
 
 use evenkeel_codec::quality::percentile;
 use evenkeel_rtp::session::FeedbackMode;
+use outcome::Outcome;
 use tfrc::time::Instant;
 use tfrc::units::Rate;
-use world::{End, Outcome, Scenario, World};
+use world::{End, Scenario, World};
 
 /// The bounds of a call on a path that serves it well.
 fn assert_good(outcome: &Outcome) {
@@ -22,7 +25,7 @@ fn assert_good(outcome: &Outcome) {
 }
 
 #[test]
-fn media_uses_what_tfrc_allows_and_is_on_time() {
+fn call_uses_allowed_rate_on_time() {
     for seed in 1..=3 {
         let base = Scenario {
             seed,
@@ -75,7 +78,7 @@ fn call_with_bare_round_trips_is_on_time() {
 }
 
 #[test]
-fn call_with_transit_bounds_uses_the_link_on_time() {
+fn transit_bounds_let_call_use_link_on_time() {
     for seed in 1..=3 {
         let outcome = Scenario {
             seed,
@@ -90,7 +93,7 @@ fn call_with_transit_bounds_uses_the_link_on_time() {
 }
 
 #[test]
-fn low_frame_rate_over_a_long_path_meets_the_deadline() {
+fn low_frame_rate_meets_deadline_on_long_path() {
     let mut missed = Vec::new();
     for (rtt, kbps, fps) in [
         (60, 800, 10),
@@ -116,7 +119,7 @@ fn low_frame_rate_over_a_long_path_meets_the_deadline() {
 }
 
 #[test]
-fn a_long_path_is_never_silent_and_says_when_it_stretches() {
+fn long_path_is_never_silent_and_reports_stretching() {
     for seed in 1..=3 {
         let outcome = Scenario {
             seed,
@@ -266,7 +269,7 @@ fn a_call_recovers_when_either_end_was_stopped() {
 }
 
 #[test]
-fn a_call_comes_back_when_the_receiver_was_gone_for_long() {
+fn call_resumes_after_long_absence_of_receiver() {
     let (from, until) = (Instant::from_secs(15), Instant::from_secs(35));
     let stop = Some((End::Receiver, from, until));
     let outcome = Scenario {
@@ -286,7 +289,7 @@ const LEARNT: Instant = Instant::from_secs(315);
 /// Ten minutes between clocks that part by 12 ms in each. The camera is off for three of them, in which they part by 36 ms.
 #[test]
 #[ignore = "at +200 ppm the 95th percentile after the pause is 4.5 ms above that of one clock, for 4"]
-fn clocks_that_part_make_frames_neither_late_nor_old() {
+fn drifting_clocks_make_frames_neither_late_nor_old() {
     let [off, on] = [360, 540].map(Instant::from_secs);
     let end = Instant::from_secs(600);
     let call = |drift_ppm| {
@@ -337,7 +340,7 @@ fn clocks_that_part_make_frames_neither_late_nor_old() {
 /// The least that the encoder makes is more than X carries in an interval: 2.5 kB, with headers 2.7, where 500 kb/s carry 2.5.
 /// (When such frames waited for the last packet to let something leave, 752 of 1,499 were shown, with 0.72 of the link.)
 #[test]
-fn what_cannot_be_made_smaller_goes_as_soon_as_the_buffer_is_empty() {
+fn incompressible_frames_leave_once_buffer_is_empty() {
     let outcome = Scenario::new(60, 500, 25).run();
     assert_good(&outcome);
     assert!(outcome.shown_at.0.len() >= 1_300, "{outcome:#?}");
@@ -357,7 +360,7 @@ fn the_same_seed_gives_the_same_call() {
 }
 
 #[test]
-fn a_fall_of_the_link_to_a_quarter_is_over_in_two_seconds() {
+fn call_recovers_within_two_seconds_of_rate_fall() {
     (1..=3).for_each(fall_to_a_quarter);
 }
 

@@ -13,7 +13,7 @@ use evenkeel_rtp::session::FeedbackMode;
 use self::world::{Setting, run};
 
 #[test]
-fn without_loss_every_picture_is_shown_and_no_keyframe_is_asked_for() {
+fn lossless_call_shows_every_picture_without_keyframe_requests() {
     // Where the sender reads arrivals it leaves numbers out, which nobody may see.
     for feedback in [FeedbackMode::Tfrc, FeedbackMode::Ccfb] {
         let outcome = run(&Setting {
@@ -28,7 +28,7 @@ fn without_loss_every_picture_is_shown_and_no_keyframe_is_asked_for() {
 }
 
 #[test]
-fn after_a_loss_the_picture_waits_for_a_keyframe_and_goes_on() {
+fn picture_resumes_with_keyframe_after_a_loss() {
     let outcome = run(&Setting::new(0.02, Filler::None));
     println!("{outcome:?}");
     assert!(outcome.requests > 0 && outcome.keyframes >= outcome.requests / 2);
@@ -56,7 +56,7 @@ fn repair_packets_leave_the_picture_standing_less() {
 }
 
 #[test]
-fn a_stream_whose_first_packet_is_lost_is_shown_from_the_keyframe_on_that_is_asked_for() {
+fn stream_without_first_packet_begins_at_requested_keyframe() {
     let outcome = run(&Setting {
         loses_first: true,
         seconds: 6,
@@ -69,7 +69,7 @@ fn a_stream_whose_first_packet_is_lost_is_shown_from_the_keyframe_on_that_is_ask
 }
 
 #[test]
-fn repair_packets_that_rare_losses_ask_for_make_hardly_a_picture_late() {
+fn repair_packets_hardly_delay_pictures_at_rare_losses() {
     let outcome = run(&Setting {
         seconds: 63,
         seed: 1,

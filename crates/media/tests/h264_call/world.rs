@@ -5,14 +5,14 @@ use std::time::Duration;
 use evenkeel_codec::Codec;
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::luma_psnr;
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::source::Source as _;
+use evenkeel_codec::test_support::scene;
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::event::{EventKind, NotShown};
 use evenkeel_media::filler::Filler;
-use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
+use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
-use evenkeel_rtp::packet::rtp::media_time;
 use evenkeel_rtp::session::{self, Config, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 use tfrc::time::Instant;
 use tfrc::units::Rate;
@@ -55,11 +55,11 @@ impl Setting {
 pub(crate) struct Outcome {
     pub(crate) keyframes: usize,
     pub(crate) requests: usize,
-    /// Pictures that came and were not shown, and those of them that did not decode: the sender had given up one that they
-    /// refer to.
+    /// Pictures that arrived and were not shown, and how many of these did not decode because the sender had discarded their
+    /// reference.
     pub(crate) frozen: usize,
     pub(crate) undecodable: usize,
-    /// Pictures captured after the first three seconds, and those of them that were shown.
+    /// Pictures captured after the first three seconds, and how many of these were shown.
     pub(crate) captured: usize,
     pub(crate) shown: usize,
     /// dB of each of these.
@@ -118,12 +118,7 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
     let calls = [0, 1].map(|end| call(end, setting));
     let rate = Rate::from_bits_per_sec(300e3);
     let mut ends = TwoEnds::new(calls, rate, setting.loss, setting.seed);
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).expect("valid"),
-    };
-    let mut scene = Scene::new(format, 1).expect("possible size");
+    let mut scene = scene((160, 120), 10);
     let mut encoder = Codec::H264.encoder(INTERVAL);
     let mut decoder = Codec::H264.decoder();
     let mut originals: Vec<Original> = Vec::new();
@@ -138,22 +133,13 @@ pub(crate) fn run(setting: &Setting) -> Outcome {
         let now = Instant::from_millis(step);
         if step % 100 == 0 {
             let picture = scene.next().expect("endless").expect("endless");
-            let mut coded_as = None;
-            if let Some(target) = ends.calls[0].frame_target(now) {
-                let coded = encoder.encode(&picture, &target).expect("possible size");
-                let timestamp = media_time(now, 90_000);
-                let frame = EncodedFrame {
-                    captured: now,
-                    timestamp,
-                    picture: coded.expect("room for it").picture,
-                };
-                ends.calls[0].push_frame(now, frame).expect("well formed");
-                coded_as = Some(ends.calls[0].session().wire_timestamp(timestamp));
-            }
+            let timestamp = ends.capture(now, &picture, &mut *encoder);
+            let session = ends.calls[0].session();
+            let timestamp = timestamp.map(|timestamp| session.wire_timestamp(timestamp));
             outcome.captured += usize::from(now >= WARM);
             originals.push(Original {
                 captured: now,
-                timestamp: coded_as,
+                timestamp,
                 picture,
             });
         }

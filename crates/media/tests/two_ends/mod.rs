@@ -3,10 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use evenkeel_codec::VideoEncoder;
+use evenkeel_codec::picture::Picture;
 use evenkeel_link::{Link, LinkConfig, Loss, Packet};
 use evenkeel_media::call::Call;
-use evenkeel_media::frame::ReceivedFrame;
+use evenkeel_media::frame::{EncodedFrame, ReceivedFrame};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint};
+use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
@@ -46,6 +49,31 @@ impl TwoEnds {
             Link::new(config, seed)
         });
         Self { calls, links }
+    }
+
+    /// Codes a picture as the sender's path asks, and hands the frame over. Gives the timestamp of the frame; `None` if the
+    /// picture is left out.
+    pub(crate) fn capture(
+        &mut self,
+        now: Instant,
+        picture: &Picture,
+        encoder: &mut dyn VideoEncoder,
+    ) -> Option<u32> {
+        let call = &mut self.calls[0];
+        let target = call.frame_target(now)?;
+        let coded = encoder.encode(picture, &target).expect("possible size");
+        let Some(coded) = coded else {
+            call.leave_out(now);
+            return None;
+        };
+        let timestamp = media_time(now, 90_000);
+        let frame = EncodedFrame {
+            captured: now,
+            timestamp,
+            picture: coded.picture,
+        };
+        call.push_frame(now, frame).expect("well formed");
+        Some(timestamp)
     }
 
     /// What is due at `now`. `show` is given each frame that is, and `passes` says of each packet of the sender's whether

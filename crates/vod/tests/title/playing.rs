@@ -20,7 +20,7 @@ fn link(bits_per_sec: f64) -> LinkConfig {
 }
 
 #[test]
-fn a_title_that_fits_is_played_whole_on_time_and_without_a_stall() {
+fn title_that_fits_plays_without_a_stall() {
     let mut world = World::new(Even::new(&[1e6], TITLE), false, link(2e6));
     world.run_for(Duration::from_secs(30));
     let path = world.server.path().expect("a sender's");
@@ -68,7 +68,7 @@ fn goodbye_ends_it_when_all_is_played() {
 }
 
 #[test]
-fn a_goodbye_that_is_lost_ends_it_after_a_silence_that_is_no_stall() {
+fn lost_goodbye_ends_in_silence_without_stall() {
     let mut world = World::new(Even::new(&[1e6], Duration::from_secs(5)), false, link(2e6));
     world.run_for(Duration::from_secs(6));
     world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
@@ -83,7 +83,7 @@ fn a_goodbye_that_is_lost_ends_it_after_a_silence_that_is_no_stall() {
 }
 
 #[test]
-fn a_silence_after_which_the_title_goes_on_was_a_stall_however_long_it_was() {
+fn silence_before_more_media_is_a_stall() {
     let mut world = World::new(Even::new(&[1e6], TITLE), true, link(2e6));
     world.run_for(Duration::from_secs(5));
     world.links[0].set_loss(world.now, Loss::Bernoulli(1.0));
@@ -97,7 +97,7 @@ fn a_silence_after_which_the_title_goes_on_was_a_stall_however_long_it_was() {
 }
 
 #[test]
-fn nothing_more_is_sent_to_a_player_that_said_goodbye() {
+fn server_stops_after_goodbye_of_player() {
     for is_uncontrolled in [false, true] {
         let mut world = World::new(Even::new(&[1e6], TITLE), is_uncontrolled, link(2e6));
         world.run_for(Duration::from_secs(10));
@@ -111,7 +111,7 @@ fn nothing_more_is_sent_to_a_player_that_said_goodbye() {
 }
 
 #[test]
-fn a_title_that_does_not_fit_stalls_under_tfrc_and_is_lost_without() {
+fn oversized_title_stalls_under_tfrc() {
     let mut fair = World::new(Even::new(&[3e6], TITLE), false, link(2e6));
     fair.run_for(TITLE);
     let (server, player) = (fair.server.figures(), fair.player.figures());
@@ -131,7 +131,7 @@ fn a_title_that_does_not_fit_stalls_under_tfrc_and_is_lost_without() {
 }
 
 #[test]
-fn with_renditions_it_steps_down_before_it_stalls_and_up_again() {
+fn renditions_avoid_stalls_and_return() {
     let mut world = World::new(
         Even::new(&[0.5e6, 1e6, 1.8e6], Duration::from_secs(200)),
         false,
@@ -171,7 +171,7 @@ fn what_is_lost_is_passed_over_and_counted() {
 }
 
 #[test]
-fn without_a_player_the_title_does_not_go_on() {
+fn title_waits_for_a_player() {
     let mut world = World::new(
         Even::new(&[1e6], TITLE),
         false,
@@ -190,7 +190,7 @@ fn without_a_player_the_title_does_not_go_on() {
 }
 
 #[test]
-fn a_server_that_falls_silent_lets_the_picture_stand_still() {
+fn silent_server_freezes_the_picture() {
     let mut world = World::new(Even::new(&[1e6], TITLE), false, link(2e6));
     world.run_for(Duration::from_secs(10));
     world.links[0].set_rate(world.now, Rate::from_bits_per_sec(1.0));

@@ -32,7 +32,7 @@ use shot::Shot;
 /// Smallest side: the counter and a block of each object fit.
 const MIN_SIDE: usize = 16;
 
-/// Largest side, that of JPEG over RTP; larger scenes have no use here.
+/// Largest side, as in JPEG over RTP; larger scenes have no use here.
 const MAX_SIDE: usize = 2040;
 
 /// Different shots; after the last the first comes again, at another moment of its motion.
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_size_draws_through_cuts_and_at_every_edge() {
+    fn scene_draws_at_every_size_through_cuts() {
         for (width, height) in [(16, 16), (17, 31), (16, 200), (300, 16), (64, 48)] {
             let mut scene = scene(width, height, 1);
             for _ in 0..150 {

@@ -1,49 +1,26 @@
 //! H.264 as a call uses it: coded, cut into packets, put together, decoded.
 
-use std::time::Duration;
-
 use evenkeel_codec::h264::{Decoder, Encoder};
-use evenkeel_codec::picture::{CodedPicture, Picture};
+use evenkeel_codec::picture::{AccessUnit, CodedPicture, Picture};
 use evenkeel_codec::quality::luma_psnr;
-use evenkeel_codec::source::{Format, FrameRate, Scene, Source};
+use evenkeel_codec::test_support::{frame_target, is_keyframe, pictures};
 use evenkeel_codec::{DecodeError, FrameTarget, VideoDecoder, VideoEncoder};
-use evenkeel_rtp::session::MediaPacket;
 use tfrc::time::Instant;
-use tfrc::units::{Bytes, Rate};
 
-use super::{Payload, Reassembler};
+use super::take;
 use crate::event::NotShown;
-use crate::frame::EncodedFrame;
 use crate::packetize::Packetizer;
+use crate::reassemble::{Payload, Pushed, Reassembler};
+use crate::test_support::{Packet, packets};
 
 const TARGET: u64 = 1_500;
 
 fn scene(count: usize) -> Vec<Picture> {
-    let format = Format {
-        width: 160,
-        height: 120,
-        frame_rate: FrameRate::new(10, 1).unwrap(),
-    };
-    let mut scene = Scene::new(format, 1).unwrap();
-    let mut next = || scene.next().unwrap().unwrap();
-    (0..count).map(|_| next()).collect()
+    pictures((160, 120), 10, count)
 }
 
 fn target(size: u64) -> FrameTarget {
-    FrameTarget {
-        size: Bytes::new(size),
-        rate: Rate::from_bytes_per_sec(size as f64 * 10.0),
-        deadline: Duration::from_millis(150),
-        stretched: false,
-        keyframe: false,
-    }
-}
-
-fn is_keyframe(picture: &CodedPicture) -> bool {
-    match picture {
-        CodedPicture::H264(picture) => picture.access_units[0].is_keyframe(),
-        _ => unreachable!("an encoder has one codec"),
-    }
+    frame_target(size, 10.0)
 }
 
 /// A stream of packets, and what the receiver makes of it.
@@ -62,38 +39,20 @@ impl Stream {
         }
     }
 
-    /// Frame `n` as it arrives without those of its packets.
+    /// Gives frame `n` as it arrives without the lost packets.
     fn deliver(
         &mut self,
         n: u32,
         picture: CodedPicture,
         lost: &[usize],
     ) -> Result<CodedPicture, NotShown> {
-        let frame = EncodedFrame {
-            captured: Instant::ZERO,
-            timestamp: 9_000 * n,
-            picture,
-        };
-        let frame = self.packetizer.packetize(frame).unwrap();
+        let packets = packets(&mut self.packetizer, picture, 9_000 * n, self.sequence);
+        self.sequence += packets.len() as u64;
         let now = Instant::from_millis(u64::from(n));
-        for index in 0..frame.packets() {
-            let mut payload = Vec::new();
-            frame.write(index, 0, &mut payload);
-            assert!(payload.len() <= 400 && payload.len() == frame.payload_len(index));
-            let packet = MediaPacket {
-                sequence: self.sequence,
-                payload_type: 0,
-                timestamp: 9_000 * n,
-                marker: index + 1 == frame.packets(),
-                payload: &payload,
-                arrival: now,
-                send_time: 0,
-                rtt: None,
-            };
+        for (index, packet) in packets.iter().enumerate() {
             if !lost.contains(&index) {
-                self.reassembler.push(&packet);
+                packet.push(&mut self.reassembler);
             }
-            self.sequence += 1;
         }
         let complete = self.reassembler.frames().next().unwrap().complete;
         assert_eq!(complete, lost.is_empty(), "frame {n}");
@@ -144,5 +103,37 @@ fn a_hole_stops_the_picture_until_a_keyframe() {
             let psnr = luma_psnr(picture, &decoded.unwrap().picture).unwrap();
             assert!(psnr > 28.0, "frame {n}: {psnr}");
         }
+    }
+}
+
+#[test]
+fn unit_with_inconsistent_fragments_is_a_hole() {
+    // Fragments (FU-A) of slices of a keyframe, but for one of another type or reference; then a whole unit.
+    for (indicator, header) in [(0x7c, 0x01), (0x1c, 0x05)] {
+        let payloads: [&[u8]; 4] = [
+            &[0x7c, 0x85, 0x88, 1],
+            &[indicator, header, 2],
+            &[0x7c, 0x45, 3],
+            &[0x65, 0x84, 5],
+        ];
+        let mut reassembler = Reassembler::new(Payload::H264);
+        let packet = |sequence: usize, timestamp, marker| Packet {
+            payload_type: 0,
+            sequence: sequence as u64,
+            timestamp,
+            marker,
+            payload: payloads[sequence % 4].to_vec(),
+        };
+        for sequence in 0..4 {
+            packet(sequence, 90, sequence == 3).push(&mut reassembler);
+        }
+        let pushed = packet(7, 180, true).push(&mut reassembler);
+        assert_eq!(pushed, Pushed::Complete { timestamp: 180 });
+        let [damaged, next] = [(); 2].map(|()| take(&mut reassembler).unwrap().unwrap());
+        let whole = Some(payloads[3].to_vec());
+        let units = vec![None, whole.clone()];
+        assert_eq!(damaged.picture, AccessUnit { units }.into());
+        let units = vec![whole];
+        assert_eq!(next.picture, AccessUnit { units }.into());
     }
 }
