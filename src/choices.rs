@@ -1,6 +1,5 @@
 //! Codec, policy and filler, as whoever watches the page chooses them while the call runs.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenkeel_codec::Codec;
@@ -95,24 +94,13 @@ impl Choices {
     }
 }
 
-/// What a call cannot change to, though there is such a thing.
-#[derive(Debug, PartialEq, Eq)]
+/// A codec or filler that the program has and this call cannot change to.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: this call can have {}", possible.join(", "))]
 pub(crate) struct Unavailable {
     field: &'static str,
     value: &'static str,
     possible: Vec<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            value,
-            possible,
-        } = self;
-        let possible = possible.join(", ");
-        write!(f, "{field} is {value}: this call can have {possible}")
-    }
 }
 
 #[cfg(test)]

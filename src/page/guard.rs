@@ -5,7 +5,6 @@
 //! attacker's DNS has rebound to this address is neither. And what changes something must come from
 //! this very **origin**.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::uri::Authority;
@@ -15,24 +14,19 @@ use axum::http::{HeaderMap, HeaderName, header};
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Why a request is refused.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     /// The Host is a name, or missing.
+    #[error(
+        "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others"
+    )]
     Host,
     /// A request that changes something came from another site.
+    #[error("only the page itself may change the link: this request came from another site")]
     Origin,
-    /// What was posted is not declared as JSON.
+    /// The body is not declared as JSON.
+    #[error("post the knobs as application/json")]
     ContentType,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others",
-            Self::Origin => "only the page itself may change the link: this request came from another site",
-            Self::ContentType => "post the knobs as application/json",
-        })
-    }
 }
 
 /// Checks a request of any kind.

@@ -1,7 +1,5 @@
 //! What a viewer posts: the link's knobs with the ranges they may take, and codec, policy and filler.
 
-use std::fmt;
-
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
@@ -122,40 +120,25 @@ pub(super) const LIMITS: [Limit; 5] = [
 ];
 
 /// Why posted knobs are refused.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum KnobsError {
     /// Not JSON of the right shape; the text names the place.
+    #[error("not a set of knobs: {0}")]
     Malformed(String),
     /// No knob in it.
+    #[error(
+        "nothing to change: give at least one of {} codec policy filler",
+        LIMITS.map(|limit| limit.field).join(" ")
+    )]
     Empty,
     /// A value outside its range.
+    #[error("{} is {value}: it must be from {} to {}", limit.field, limit.min, limit.max)]
     OutOfRange {
         /// The value given.
         value: f64,
         /// The range it should have been in.
         limit: Limit,
     },
-}
-
-impl fmt::Display for KnobsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed(why) => write!(f, "not a set of knobs: {why}"),
-            Self::Empty => {
-                write!(f, "nothing to change: give at least one of")?;
-                let fields = LIMITS.iter().map(|limit| limit.field);
-                fields
-                    .chain(["codec", "policy", "filler"])
-                    .try_for_each(|field| write!(f, " {field}"))
-            }
-            Self::OutOfRange {
-                value,
-                limit: Limit { field, min, max },
-            } => {
-                write!(f, "{field} is {value}: it must be from {min} to {max}")
-            }
-        }
-    }
 }
 
 impl Knobs {
