@@ -2,10 +2,12 @@
 
 use std::fmt;
 
-use crate::stop::INTERRUPTED;
+/// The exit status of a program that Ctrl-C ended, as shells have it: 128 and the signal's number.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The program's error: one line for a person, and the exit status.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{line}")]
 pub(crate) struct Failure {
     status: u8,
     line: String,
@@ -39,12 +41,6 @@ impl Failure {
     /// The exit status.
     pub(crate) fn status(&self) -> u8 {
         self.status
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
     }
 }
 

@@ -15,12 +15,12 @@ use evenkeel_codec::source::{
 };
 use evenkeel_net::Clock;
 
-use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::outputs::{NamedFile, quoted};
 use crate::possible_size::possible_size;
+use crate::run::Feed;
 use crate::stop::Stop;
 
 /// Decorrelates the second scene of a two-way demo from the first.

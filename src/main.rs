@@ -5,33 +5,25 @@
 // `println` panics where nobody reads any more: `outputs::say`.
 #![deny(clippy::print_stdout)]
 
-mod call_endpoint;
-mod call_process;
-mod capture;
 mod choices;
 mod cli;
 mod cmd;
 mod conform;
 mod control_socket;
-mod display;
 mod failure;
 mod inputs;
 mod link_rate;
-mod live;
-mod monitor;
 mod output_file;
 mod outputs;
 mod page;
 mod possible_size;
 mod queue;
 mod recording;
-mod reference;
-mod stall;
+mod run;
 mod stop;
 mod tcp;
 mod trace;
 mod units;
-mod warning;
 mod wiring;
 
 use std::process::ExitCode;
@@ -45,7 +37,7 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let ended = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => dispatch(cli.command),
         Err(asked)
             if asked.exit_code() == 0
                 || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
@@ -71,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn dispatch(command: Command) -> Result<(), Failure> {
     if let Some(picture) = command.picture()
         && picture.codec == CodecChoice::List
     {

@@ -10,27 +10,73 @@ use evenkeel_codec::Codec;
 use evenkeel_codec::sink::{self, Null, Sink};
 use evenkeel_codec::source::{Format, FrameRate};
 use evenkeel_media::policy::PolicyConfig;
+use serde_json::Value;
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
-use crate::page::{Knobs, Mode, Page, PageInfo};
+use crate::page::{Controls, Mode, Page, PageInfo};
 use crate::recording::Recording;
-use crate::trace::TraceFile;
+use crate::trace::{TraceEvent, TraceFile};
 use crate::units;
 
 /// Files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
-    /// `--json`; `None` in the inner place is standard output.
-    pub(crate) json: Option<Option<OutputFile>>,
-    /// `--trace`.
-    pub(crate) trace: Option<TraceFile>,
+    json: Option<Json>,
+    trace: Option<TraceFile>,
+}
+
+/// The place of the summary.
+enum Json {
+    StandardOutput,
+    File(OutputFile),
 }
 
 impl Outputs {
+    /// Opens the files of a run.
+    pub(crate) fn open(run: &RunArgs) -> Result<Self, Failure> {
+        let json = run.json.as_deref().map(|path| match path {
+            path if is_standard_output(path) => Ok(Json::StandardOutput),
+            path => OutputFile::create("--json", path)
+                .map(Json::File)
+                .map_err(|error| cannot("write", path, &error)),
+        });
+        let trace = run
+            .trace
+            .as_deref()
+            .map(|path| TraceFile::create(path).map_err(|error| cannot("write", path, &error)));
+        Ok(Self {
+            json: json.transpose()?,
+            trace: trace.transpose()?,
+        })
+    }
+
     /// True if the summary goes to standard output.
     pub(crate) fn json_is_said(&self) -> bool {
-        matches!(self.json, Some(None))
+        matches!(self.json, Some(Json::StandardOutput))
+    }
+
+    /// Writes an event of this part of the run, if there is a trace.
+    pub(crate) fn trace(
+        &mut self,
+        part: &str,
+        event: impl FnOnce() -> TraceEvent,
+    ) -> Result<(), Failure> {
+        match &mut self.trace {
+            None => Ok(()),
+            Some(file) => file.write(part, &event()).map_err(Failure::runtime),
+        }
+    }
+
+    /// Ends the trace and writes the summary.
+    pub(crate) fn finish(self, summary: &Value) -> Result<(), Failure> {
+        let traced = self.trace.map_or(Ok(()), TraceFile::finish);
+        let written = match self.json {
+            None => Ok(()),
+            Some(Json::StandardOutput) => say(summary),
+            Some(Json::File(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
+        };
+        traced.map_err(Failure::runtime).and(written)
     }
 }
 
@@ -44,25 +90,6 @@ pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Opens the files of a run.
-pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
-    let json = match run.json.as_deref() {
-        None => None,
-        Some(path) if is_standard_output(path) => Some(None),
-        Some(path) => Some(Some(
-            OutputFile::create("--json", path).map_err(|error| cannot("write", path, &error))?,
-        )),
-    };
-    let trace = run
-        .trace
-        .as_deref()
-        .map(|path| TraceFile::create(path).map_err(|error| cannot("write", path, &error)));
-    Ok(Outputs {
-        json,
-        trace: trace.transpose()?,
-    })
 }
 
 /// An option, and the file that it names.
@@ -140,13 +167,12 @@ pub(crate) fn page_info(
             Some("scene") => "built-in scene".into(),
             Some(name) => name.into(),
         },
-        width: format.map_or(0, |format| format.width as u32),
-        height: format.map_or(0, |format| format.height as u32),
-        fps: format.map_or(0.0, |format| format.frame_rate.per_second()),
-        seed: picture.map_or(0, PictureArgs::seed),
+        width: format.map(|format| format.width as u32),
+        height: format.map(|format| format.height as u32),
+        fps: format.map(|format| format.frame_rate.per_second()),
+        seed: picture.map(PictureArgs::seed),
         command: command(picture),
         mode,
-        knobs: mode == Mode::Demo,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
     }
@@ -181,6 +207,11 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
+/// Prints a warning on standard error.
+pub(crate) fn warn(line: impl Display) {
+    eprintln!("evenkeel: warning: {line}");
+}
+
 /// Says how it goes: on standard error while standard output is for JSON.
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {
@@ -198,7 +229,7 @@ fn is_standard_output(path: &Path) -> bool {
 pub(crate) fn page(
     run: &RunArgs,
     info: &PageInfo,
-    controls: impl Fn(Knobs) -> Result<(), String> + Send + Sync + 'static,
+    controls: Option<Controls>,
 ) -> Result<Option<Arc<Page>>, Failure> {
     if run.headless {
         return Ok(None);
@@ -210,11 +241,6 @@ pub(crate) fn page(
         format_args!("page: http://{}", page.address()),
     )?;
     Ok(Some(Arc::new(page)))
-}
-
-/// Where there is no link to turn.
-pub(crate) fn no_knobs(_knobs: Knobs) -> Result<(), String> {
-    Err("there is no emulated link here".into())
 }
 
 /// "cannot write FILE: why".

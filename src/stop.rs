@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The status by which a shell tells a program that Ctrl-C ended: 128 and the signal's number.
-pub(crate) const INTERRUPTED: u8 = 130;
+use crate::failure::{Failure, INTERRUPTED};
 
 /// Shared by all threads of a run.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +11,7 @@ pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// A wish that Ctrl-C, or a polite kill, fulfils.
-    pub(crate) fn on_interrupt() -> Result<Self, ctrlc::Error> {
+    pub(crate) fn on_interrupt() -> Result<Self, Failure> {
         let stop = Self::default();
         let asked = stop.clone();
         ctrlc::set_handler(move || {
@@ -21,7 +20,8 @@ impl Stop {
                 std::process::exit(INTERRUPTED.into());
             }
             asked.ask();
-        })?;
+        })
+        .map_err(Failure::runtime)?;
         Ok(stop)
     }
 

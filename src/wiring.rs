@@ -17,10 +17,10 @@ use evenkeel_net::{BindError, Clock, Socket};
 use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
-use crate::call_process::Stream;
-use crate::cli::PictureArgs;
+use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::outputs::cannot;
+use crate::run::Stream;
 use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
@@ -131,11 +131,23 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
-/// Refuses `--random-loss` if reports have no arrivals.
-pub(crate) fn require_arrivals(
-    session: &session::Config,
+/// Sets what the options of the run and of the pictures say of feedback, and of repair packets for any of these fillers.
+/// Refuses options that contradict each other.
+pub(crate) fn set_options(
+    session: &mut session::Config,
+    run: &RunArgs,
     picture: &PictureArgs,
+    fillers: &[Filler],
 ) -> Result<(), Failure> {
+    set_feedback(session, run.feedback);
+    for &filler in fillers {
+        set_filler(session, filler)?;
+    }
+    require_arrivals(session, picture)
+}
+
+/// Refuses `--random-loss` if reports have no arrivals.
+fn require_arrivals(session: &session::Config, picture: &PictureArgs) -> Result<(), Failure> {
     let Some(send) = session.send.as_ref().filter(|_| picture.random_loss) else {
         return Ok(());
     };
@@ -158,7 +170,7 @@ pub(crate) fn require_arrivals(
 }
 
 /// Gives the session repair packets to send, if `--filler` asks for any.
-pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
+fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
     let Some(send) = &mut session.send else {
         return Ok(());
     };
@@ -244,13 +256,7 @@ pub(crate) fn describe(
     peer: SocketAddr,
     deadline: Duration,
 ) -> Description {
-    // The origin only names the session; what host it was written on is nobody's business.
-    let origin = if peer.is_ipv4() {
-        Ipv4Addr::LOCALHOST.into()
-    } else {
-        Ipv6Addr::LOCALHOST.into()
-    };
-    let mut description = Description::new(origin, peer.ip(), peer.port(), codec.payload_type());
+    let mut description = description_to(peer, codec.payload_type());
     description.encoding = codec.encoding().into();
     description.parameters = codec.parameters((format.width, format.height));
     description.session_id = session.seed;
@@ -270,6 +276,22 @@ pub(crate) fn describe(
         });
     }
     description
+}
+
+/// A description of a stream to this peer, of which nothing else is known.
+pub(crate) fn description_to(peer: SocketAddr, payload_type: u8) -> Description {
+    // The origin only names the session, and the host on which it was written is private.
+    let origin = if peer.is_ipv4() {
+        Ipv4Addr::LOCALHOST.into()
+    } else {
+        Ipv6Addr::LOCALHOST.into()
+    };
+    Description::new(origin, peer.ip(), peer.port(), payload_type)
+}
+
+/// Writes the description to the file that `--sdp` names.
+pub(crate) fn write_description(path: &Path, description: &Description) -> Result<(), Failure> {
+    fs::write(path, description.to_string()).map_err(|error| cannot("write", path, &error))
 }
 
 /// The codec that a description calls so.

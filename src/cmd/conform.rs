@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
             (Some(_), _) => RTP,
         }),
     };
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let Some(judged) = conform::carry_out(&checks, &parties, &stop)? else {
         return Err(Failure::runtime("interrupted; nothing was judged"));
     };

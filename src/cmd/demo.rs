@@ -3,36 +3,33 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use evenkeel_codec::Codec;
+use evenkeel_codec::source::Format;
 use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit, Schedule};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
-use evenkeel_net::Clock;
-use evenkeel_net::Socket;
-use evenkeel_net::{Direction, LinkChange, Relay, RelayConfig, RelayGone, RelayHandle};
+use evenkeel_net::{
+    Clock, Direction, LinkChange, LinkEvent, Relay, RelayConfig, RelayGone, RelayHandle, Socket,
+};
 use evenkeel_rtp::session::FeedbackMode;
 use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
-use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::choices::Choices;
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, PictureArgs};
 use crate::failure::Failure;
-use crate::inputs;
+use crate::inputs::{self, Pictures};
 use crate::link_rate;
-use crate::monitor::{LinkView, Monitor, Watch};
-use crate::outputs;
-use crate::page::{Knobs, Mode, Page};
-use crate::reference::References;
-use crate::stop::Stop;
+use crate::outputs::{self, Outputs};
+use crate::page::{Controls, Knobs, Mode, PageInfo};
+use crate::run::{CallProcessConfig, LinkView, Run};
 use crate::tcp::TcpFlows;
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    outputs::summarised(&args.run)?;
-    let clock = Clock::start();
+    let mut run = Run::start(&args.run)?;
     let schedule = args.schedule.as_deref().map(wiring::schedule).transpose()?;
     let trace_link = args.trace_link.as_deref();
     let trace = trace_link.map(|file| {
@@ -40,35 +37,91 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         link_rate::read(given, file)
     });
     let trace = trace.transpose()?;
-    if args.both {
-        inputs::for_two(&args.picture)?;
+    let (picture, both) = (&args.picture, args.both);
+    if both {
+        inputs::for_two(picture)?;
     }
-    let source = inputs::source(&args.picture, &args.run, &stop)?;
+    let source = inputs::source(picture, &args.run, &run.stop)?;
     // Before an end runs: one that is left behind would say no goodbye and finish no recording.
-    let second = args
-        .both
-        .then(|| inputs::second_source(&args.picture, &args.run, &stop));
+    let second = both.then(|| inputs::second_source(picture, &args.run, &run.stop));
     let second = second.transpose()?;
     let format = source.format();
-    let others = wiring::other_codecs(args.picture.codec(), &format);
-    let stream = wiring::stream(args.picture.codec(), &others, &format)?;
+    let others = wiring::other_codecs(picture.codec(), &format);
+    let stream = wiring::stream(picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    outputs::spare(
+    run.spare(
         &[
-            inputs::source_file(&args.picture),
+            inputs::source_file(picture),
             ("--schedule", args.schedule.as_deref()),
             ("--trace-link", trace_link),
         ],
-        outputs::run_files(&args.run)
-            .into_iter()
-            .chain([("--record", args.record.as_deref())]),
+        &[("--record", args.record.as_deref())],
     )?;
     let sink = outputs::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
-    let outputs = outputs::outputs(&args.run)?;
+    let outputs = Outputs::open(&args.run)?;
 
-    let (socket_a, socket_b) = (loopback_socket()?, loopback_socket()?);
-    let link = LinkConfig {
-        rate: trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate),
+    let sockets = [loopback_socket()?, loopback_socket()?];
+    let rate = trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate);
+    let (relay, events) = start_relay(args, rate, &run.clock, &sockets)?;
+    if let Some(trace) = trace {
+        follow_trace(&relay, &trace, both).map_err(Failure::runtime)?;
+    }
+    if let Some(schedule) = schedule {
+        start_schedule(&relay, &schedule, both).map_err(Failure::runtime)?;
+    }
+
+    let info = page_info(picture, &format, &choices);
+    run.controls = Some(controls(Arc::clone(&relay), Arc::clone(&choices), both));
+    let policy = wiring::policy(picture, &format);
+    let [socket_a, socket_b] = sockets;
+    let end = |name, role, socket, peer, source: Option<Pictures>, sink| {
+        let (codec, seed) = (stream.codec, picture.seed());
+        let mut session = wiring::session(name, role, codec, Some(peer), seed, &run.clock);
+        wiring::accept(&mut session, &others);
+        wiring::set_options(&mut session, &args.run, picture, choices.fillers())?;
+        Ok::<_, Failure>(CallProcessConfig {
+            name,
+            socket,
+            session,
+            policy,
+            stream: stream.clone(),
+            source: source.map(|source| inputs::feed(picture, source, Arc::clone(&choices))),
+            sink,
+        })
+    };
+    let (sends, receives) = match both {
+        true => (Role::Both, Role::Both),
+        false => (Role::Sends, Role::Receives),
+    };
+    let back = both.then(outputs::no_sink);
+    let ends = vec![
+        end("a", sends, socket_a, relay.address_a(), Some(source), back)?,
+        end(
+            "b",
+            receives,
+            socket_b,
+            relay.address_b(),
+            second,
+            Some(sink),
+        )?,
+    ];
+    run.link = Some(LinkView {
+        relay,
+        events,
+        choices,
+    });
+    run.watch(outputs, &info, picture.seed(), ends)
+}
+
+/// Starts the emulated link between two sockets, with TCP flows beside the call.
+fn start_relay(
+    args: &DemoArgs,
+    rate: Rate,
+    clock: &Clock,
+    [a, b]: &[Socket; 2],
+) -> Result<(Arc<RelayHandle<TcpFlows>>, Receiver<LinkEvent>), Failure> {
+    let forward = LinkConfig {
+        rate,
         delay: args.rtt / 2,
         queue: args.queue.limit,
         discipline: args.queue.discipline,
@@ -76,109 +129,22 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         ..LinkConfig::default()
     };
     let reverse = LinkConfig {
-        loss: if args.both { link.loss } else { Loss::None },
-        ..link
+        loss: if args.both { forward.loss } else { Loss::None },
+        ..forward
     };
     let mut tcp = TcpFlows::new().map_err(Failure::runtime)?;
     tcp.set_flows(clock.now(), args.tcp);
-    let (relay, events) = Relay::spawn_beside(
-        tcp,
-        clock,
-        RelayConfig {
-            bind_a: loopback(),
-            bind_b: loopback(),
-            sender: Some(socket_a.local_address()),
-            receiver: socket_b.local_address(),
-            forward: link,
-            reverse,
-            seed: args.picture.seed(),
-        },
-    )
-    .map_err(Failure::runtime)?;
-    let relay = Arc::new(relay);
-    if let Some(trace) = trace {
-        follow_trace(&relay, &trace, args.both).map_err(Failure::runtime)?;
-    }
-    if let Some(schedule) = schedule {
-        start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
-    }
-
-    let page = start_page(args, &format, Arc::clone(&relay), Arc::clone(&choices))?;
-    let (from_a, from_b) = (References::default(), References::default());
-    let both = args.both;
-    let (role_a, role_b) = if both {
-        (Role::Both, Role::Both)
-    } else {
-        (Role::Sends, Role::Receives)
-    };
-    let session = |name: &str, role, peer| {
-        let mut session = wiring::session(
-            name,
-            role,
-            stream.codec,
-            Some(peer),
-            args.picture.seed(),
-            &clock,
-        );
-        wiring::accept(&mut session, &others);
-        wiring::set_feedback(&mut session, args.run.feedback);
-        for &filler in choices.fillers() {
-            wiring::set_filler(&mut session, filler)?;
-        }
-        wiring::require_arrivals(&session, &args.picture)?;
-        Ok::<_, Failure>(session)
-    };
-    let policy = wiring::policy(&args.picture, &format);
-    let feed = |source| inputs::feed(&args.picture, source, Arc::clone(&choices));
-    let a = CallProcess::start(CallProcessConfig {
-        clock,
-        stop: stop.clone(),
-        session: session("a", role_a, relay.address_a())?,
-        socket: socket_a,
-        policy,
-        stream: stream.clone(),
-        source: Some(feed(source)),
-        sink: both.then(outputs::no_sink),
-        captured: from_a.clone(),
-        originals: from_b.clone(),
-        sent_page: page.clone(),
-        received_page: None,
-    })?;
-    let b = CallProcess::start(CallProcessConfig {
-        clock,
-        stop: stop.clone(),
-        session: session("b", role_b, relay.address_b())?,
-        socket: socket_b,
-        policy,
-        stream,
-        source: second.map(feed),
-        sink: Some(sink),
-        captured: from_b,
-        originals: from_a,
-        sent_page: None,
-        received_page: page.clone(),
-    })?;
-
-    let watch = Watch {
-        clock,
-        stop,
-        page,
-        outputs,
-        run: &args.run,
+    let config = RelayConfig {
+        bind_a: loopback(),
+        bind_b: loopback(),
+        sender: Some(a.local_address()),
+        receiver: b.local_address(),
+        forward,
+        reverse,
         seed: args.picture.seed(),
-        deadline: policy.deadline,
-        receiver: None,
     };
-    Monitor::new(
-        watch,
-        vec![("a", a), ("b", b)],
-        Some(LinkView {
-            relay,
-            events,
-            choices,
-        }),
-    )
-    .run()
+    let (relay, events) = Relay::spawn_beside(tcp, *clock, config).map_err(Failure::runtime)?;
+    Ok((Arc::new(relay), events))
 }
 
 fn loopback() -> SocketAddr {
@@ -247,38 +213,29 @@ fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     Choices::new(choice, codecs.collect(), fillers)
 }
 
-fn start_page(
-    args: &DemoArgs,
-    format: &evenkeel_codec::source::Format,
-    relay: Arc<RelayHandle<TcpFlows>>,
-    choices: Arc<Choices>,
-) -> Result<Option<Arc<Page>>, Failure> {
-    let mut info = outputs::page_info(Mode::Demo, Some(&args.picture), Some(format));
-    info.choices = BTreeMap::from([
-        (
-            "codec",
-            choices.codecs().iter().map(|codec| codec.name()).collect(),
-        ),
-        ("policy", Rules::ALL.map(Rules::name).to_vec()),
-        (
-            "filler",
-            choices
-                .fillers()
-                .iter()
-                .map(|filler| filler.name())
-                .collect(),
-        ),
-    ]);
-    let both = args.both;
-    let controls = move |knobs: Knobs| {
+fn page_info(picture: &PictureArgs, format: &Format, choices: &Choices) -> PageInfo {
+    let codecs = choices.codecs().iter().map(|codec| codec.name());
+    let fillers = choices.fillers().iter().map(|filler| filler.name());
+    PageInfo {
+        choices: BTreeMap::from([
+            ("codec", codecs.collect()),
+            ("policy", Rules::ALL.map(Rules::name).to_vec()),
+            ("filler", fillers.collect()),
+        ]),
+        ..outputs::page_info(Mode::Demo, Some(picture), Some(format))
+    }
+}
+
+/// Applies what a viewer of the page changes.
+fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool) -> Controls {
+    Box::new(move |knobs| {
         choices
             .check(&knobs)
             .map_err(|refused| refused.to_string())?;
         turn(&relay, &knobs, both).map_err(|gone| gone.to_string())?;
         choices.set(&knobs);
         Ok(())
-    };
-    outputs::page(&args.run, &info, controls)
+    })
 }
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.

@@ -145,7 +145,7 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
 /// Runs a plan until it is done or interrupted, and tells how each experiment came out.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
     require_writable(plan)?;
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
     let mut told = None;
     let mut ran = Vec::new();

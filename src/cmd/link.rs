@@ -258,7 +258,7 @@ fn emulate(
         Some(file) => ScheduleFile::read(&text(file)?)
             .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())))?,
     };
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
     let mut controls = match &args.control {
         None => None,

@@ -47,7 +47,7 @@ pub(super) struct End {
 }
 
 pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let mut output = Output::open(args.output.logfile.as_deref())?;
     let server = wiring::peer_at(&args.host, args.output.port)?;
     let terms = terms(args)?;

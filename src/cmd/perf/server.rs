@@ -23,7 +23,7 @@ use crate::wiring;
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);

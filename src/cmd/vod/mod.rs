@@ -32,7 +32,7 @@ struct Rounds {
 impl Rounds {
     fn new(now: Instant, args: &VodRunArgs) -> Result<Self, Failure> {
         Ok(Self {
-            stop: Stop::on_interrupt().map_err(Failure::runtime)?,
+            stop: Stop::on_interrupt()?,
             end: args.seconds.map(|seconds| now + seconds),
             next_line: now + LINE,
         })

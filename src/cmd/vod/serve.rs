@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use evenkeel_net::{Clock, Driver};
@@ -38,8 +38,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(path) = &args.sdp {
-        fs::write(path, describe(peer, args.udp).to_string())
-            .map_err(|error| outputs::cannot("write", path, &error))?;
+        wiring::write_description(path, &describe(peer, args.udp))?;
     }
     let mut session = Config::new("vod", wiring::network_seed(None));
     session.peer = Some(peer);
@@ -71,7 +70,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             break error;
         }
         if let Some(mismatch) = mismatch.filter(|_| !is_warned) {
-            eprintln!("evenkeel: warning: {mismatch}");
+            outputs::warn(mismatch);
             is_warned = true;
         }
         let now = clock.now();
@@ -135,12 +134,7 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
 
 /// What a player of another make must know.
 fn describe(peer: SocketAddr, udp: bool) -> Description {
-    let origin = if peer.is_ipv4() {
-        Ipv4Addr::LOCALHOST.into()
-    } else {
-        Ipv6Addr::LOCALHOST.into()
-    };
-    let mut description = Description::new(origin, peer.ip(), peer.port(), PAYLOAD_TYPE);
+    let mut description = wiring::description_to(peer, PAYLOAD_TYPE);
     description.encoding = "MP2T".into();
     description.clock_rate = CLOCK_RATE;
     if udp {

@@ -17,13 +17,13 @@ use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use crate::call_endpoint::CallEndpoint;
-use crate::capture::{Capture, CaptureError, Coded, Feed};
-use crate::display::Display;
+use super::call_endpoint::CallEndpoint;
+use super::capture::{Capture, CaptureError, Coded, Feed};
+use super::display::Display;
+use super::reference::References;
+use super::stall::{Given, Stalls};
 use crate::failure::Failure;
 use crate::page::Page;
-use crate::reference::References;
-use crate::stall::{Given, Stalls};
 use crate::stop::Stop;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
@@ -42,8 +42,8 @@ pub(crate) struct Stream {
 
 /// What an end is made of.
 pub(crate) struct CallProcessConfig {
-    pub(crate) clock: Clock,
-    pub(crate) stop: Stop,
+    /// The name of the end in traces.
+    pub(crate) name: &'static str,
     pub(crate) socket: Socket,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
@@ -53,14 +53,20 @@ pub(crate) struct CallProcessConfig {
     pub(crate) source: Option<Feed>,
     /// Present if this end receives.
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
-    /// What this end captures, for whoever shows it in the same process.
-    pub(crate) captured: References,
-    /// What the other end captures, if it is in the same process.
-    pub(crate) originals: References,
+}
+
+/// What an end shares with the rest of its program.
+pub(super) struct Surroundings {
+    pub(super) clock: Clock,
+    pub(super) stop: Stop,
+    /// The pictures that this end captures, for its peer in the same program.
+    pub(super) captured: References,
+    /// The pictures that its peer captures, if that is in the same program.
+    pub(super) originals: References,
     /// Shows what this end captures.
-    pub(crate) sent_page: Option<Arc<Page>>,
+    pub(super) sent_page: Option<Arc<Page>>,
     /// Shows what this end receives.
-    pub(crate) received_page: Option<Arc<Page>>,
+    pub(super) received_page: Option<Arc<Page>>,
 }
 
 /// One end of a call, running.
@@ -80,8 +86,11 @@ pub(crate) struct CallProcess {
 
 impl CallProcess {
     /// Starts every thread of an end.
-    pub(crate) fn start(config: CallProcessConfig) -> Result<Self, Failure> {
-        let clock = config.clock;
+    pub(super) fn start(
+        config: CallProcessConfig,
+        surroundings: Surroundings,
+    ) -> Result<Self, Failure> {
+        let clock = surroundings.clock;
         let call = Call::new(
             clock.now(),
             config.session,
@@ -101,10 +110,10 @@ impl CallProcess {
                     decoder: StreamDecoder::new(config.stream.codec),
                     frames: outlets.frames,
                     undecodable: outlets.undecodable,
-                    originals: config.originals,
+                    originals: surroundings.originals,
                     shown: shown_in,
                     sink,
-                    page: config.received_page,
+                    page: surroundings.received_page,
                 }
                 .start()
                 .map_err(Failure::runtime)?,
@@ -122,13 +131,13 @@ impl CallProcess {
             Some(feed) => Some(
                 Capture {
                     clock,
-                    stop: config.stop.clone(),
+                    stop: surroundings.stop.clone(),
                     feed,
                     given,
                     endpoint: Arc::downgrade(&endpoint),
-                    captured: config.captured,
+                    captured: surroundings.captured,
                     coded: coded_in,
-                    page: config.sent_page,
+                    page: surroundings.sent_page,
                 }
                 .start()
                 .map_err(Failure::runtime)?,
@@ -141,7 +150,7 @@ impl CallProcess {
             shown,
             stalls,
             clock,
-            stop: config.stop,
+            stop: surroundings.stop,
             capture,
             program,
             display,
@@ -247,21 +256,24 @@ mod tests {
             source: Box::new(source),
             choices: Arc::new(Choices::fixed(choice)),
         };
-        let process = CallProcess::start(CallProcessConfig {
-            clock,
-            stop,
+        let config = CallProcessConfig {
+            name: "end",
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
             stream: wiring::stream(codec, &[], &format).expect("a size that H.264 has"),
             source: Some(feed),
             sink: None,
+        };
+        let surroundings = Surroundings {
+            clock,
+            stop,
             captured: References::default(),
             originals: References::default(),
             sent_page: None,
             received_page: None,
-        });
-        let process = process.expect("an end");
+        };
+        let process = CallProcess::start(config, surroundings).expect("an end");
         let give_up = clock.now() + Duration::from_secs(20);
         while !process.has_ended() && clock.now() < give_up {
             clock.sleep_until(clock.now() + PATIENCE / 100);

@@ -14,8 +14,8 @@ use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_net::Clock;
 
+use super::reference::References;
 use crate::page::Page;
-use crate::reference::References;
 
 /// Quality at which the page shows pictures: good enough that what one sees is the call's doing.
 const PAGE_QUALITY: f64 = 90.0;
