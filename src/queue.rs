@@ -54,12 +54,13 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
 }
 
 fn red(settings: &[&str]) -> Result<Queue, String> {
-    let mut config = RedConfig::between(f64::NAN, f64::NAN);
+    let (mut min, mut max) = (None, None);
+    let mut config = RedConfig::between(0.0, 0.0);
     let mut limit = PACKETS;
     for (key, value) in pairs(settings) {
         match key {
-            "min" => config.min = number(key, value)?,
-            "max" => config.max = number(key, value)?,
+            "min" => min = Some(number(key, value)?),
+            "max" => max = Some(number(key, value)?),
             "max_p" => config.max_p = named(key, units::loss(value))?,
             "weight" => config.weight = number(key, value)?,
             "gentle" => config.gentle = yes(key, value)?,
@@ -76,16 +77,16 @@ fn red(settings: &[&str]) -> Result<Queue, String> {
             }
         }
     }
-    if config.min.is_nan() || config.max.is_nan() {
+    let (Some(min), Some(max)) = (min, max) else {
         return Err(
             "red needs min and max, the average in packets from which it drops some and \
                     all: write red:min=5,max=15"
                 .to_owned(),
         );
-    }
+    };
     Ok(Queue {
         limit,
-        discipline: Discipline::Red(config),
+        discipline: Discipline::Red(RedConfig { min, max, ..config }),
     })
 }
 

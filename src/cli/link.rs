@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use tfrc::time::Duration;
 
-use crate::link_rate::{self, LinkRate};
+use crate::emulated_link::{self, LinkRate};
 use crate::queue::{self, Queue};
 use crate::units;
 
@@ -77,7 +77,7 @@ pub(crate) struct EmulationArgs {
     pub(crate) config: Option<PathBuf>,
     /// Limit the rate each way, as in `--rate 2M`; the default is no limit. trace:FILE replays a file in a loop, in
     /// Mahimahi's format: each line has the millisecond at which the link can deliver 1500 bytes
-    #[arg(long, value_name = "RATE|trace:FILE", allow_hyphen_values = true, value_parser = link_rate::link_rate)]
+    #[arg(long, value_name = "RATE|trace:FILE", allow_hyphen_values = true, value_parser = emulated_link::link_rate)]
     pub(crate) rate: Option<LinkRate>,
     /// Propagation delay, each way
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "0ms", value_parser = units::delay)]

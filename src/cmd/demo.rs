@@ -7,21 +7,20 @@ use std::sync::mpsc::Receiver;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
-use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
 use evenkeel_net::{
     Clock, Direction, LinkChange, LinkEvent, Relay, RelayConfig, RelayGone, RelayHandle, Socket,
 };
 use evenkeel_rtp::session::FeedbackMode;
-use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
 use crate::choices::Choices;
 use crate::cli::{DemoArgs, PictureArgs};
+use crate::emulated_link;
 use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
-use crate::link_rate;
 use crate::outputs::{self, Outputs};
 use crate::page::{Controls, Knobs, Mode, PageInfo};
 use crate::run::{CallProcessConfig, LinkView, Run};
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let trace_link = args.trace_link.as_deref();
     let trace = trace_link.map(|file| {
         let given = format_args!("--trace-link {}", file.display());
-        link_rate::read(given, file)
+        emulated_link::read(given, file)
     });
     let trace = trace.transpose()?;
     let (picture, both) = (&args.picture, args.both);
@@ -63,11 +62,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let sockets = [loopback_socket()?, loopback_socket()?];
     let rate = trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate);
     let (relay, events) = start_relay(args, rate, &run.clock, &sockets)?;
-    if let Some(trace) = trace {
-        follow_trace(&relay, &trace, both).map_err(Failure::runtime)?;
-    }
-    if let Some(schedule) = schedule {
-        start_schedule(&relay, &schedule, both).map_err(Failure::runtime)?;
+    let traced = trace.map(|trace| emulated_link::follow_trace(&trace, carrying_media(both)));
+    let scheduled = schedule.map(|schedule| emulated_link::follow_schedule(schedule, both));
+    for changes in traced.into_iter().chain(scheduled) {
+        relay.change_all(changes).map_err(Failure::runtime)?;
     }
 
     let info = page_info(picture, &format, &choices);
@@ -120,14 +118,7 @@ fn start_relay(
     clock: &Clock,
     [a, b]: &[Socket; 2],
 ) -> Result<(Arc<RelayHandle<TcpFlows>>, Receiver<LinkEvent>), Failure> {
-    let forward = LinkConfig {
-        rate,
-        delay: args.rtt / 2,
-        queue: args.queue.limit,
-        discipline: args.queue.discipline,
-        loss: bernoulli(args.loss),
-        ..LinkConfig::default()
-    };
+    let forward = emulated_link::config(rate, args.rtt / 2, args.queue, args.loss);
     let reverse = LinkConfig {
         loss: if args.both { forward.loss } else { Loss::None },
         ..forward
@@ -155,40 +146,7 @@ fn loopback_socket() -> Result<Socket, Failure> {
     Socket::bind(loopback()).map_err(Failure::runtime)
 }
 
-fn bernoulli(share: f64) -> Loss {
-    if share > 0.0 {
-        Loss::Bernoulli(share)
-    } else {
-        Loss::None
-    }
-}
-
-/// The delay of a schedule is one way, and holds for both directions; rate and loss are the media's,
-/// so of both directions only if both carry media.
-fn start_schedule(
-    relay: &RelayHandle<TcpFlows>,
-    schedule: &Schedule,
-    both: bool,
-) -> Result<(), RelayGone> {
-    let back = if both {
-        schedule.clone()
-    } else {
-        schedule.delays_only()
-    };
-    relay.change(Direction::Forward, LinkChange::Schedule(schedule.clone()))?;
-    relay.change(Direction::Reverse, LinkChange::Schedule(back))
-}
-
-/// A trace is of the media's directions; where these are one, reports come back at its mean rate.
-fn follow_trace(
-    relay: &RelayHandle<TcpFlows>,
-    trace: &DeliveryTrace,
-    both: bool,
-) -> Result<(), RelayGone> {
-    let mut media = carrying_media(both).iter();
-    media.try_for_each(|direction| relay.change(*direction, LinkChange::Trace(trace.clone())))
-}
-
+/// The directions whose packets are media. A trace is of these; reports alone come back at its mean rate.
 fn carrying_media(both: bool) -> &'static [Direction] {
     if both {
         &Direction::BOTH
@@ -240,25 +198,26 @@ fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
 fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
-    if let Some(delay) = knobs.delay_ms {
-        let one_way = duration_from_secs(delay / 2e3);
-        relay.change(Direction::Forward, LinkChange::Delay(one_way))?;
-        relay.change(Direction::Reverse, LinkChange::Delay(one_way))?;
-    }
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }
-    for direction in carrying_media(both) {
-        if let Some(rate) = knobs.rate_bps {
-            relay.change(*direction, LinkChange::Rate(Rate::from_bits_per_sec(rate)))?;
-        }
-        if let Some(queue) = knobs.queue_ms {
-            let time: Duration = duration_from_secs(queue / 1e3);
-            relay.change(*direction, LinkChange::Queue(QueueLimit::Time(time)))?;
-        }
-        if let Some(loss) = knobs.loss_pct {
-            relay.change(*direction, LinkChange::Loss(bernoulli(loss / 100.0)))?;
-        }
-    }
-    Ok(())
+    let time = |ms: f64| duration_from_secs(ms / 1e3);
+    let delay = knobs.delay_ms.map(|ms| LinkChange::Delay(time(ms / 2.0)));
+    let queue = |ms| LinkChange::Queue(QueueLimit::Time(time(ms)));
+    let loss = |percent| LinkChange::Loss(emulated_link::random_loss(percent / 100.0));
+    let of_media = [
+        knobs
+            .rate_bps
+            .map(Rate::from_bits_per_sec)
+            .map(LinkChange::Rate),
+        knobs.queue_ms.map(queue),
+        knobs.loss_pct.map(loss),
+    ];
+    let of = |ways: &'static [Direction], change: LinkChange| {
+        ways.iter().map(move |way| (*way, change.clone()))
+    };
+    let delays = delay.into_iter().flat_map(|it| of(&Direction::BOTH, it));
+    let media = of_media.into_iter().flatten();
+    let media = media.flat_map(|it| of(carrying_media(both), it));
+    relay.change_all(delays.chain(media).collect())
 }

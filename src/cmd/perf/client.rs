@@ -14,6 +14,7 @@ use super::trace::TraceFile;
 use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
 use crate::failure::Failure;
+use crate::outputs;
 use crate::stop::Stop;
 use crate::wiring;
 
@@ -109,7 +110,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         .rate
         .and_then(|rate| warnings::too_late(rate, held, seconds));
     if let Some(line) = &too_late {
-        eprintln!("evenkeel: warning: {line}");
+        outputs::warn(line);
     }
     let report = PerfReport {
         server,

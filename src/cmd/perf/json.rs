@@ -13,6 +13,7 @@ use tfrc::units::Rate;
 use super::client::{End, PerfReport};
 use super::intervals;
 use super::tally::{self, Half, Row, Rows};
+use crate::units::millis;
 
 /// The whole object.
 pub(super) fn report(report: &PerfReport) -> Value {
@@ -208,7 +209,7 @@ fn row(row: &Row) -> Value {
         value["socket"] = json!(flow + 1);
     }
     if row.half == Half::Received {
-        value["jitter_ms"] = json!(row.count.jitter.as_secs_f64() * 1e3);
+        value["jitter_ms"] = json!(millis(row.count.jitter));
         value["lost_packets"] = json!(row.count.packets_lost);
         value["lost_percent"] = json!(row.lost_percent());
         value["marked_packets"] = json!(row.count.packets_marked);
@@ -216,7 +217,7 @@ fn row(row: &Row) -> Value {
     }
     if let (Half::Sent, Some(path)) = (row.half, row.path) {
         value["allowed_bits_per_second"] = json!(path.allowed_rate.bits_per_sec());
-        value["rtt_ms"] = json!(path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
+        value["rtt_ms"] = json!(path.rtt.map(millis));
         value["loss_event_rate"] = json!(path.loss_event_rate.get());
     }
     value
@@ -254,7 +255,7 @@ fn agreed(terms: &Terms) -> Value {
         "packet_size": terms.segment_size,
         "ecn": terms.ecn,
         "burst_us": terms.burst.as_micros() as u64,
-        "nofeedback_floor_ms": terms.min_nofeedback.as_secs_f64() * 1e3,
+        "nofeedback_floor_ms": millis(terms.min_nofeedback),
         "reports": {
             "quarters": terms.reports.quarters,
             "session_bandwidth_bps": terms.reports.session_bandwidth.map(Rate::bits_per_sec),

@@ -12,6 +12,7 @@ use tfrc::trace::Trace;
 
 use crate::failure::Failure;
 use crate::outputs;
+use crate::units::millis;
 
 use super::output;
 
@@ -114,7 +115,7 @@ fn columns(kind: &EventKind) -> Option<String> {
             "feedback,{:.0},{:.0},{:.6},{}",
             allowed_rate.bits_per_sec(),
             receive_rate.bits_per_sec(),
-            rtt.as_secs_f64() * 1e3,
+            millis(*rtt),
             loss_event_rate.get()
         )),
         EventKind::RateControl(Trace::NoFeedback { allowed_rate, .. }) => {

@@ -51,7 +51,3 @@ impl Rounds {
         is_due
     }
 }
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
-}

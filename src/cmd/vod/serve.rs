@@ -17,10 +17,11 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use super::frames::Frames;
-use super::{LOOK, Rounds, ms};
+use super::{LOOK, Rounds};
 use crate::cli::VodServeArgs;
 use crate::failure::Failure;
 use crate::outputs;
+use crate::units::millis;
 use crate::wiring;
 
 pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
@@ -99,8 +100,8 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         format!(
             "sent {} datagrams; waited for TFRC {:.0} ms on average, {:.0} ms at most; {} changes of rendition",
             figures.datagrams,
-            ms(mean_lag(&figures)),
-            ms(figures.lag_max),
+            millis(mean_lag(&figures)),
+            millis(figures.lag_max),
             figures.changes
         )
     })
@@ -152,7 +153,7 @@ fn line(figures: &ServerFigures, rate: Rate, allowed: Option<Rate>) -> String {
         figures.position.as_secs_f64(),
         figures.rendition + 1,
         rate.bits_per_sec() / 1e6,
-        ms(figures.lag)
+        millis(figures.lag)
     )
 }
 
@@ -163,10 +164,10 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
         "bytes": figures.bytes,
         "position_s": figures.position.as_secs_f64(),
         "is_done": figures.is_done,
-        "wait_mean_ms": ms(mean_lag(figures)),
-        "wait_max_ms": ms(figures.lag_max),
+        "wait_mean_ms": millis(mean_lag(figures)),
+        "wait_max_ms": millis(figures.lag_max),
         // Beyond that wait: from when a packet was to leave until the system was handed it.
-        "late_max_us": ms(late_max) * 1e3,
+        "late_max_us": millis(late_max) * 1e3,
         "rendition_changes": figures.changes,
         "rendition_rates_bps": rates,
     })

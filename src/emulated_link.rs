@@ -1,13 +1,16 @@
-//! The rate of an emulated link: a number, or a file that says when the link can deliver.
+//! The emulated link of `demo` and `link`: its rate or the trace that it follows, its queue and its losses.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use evenkeel_lab::recorded;
-use evenkeel_link::DeliveryTrace;
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, Schedule};
+use evenkeel_net::{Direction, LinkChange};
+use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use crate::failure::Failure;
+use crate::queue::Queue;
 use crate::units;
 
 /// What `--rate` of an emulator takes.
@@ -39,6 +42,49 @@ pub(crate) fn read(given: impl fmt::Display, file: &Path) -> Result<DeliveryTrac
              be delivered"
         ))
     })
+}
+
+/// A link with this rate, one-way delay, queue and share of lost packets.
+pub(crate) fn config(rate: Rate, delay: Duration, queue: Queue, loss: f64) -> LinkConfig {
+    LinkConfig {
+        rate,
+        delay,
+        queue: queue.limit,
+        discipline: queue.discipline,
+        loss: random_loss(loss),
+        ..LinkConfig::default()
+    }
+}
+
+/// Loss of this share of packets, each for itself.
+pub(crate) fn random_loss(share: f64) -> Loss {
+    if share > 0.0 {
+        Loss::Bernoulli(share)
+    } else {
+        Loss::None
+    }
+}
+
+/// A schedule of the way forward. The delay of a schedule is one way and holds both ways; its rate and loss hold on the way
+/// back only `if_both` ways carry media.
+pub(crate) fn follow_schedule(schedule: Schedule, if_both: bool) -> Vec<(Direction, LinkChange)> {
+    let back = match if_both {
+        true => schedule.clone(),
+        false => schedule.delays_only(),
+    };
+    vec![
+        (Direction::Forward, LinkChange::Schedule(schedule)),
+        (Direction::Reverse, LinkChange::Schedule(back)),
+    ]
+}
+
+/// A trace of these ways.
+pub(crate) fn follow_trace(
+    trace: &DeliveryTrace,
+    directions: &[Direction],
+) -> Vec<(Direction, LinkChange)> {
+    let change = |way: &Direction| (*way, LinkChange::Trace(trace.clone()));
+    directions.iter().map(change).collect()
 }
 
 #[cfg(test)]
