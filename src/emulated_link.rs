@@ -1,6 +1,7 @@
 //! The emulated link of `demo` and `link`: its rate or the trace that it follows, its queue and its losses.
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenkeel_lab::recorded;
@@ -10,6 +11,7 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use crate::failure::Failure;
+use crate::outputs::cannot;
 use crate::queue::Queue;
 use crate::units;
 
@@ -42,6 +44,12 @@ pub(crate) fn read(given: impl fmt::Display, file: &Path) -> Result<DeliveryTrac
              be delivered"
         ))
     })
+}
+
+/// Reads `--schedule`.
+pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
+    Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 /// A link with this rate, one-way delay, queue and share of lost packets.

@@ -1,4 +1,4 @@
-//! How a run ends other than well.
+//! Failures that end a run, and warnings that do not.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// The person asked for what cannot be: a wrong argument, a missing file, a busy port. Status 2.
+    /// A request that cannot be carried out: a wrong argument, a missing file, a busy port. Status 2.
     pub(crate) fn usage(line: impl fmt::Display) -> Self {
         Self {
             status: 2,
@@ -22,7 +22,7 @@ impl Failure {
         }
     }
 
-    /// It began well and broke: a thread that died, a disk that filled. Status 1.
+    /// A run that began well and broke: a thread that died, a disk that filled. Status 1.
     pub(crate) fn runtime(line: impl fmt::Display) -> Self {
         Self {
             status: 1,
@@ -30,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Ctrl-C ended it before it was done. Status 130.
+    /// Ctrl-C ended the run before it was done. Status 130.
     pub(crate) fn interrupted(line: impl fmt::Display) -> Self {
         Self {
             status: INTERRUPTED,
@@ -44,7 +44,12 @@ impl Failure {
     }
 }
 
-/// Messages of other programs come with line breaks; ours are one line.
+/// Prints a warning on standard error.
+pub(crate) fn warn(line: impl fmt::Display) {
+    eprintln!("evenkeel: warning: {line}");
+}
+
+/// Messages of other programs have line breaks. Those of this program are one line.
 fn one_line(text: impl fmt::Display) -> String {
     text.to_string()
         .split_whitespace()

@@ -20,7 +20,6 @@ use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::outputs::{NamedFile, quoted};
 use crate::possible_size::possible_size;
-use crate::run::Feed;
 use crate::stop::Stop;
 
 /// Decorrelates the second scene of a two-way demo from the first.
@@ -37,6 +36,15 @@ pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
 
 /// Where pictures come from.
 pub(crate) type Pictures = Box<dyn Source + Send>;
+
+/// Pictures to send.
+pub(crate) struct Feed {
+    /// The name that `--source` gives it.
+    pub(crate) name: String,
+    pub(crate) source: Pictures,
+    /// The codec, policy and filler of the next picture.
+    pub(crate) choices: Arc<Choices>,
+}
 
 /// How often it is asked whether anybody still waits for a source.
 const LOOK: Duration = Duration::from_millis(20);

@@ -10,6 +10,7 @@ mod cli;
 mod cmd;
 mod conform;
 mod control_socket;
+mod description;
 mod emulated_link;
 mod failure;
 mod inputs;

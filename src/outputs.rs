@@ -207,11 +207,6 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Prints a warning on standard error.
-pub(crate) fn warn(line: impl Display) {
-    eprintln!("evenkeel: warning: {line}");
-}
-
 /// Says how it goes: on standard error while standard output is for JSON.
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {

@@ -8,8 +8,8 @@ use evenkeel_codec::resize::fitted;
 use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Format, FrameRate};
 
+use crate::failure;
 use crate::output_file::OutputFile;
-use crate::outputs;
 
 /// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
 /// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
@@ -84,7 +84,7 @@ impl Sink for Recording {
                 if let Some(loss) = Loss::of(picture, format, fitted.is_some())
                     && !told.contains(&loss)
                 {
-                    outputs::warn(loss.warning(picture, format));
+                    failure::warn(loss.warning(picture, format));
                     told.push(loss);
                 }
                 fitted.map_or(Ok(()), |picture| file.show(&picture))

@@ -1,26 +1,19 @@
 //! Sockets, sessions and the sending policy, as the command line sets them.
 
-use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
-use std::time::Duration;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
-use evenkeel_link::Schedule;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::reassemble::{Payload, Payloads};
+use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
-use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
-use crate::outputs::cannot;
-use crate::run::Stream;
 use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
@@ -32,6 +25,14 @@ pub(crate) enum Role {
     Sends,
     Receives,
     Both,
+}
+
+/// The media of a call, both ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    /// The codec with which the call begins.
+    pub(crate) codec: Codec,
+    pub(crate) payloads: Payloads,
 }
 
 /// Binds a port; `option` is what says which.
@@ -53,34 +54,11 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     Failure::usage(format!("{option} {error}; {remedy}"))
 }
 
-/// Reads `--sdp`.
-pub(crate) fn description(path: &Path) -> Result<Description, Failure> {
-    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
-    let read = match String::from_utf8(bytes) {
-        Err(_) => Err("it is no text".to_owned()),
-        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
-        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
-            .map_err(|error| error.to_string()),
-    };
-    read.map_err(|why| {
-        Failure::usage(format!(
-            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
-            path.display()
-        ))
-    })
-}
-
 /// The seed of an end that talks over a network: whoever can guess the identifiers that are drawn
 /// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
 /// run for the first.
 pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
     seed.unwrap_or_else(|| RandomState::new().hash_one(()))
-}
-
-/// Reads `--schedule`.
-pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
-    Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
 }
 
 /// What receivers of a call report unless `--feedback` says otherwise: arrivals, of which the path model is made.
@@ -248,96 +226,6 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     }
 }
 
-/// The description of a stream, for receivers that are not ours too. Repair packets later than `deadline` are of no use.
-pub(crate) fn describe(
-    session: &session::Config,
-    codec: Codec,
-    format: &Format,
-    peer: SocketAddr,
-    deadline: Duration,
-) -> Description {
-    let mut description = description_to(peer, codec.payload_type());
-    description.encoding = codec.encoding().into();
-    description.parameters = codec.parameters((format.width, format.height));
-    description.session_id = session.seed;
-    description.keyframe_requests = codec == Codec::H264;
-    description.extension_id = Some(session.extension_id);
-    description.frame_rate = Some(format.frame_rate.per_second());
-    description.reduced_size = session.reduced_size;
-    if let Some(send) = &session.send {
-        description.feedback = vec![send.feedback];
-        description.transit_bounds = send.feedback == FeedbackMode::Tfrc;
-        let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
-        description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
-        description.repair = send.repair.map(|repair| sdp::Repair {
-            payload_type: repair.payload_type,
-            window: deadline,
-            ssrcs: session.ssrc.zip(repair.ssrc).map(<[u32; 2]>::from),
-        });
-    }
-    description
-}
-
-/// A description of a stream to this peer, of which nothing else is known.
-pub(crate) fn description_to(peer: SocketAddr, payload_type: u8) -> Description {
-    // The origin only names the session, and the host on which it was written is private.
-    let origin = if peer.is_ipv4() {
-        Ipv4Addr::LOCALHOST.into()
-    } else {
-        Ipv6Addr::LOCALHOST.into()
-    };
-    Description::new(origin, peer.ip(), peer.port(), payload_type)
-}
-
-/// Writes the description to the file that `--sdp` names.
-pub(crate) fn write_description(path: &Path, description: &Description) -> Result<(), Failure> {
-    fs::write(path, description.to_string()).map_err(|error| cannot("write", path, &error))
-}
-
-/// The codec that a description calls so.
-pub(crate) fn codec_of(encoding: &str) -> Option<Codec> {
-    let mut codecs = Codec::ALL.into_iter();
-    codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
-}
-
-/// Takes over what a description says of the stream to be received.
-pub(crate) fn follow(
-    description: &Description,
-    session: &mut session::Config,
-) -> Result<Stream, Failure> {
-    let Some(codec) = codec_of(&description.encoding) else {
-        return Err(Failure::usage(format!(
-            "--sdp: encoding is {}; there are {}",
-            description.encoding,
-            Codec::ALL.map(Codec::encoding).join(", ")
-        )));
-    };
-    let parameters = description.parameters.as_deref().unwrap_or_default();
-    let payload = Payload::described(codec, parameters)
-        .map_err(|error| Failure::usage(format!("--sdp: {error}")))?;
-    session.extension_id = description
-        .extension_id
-        .unwrap_or(session::Config::EXTENSION_ID);
-    session.reduced_size = description.reduced_size;
-    if let Some(bandwidth) = description.bandwidth {
-        session.bandwidth = bandwidth;
-    }
-    session.transport_sequence_id = description
-        .transport_sequence_id
-        .unwrap_or(session::Config::TRANSPORT_SEQUENCE_ID);
-    let repair = description.repair.as_ref();
-    session.receive = Some(ReceiveConfig {
-        repair: repair.map(|repair| repair.payload_type),
-        transit_bounds: description.transit_bounds,
-        ..ReceiveConfig::new(description.payload_type)
-    });
-    set_feedback(session, description.feedback.first().copied());
-    Ok(Stream {
-        codec,
-        payloads: payload.into(),
-    })
-}
-
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
     peer_at(text, DEFAULT_PORT)
@@ -387,4 +275,12 @@ pub(crate) fn any_port_towards(peer: SocketAddr) -> SocketAddr {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_seed_differs_each_time_unless_given() {
+        assert_eq!(network_seed(Some(7)), 7);
+        assert_ne!(network_seed(None), network_seed(None));
+    }
+}

@@ -29,7 +29,11 @@ use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let mut run = Run::start(&args.run)?;
-    let schedule = args.schedule.as_deref().map(wiring::schedule).transpose()?;
+    let schedule = args
+        .schedule
+        .as_deref()
+        .map(emulated_link::schedule)
+        .transpose()?;
     let trace_link = args.trace_link.as_deref();
     let trace = trace_link.map(|file| {
         let given = format_args!("--trace-link {}", file.display());

@@ -6,12 +6,13 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_media::reassemble::Payload;
 
 use crate::cli::RecvArgs;
+use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, Run, Stream};
-use crate::wiring::{self, Role};
+use crate::run::{CallProcessConfig, Run};
+use crate::wiring::{self, Role, Stream};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let run = Run::start(&args.run)?;
@@ -28,8 +29,8 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         payloads: Payload::Jpeg.into(),
     };
     if let Some(path) = &args.sdp {
-        let description = wiring::description(path)?;
-        stream = wiring::follow(&description, &mut session)?;
+        let description = description::read(path)?;
+        stream = description::follow(&description, &mut session)?;
         frame_rate = description.frame_rate.and_then(inputs::frame_rate);
     }
     wiring::set_feedback(&mut session, args.run.feedback);

@@ -1,6 +1,7 @@
 //! `evenkeel send`: one way, to `evenkeel recv` or to any RTP receiver.
 
 use crate::cli::SendArgs;
+use crate::description;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
@@ -28,8 +29,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     if let Some(path) = &args.sdp {
         wiring::name_sources(&mut session);
         let deadline = video.policy.deadline;
-        let description = wiring::describe(&session, codec, &video.format, peer, deadline);
-        wiring::write_description(path, &description)?;
+        let description = description::describe(&session, codec, &video.format, peer, deadline);
+        description::write(path, &description)?;
     }
     run.receiver = Some(Receiver {
         address: peer,

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
+use evenkeel_codec::StreamDecoder;
 use evenkeel_codec::sink::Sink;
 use evenkeel_codec::source::Program;
-use evenkeel_codec::{Codec, StreamDecoder};
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
@@ -18,27 +17,21 @@ use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
 use super::call_endpoint::CallEndpoint;
-use super::capture::{Capture, CaptureError, Coded, Feed};
+use super::capture::{Capture, CaptureError, Coded};
 use super::display::Display;
 use super::reference::References;
 use super::stall::{Given, Stalls};
 use crate::failure::Failure;
+use crate::inputs::Feed;
 use crate::page::Page;
 use crate::stop::Stop;
+use crate::wiring::Stream;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
 const FIGURES: usize = 1_024;
 
 /// How long a source may take for the picture that it is at: a pipe or a stream may have stalled.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// What the media of a call is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stream {
-    /// With which it begins.
-    pub(crate) codec: Codec,
-    pub(crate) payloads: Payloads,
-}
 
 /// What an end is made of.
 pub(crate) struct CallProcessConfig {
@@ -209,6 +202,7 @@ mod tests {
     use super::*;
     use crate::choices::{Choice, Choices};
     use crate::wiring::{self, Role};
+    use evenkeel_codec::Codec;
     use evenkeel_codec::picture::Picture;
     use evenkeel_codec::source::{Format, FrameRate, Source, SourceError};
     use evenkeel_media::filler::Filler;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_codec::picture::Picture;
-use evenkeel_codec::source::{Source, SourceError};
+use evenkeel_codec::source::SourceError;
 use evenkeel_codec::{EncodeError, VideoEncoder};
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
@@ -19,7 +19,8 @@ use super::call_endpoint::CallEndpoint;
 use super::display::jpeg_for_page;
 use super::reference::{Original, References};
 use super::stall::Given;
-use crate::choices::{Choice, Choices};
+use crate::choices::Choice;
+use crate::inputs::Feed;
 use crate::page::Page;
 use crate::stop::Stop;
 
@@ -55,15 +56,6 @@ fn reason(error: &SourceError) -> &dyn Display {
         SourceError::Io { error, .. } => error,
         other => other,
     }
-}
-
-/// Pictures to send.
-pub(crate) struct Feed {
-    /// As `--source` has it.
-    pub(crate) name: String,
-    pub(crate) source: Box<dyn Source + Send>,
-    /// What is to be done with the next picture.
-    pub(crate) choices: Arc<Choices>,
 }
 
 /// What the thread works with.

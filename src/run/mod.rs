@@ -27,10 +27,9 @@ use crate::inputs::{self, Pictures};
 use crate::outputs::{self, NamedFile, Outputs};
 use crate::page::{Controls, PageInfo};
 use crate::stop::Stop;
-use crate::wiring;
+use crate::wiring::{self, Stream};
 
-pub(crate) use self::call_process::{CallProcessConfig, Stream};
-pub(crate) use self::capture::Feed;
+pub(crate) use self::call_process::CallProcessConfig;
 pub(crate) use self::monitor::LinkView;
 pub(crate) use self::warning::Receiver;
 

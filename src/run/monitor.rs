@@ -17,7 +17,7 @@ use super::summary::RunSummary;
 use super::warning;
 use crate::choices::Choices;
 use crate::cli::RunArgs;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::outputs::{self, Outputs};
 use crate::page::Page;
 use crate::stop::Stop;
@@ -165,7 +165,7 @@ impl Monitor {
                 } else if let Some(text) = warning::of(&event)
                     && !self.warnings.contains(&text)
                 {
-                    outputs::warn(&text);
+                    failure::warn(&text);
                     self.warnings.push(text);
                 }
                 self.watch.outputs.trace(name, || trace::call(&event))?;

@@ -14,7 +14,7 @@ use serde_json::json;
 use tfrc::time::Duration;
 
 use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::stop::Stop;
 
@@ -217,7 +217,7 @@ fn print(result: &RunResult) -> Result<(), Failure> {
         ))?;
     }
     for check in result.stale() {
-        outputs::warn(format_args!(
+        failure::warn(format_args!(
             "{} {} passes, and the file has a reason why it does not: one of the two is to be mended",
             result.id, check.name
         ));
@@ -240,7 +240,7 @@ fn hold_to(
         let of_result = experiments.iter().find(|it| it.id == result.id);
         let absent = of_result.map(|it| it.definition.scenario.absent_recordings());
         if let Some(absent) = absent.filter(|absent| !absent.is_empty()) {
-            outputs::warn(format_args!(
+            failure::warn(format_args!(
                 "{}: models stand in for {}, so the result is not held to its golden one: name the \
                  folder of the recordings in {}",
                 result.id,

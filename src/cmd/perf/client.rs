@@ -1,51 +1,24 @@
 //! `evenkeel perf client`.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::SocketAddr;
 
-use evenkeel_net::{Clock, DriverStats, Handle, Tapped, processor_time};
+use evenkeel_net::{Clock, Handle, Tapped, processor_time};
 use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, FlowEvent, Phase, Terms};
 use evenkeel_rtp::session::Path;
 use tfrc::time::{Duration, Instant};
 
 use super::output::{Output, Started};
+use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Rows, Sample};
 use super::trace::TraceFile;
 use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
-use crate::failure::Failure;
-use crate::outputs;
+use crate::failure::{self, Failure};
 use crate::stop::Stop;
 use crate::wiring;
 
 /// How often the client's phase is looked at.
 const POLL: Duration = Duration::from_millis(50);
-
-/// A test that was run.
-pub(super) struct PerfReport {
-    pub(super) server: SocketAddr,
-    pub(super) begun: json::Begun,
-    pub(super) intervals: Vec<Vec<Rows>>,
-    /// What was sent and what of it was received, a pair for each direction.
-    pub(super) ends: Vec<End>,
-    pub(super) driver: DriverStats,
-    /// Events that `--trace` had no time for.
-    pub(super) events_lost: u64,
-    /// Processor time of this process over the length of the test.
-    pub(super) processor: f64,
-    /// What the figures alone do not say: that nothing arrived, or that this host was too late for the rate.
-    pub(super) warnings: Vec<String>,
-    /// Why the test was not completed; then there is what we counted alone.
-    pub(super) error: Option<ClientError>,
-}
-
-/// One direction at the end. What the server counted is missing if it did not tell.
-pub(super) struct End {
-    pub(super) sent: Option<Rows>,
-    pub(super) received: Option<Rows>,
-    /// True if the client sent.
-    pub(super) forward: bool,
-}
 
 pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let stop = Stop::on_interrupt()?;
@@ -110,11 +83,11 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         .rate
         .and_then(|rate| warnings::too_late(rate, held, seconds));
     if let Some(line) = &too_late {
-        outputs::warn(line);
+        failure::warn(line);
     }
     let report = PerfReport {
         server,
-        begun: json::Begun {
+        begun: Begun {
             ends: [local, server],
             nonce,
             at: clock.unix_time(start),

@@ -7,11 +7,10 @@ use evenkeel_lab::machine;
 use evenkeel_net::Lateness;
 use evenkeel_perf::{ClientError, Count, Direction, Mode, Terms};
 use serde_json::{Value, json};
-use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::client::{End, PerfReport};
 use super::intervals;
+use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Row, Rows};
 use crate::units::millis;
 
@@ -73,20 +72,6 @@ pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
         "end": {},
         "error": error.to_string(),
     })
-}
-
-/// A test that began, for either end.
-#[derive(Clone, Debug)]
-pub(super) struct Begun {
-    /// This end, and the other.
-    pub(super) ends: [SocketAddr; 2],
-    /// What names the test at both.
-    pub(super) nonce: u64,
-    /// When it began, since the Unix epoch.
-    pub(super) at: Duration,
-    /// Between two rows.
-    pub(super) interval: Duration,
-    pub(super) terms: Terms,
 }
 
 /// What a server counted of a test, for its own object.

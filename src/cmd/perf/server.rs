@@ -12,6 +12,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::intervals::{Intervals, line};
 use super::output::{Output, Started};
+use super::report::Begun;
 use super::tally::Rows;
 use super::{json, spawn};
 use crate::cli::PerfServerArgs;
@@ -109,7 +110,7 @@ struct Log {
 }
 
 struct Test {
-    begun: json::Begun,
+    begun: Begun,
     at: Instant,
     used: Duration,
     intervals: Vec<Value>,
@@ -142,7 +143,7 @@ impl Log {
             let (at, client) = (event.at, event.client);
             match event.kind {
                 ServerEventKind::Began { test, terms, nonce } => {
-                    let begun = json::Begun {
+                    let begun = Begun {
                         ends: [self.local, client],
                         nonce,
                         at: self.clock.unix_time(at),

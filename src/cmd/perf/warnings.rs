@@ -3,7 +3,7 @@
 use evenkeel_perf::Held;
 use tfrc::units::{Bytes, Rate};
 
-use super::client::End;
+use super::report::End;
 use super::tally::Row;
 
 /// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.

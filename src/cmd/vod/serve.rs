@@ -19,7 +19,8 @@ use tfrc::units::Rate;
 use super::frames::Frames;
 use super::{LOOK, Rounds};
 use crate::cli::VodServeArgs;
-use crate::failure::Failure;
+use crate::description;
+use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::units::millis;
 use crate::wiring;
@@ -39,7 +40,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(path) = &args.sdp {
-        wiring::write_description(path, &describe(peer, args.udp))?;
+        description::write(path, &describe(peer, args.udp))?;
     }
     let mut session = Config::new("vod", wiring::network_seed(None));
     session.peer = Some(peer);
@@ -71,7 +72,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             break error;
         }
         if let Some(mismatch) = mismatch.filter(|_| !is_warned) {
-            outputs::warn(mismatch);
+            failure::warn(mismatch);
             is_warned = true;
         }
         let now = clock.now();
@@ -135,7 +136,7 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
 
 /// What a player of another make must know.
 fn describe(peer: SocketAddr, udp: bool) -> Description {
-    let mut description = wiring::description_to(peer, PAYLOAD_TYPE);
+    let mut description = description::to_peer(peer, PAYLOAD_TYPE);
     description.encoding = "MP2T".into();
     description.clock_rate = CLOCK_RATE;
     if udp {
