@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<Description, Failure> {
     })
 }
 
-/// The description of a stream, for receivers that are not ours too. Repair packets later than `deadline` are of no use.
+/// Describes a stream, for receivers of other makers too. Repair packets later than `deadline` are of no use.
 pub(crate) fn describe(
     session: &session::Config,
     codec: Codec,
@@ -79,13 +79,13 @@ pub(crate) fn write(path: &Path, description: &Description) -> Result<(), Failur
     fs::write(path, description.to_string()).map_err(|error| cannot("write", path, &error))
 }
 
-/// The codec that a description calls so.
+/// The codec of this encoding name.
 fn codec_of(encoding: &str) -> Option<Codec> {
     let mut codecs = Codec::ALL.into_iter();
     codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
 }
 
-/// Takes over what a description says of the stream to be received.
+/// Sets up a session to receive the stream of a description.
 pub(crate) fn follow(
     description: &Description,
     session: &mut session::Config,
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(repair.window, deadline);
     }
 
-    /// A sender's session that works with this format, and what a receiver makes of its description.
+    /// A sender's session with this feedback, its description, and the session of a receiver that follows it.
     fn described(feedback: FeedbackMode) -> (session::Config, String, session::Config) {
         let clock = Clock::start();
         let end = |name, role| session(name, role, Codec::Mjpeg, None, 1, &clock);

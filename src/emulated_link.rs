@@ -15,7 +15,7 @@ use crate::outputs::cannot;
 use crate::queue::Queue;
 use crate::units;
 
-/// What `--rate` of an emulator takes.
+/// The value of `--rate` of an emulator.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LinkRate {
     /// `2M`.

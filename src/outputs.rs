@@ -149,12 +149,12 @@ pub(crate) fn sink(
     }
 }
 
-/// Nowhere.
+/// A sink that drops pictures.
 pub(crate) fn no_sink() -> Box<dyn Sink + Send> {
     Box::new(Null)
 }
 
-/// What the page says of the run.
+/// The description of the run on the page.
 pub(crate) fn page_info(
     mode: Mode,
     picture: Option<&PictureArgs>,
@@ -207,7 +207,7 @@ pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Says how it goes: on standard error while standard output is for JSON.
+/// Prints a line of progress: on standard error while standard output is for JSON.
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {
         eprintln!("{line}");

@@ -17,10 +17,10 @@ pub(crate) struct Queue {
     pub(crate) discipline: Discipline,
 }
 
-/// What CoDel and PIE may hold unless told otherwise: more than they ever let wait for long.
-const PACKETS: QueueLimit = QueueLimit::Packets(1_000);
-/// What FQ-CoDel may hold, over all flows (RFC 8290 §5.2.3).
-const FQ_CODEL_PACKETS: QueueLimit = QueueLimit::Packets(10_240);
+/// The default limit of CoDel and PIE: more than they ever let wait for long.
+const PACKET_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
+/// The default limit of FQ-CoDel, over all flows (RFC 8290 §5.2.3).
+const FQ_CODEL_PACKET_LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 
 /// A queue: `50ms`, `30kB` or `20p` as [`units::queue`] has it, or `red:min=5,max=15`, `codel:ecn`,
 /// `fq_codel`, `pie:target=20ms,limit=100p`.
@@ -56,7 +56,7 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
 fn red(settings: &[&str]) -> Result<Queue, String> {
     let (mut min, mut max) = (None, None);
     let mut config = RedConfig::between(0.0, 0.0);
-    let mut limit = PACKETS;
+    let mut limit = PACKET_LIMIT;
     for (key, value) in pairs(settings) {
         match key {
             "min" => min = Some(number(key, value)?),
@@ -92,7 +92,7 @@ fn red(settings: &[&str]) -> Result<Queue, String> {
 
 fn codel(settings: &[&str]) -> Result<Queue, String> {
     let mut config = CoDelConfig::default();
-    let mut limit = PACKETS;
+    let mut limit = PACKET_LIMIT;
     for (key, value) in pairs(settings) {
         match key {
             "limit" => limit = named(key, units::queue(value))?,
@@ -108,7 +108,7 @@ fn codel(settings: &[&str]) -> Result<Queue, String> {
 
 fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
     let mut config = FqCoDelConfig::default();
-    let mut limit = FQ_CODEL_PACKETS;
+    let mut limit = FQ_CODEL_PACKET_LIMIT;
     for (key, value) in pairs(settings) {
         match key {
             "quantum" => config.quantum = size(key, value)?,
@@ -134,7 +134,7 @@ fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
 
 fn pie(settings: &[&str]) -> Result<Queue, String> {
     let mut config = PieConfig::default();
-    let mut limit = PACKETS;
+    let mut limit = PACKET_LIMIT;
     for (key, value) in pairs(settings) {
         match key {
             "target" => config.target = time(key, value)?,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_setting_and_what_would_be_right() {
+    fn error_names_the_setting_and_its_remedy() {
         for (text, told) in [
             ("lifo", "lifo: no such discipline: write red, codel"),
             ("codl:ecn", "codl: no such discipline"),

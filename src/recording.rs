@@ -11,19 +11,21 @@ use evenkeel_codec::source::{Format, FrameRate};
 use crate::failure;
 use crate::output_file::OutputFile;
 
-/// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
-/// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
-/// left out: the file could not hold them. What a recording so loses of pictures is told once.
+/// A y4m file that takes its size from the first picture.
+///
+/// Pictures with a half or a quarter of its sides, or with two or four times them, are scaled to it. Pictures of another
+/// size, which a restarted peer may send, are left out, because the file cannot hold them. Each kind of loss is reported
+/// once.
 pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(OutputFile, FrameRate),
-    /// With its header, and pictures of this format; what was told.
+    /// With its header, and pictures of this format; the losses that were reported.
     Running(Y4mFile<OutputFile>, Format, Vec<Loss>),
     /// It failed; the error was given.
     Broken,
 }
 
-/// What the size of the first picture takes from one that comes later.
+/// The loss of a later picture, if it has another size than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     /// It is recorded with fewer columns and rows than it has.
@@ -41,7 +43,7 @@ impl Loss {
         }
     }
 
-    /// What whoever records is told, and what helps.
+    /// The warning, with its remedy.
     fn warning(self, picture: &Picture, format: &Format) -> String {
         let what = match self {
             Self::Samples => {
@@ -107,7 +109,7 @@ mod tests {
     use crate::inputs::DEFAULT_FRAME_RATE;
 
     #[test]
-    fn a_peer_that_changes_its_size_does_not_end_the_recording() {
+    fn recording_goes_on_when_the_size_changes() {
         let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
         let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
         for side in [16, 24, 24, 32, 32, 16] {
@@ -121,7 +123,7 @@ mod tests {
         let Recording::Running(_, format, told) = &recording else {
             panic!("it failed");
         };
-        // Both are told once.
+        // Each is reported once.
         assert_eq!(told, &[Loss::Picture, Loss::Samples]);
         let larger = Picture::new(32, 32);
         let warning = Loss::Samples.warning(&larger, format);
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn halved_pictures_in_a_recording_that_began_with_a_whole_one_lose_nothing() {
+    fn halved_pictures_lose_nothing_in_a_full_recording() {
         let format = Format {
             width: 32,
             height: 32,

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_that_was_caught_is_named_with_what_it_did() {
+    fn lying_receiver_is_named_with_its_lie() {
         let caught = SessionEvent::ReceiverLied {
             address: ([192, 0, 2, 7], 5004).into(),
             ssrc: 9,

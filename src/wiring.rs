@@ -35,12 +35,12 @@ pub(crate) struct Stream {
     pub(crate) payloads: Payloads,
 }
 
-/// Binds a port; `option` is what says which.
+/// Binds a port; `option` names it on the command line.
 pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
     Socket::bind(address).map_err(|error| refused(&error, option))
 }
 
-/// What to say where the system refuses a port, and what to do about it.
+/// The failure for a port that the system refuses, with its remedy.
 pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     let remedy = match error {
         BindError::PortInUse(_) => "end the program that has it, or name another port",
@@ -54,14 +54,14 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     Failure::usage(format!("{option} {error}; {remedy}"))
 }
 
-/// The seed of an end that talks over a network: whoever can guess the identifiers that are drawn
+/// The seed of an end that talks over a network: an attacker that can guess the identifiers drawn
 /// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
 /// run for the first.
 pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
     seed.unwrap_or_else(|| RandomState::new().hash_one(()))
 }
 
-/// What receivers of a call report unless `--feedback` says otherwise: arrivals, of which the path model is made.
+/// The feedback of a call without `--feedback`: arrivals, of which the path model is made.
 pub(crate) const CALL_FEEDBACK: FeedbackMode = FeedbackMode::Ccfb;
 
 /// One end's session: video under TFRC.
@@ -73,7 +73,7 @@ pub(crate) fn session(
     seed: u64,
     clock: &Clock,
 ) -> session::Config {
-    // Each end has random numbers of its own, whatever the other draws.
+    // Each end has its own random numbers, so that none depends on its peer's draws.
     let own = name.bytes().fold(seed, |seed, byte| {
         seed.wrapping_mul(31).wrapping_add(u64::from(byte))
     });
@@ -96,7 +96,7 @@ pub(crate) fn session(
     config
 }
 
-/// What receivers report, if `--feedback` says it.
+/// Sets the feedback that receivers send, if one is given.
 pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<FeedbackMode>) {
     let Some(feedback) = feedback else {
         return;
@@ -182,8 +182,8 @@ pub(crate) fn name_sources(session: &mut session::Config) {
     }
 }
 
-/// What `codec` makes of pictures of this format, which it can carry, in a stream that may change to the
-/// `others` as it runs.
+/// The stream of pictures of this format by `codec`, which may change to the `others` as it runs. Each must carry the
+/// format.
 pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<Stream, Failure> {
     let payload = |codec: Codec| {
         let payload = codec.payload((format.width, format.height));
@@ -197,8 +197,8 @@ pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<
     Ok(Stream { codec, payloads })
 }
 
-/// The codecs besides this one that can carry pictures of this format: none beside DV, of which we have
-/// no more than a mosaic, and never DV.
+/// The codecs besides this one that can carry pictures of this format: none beside DV, which is decoded to no more than
+/// a mosaic, and never DV.
 pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
     let size = (format.width, format.height);
     let others = Codec::ALL.into_iter().filter(|&other| other != codec);
@@ -231,7 +231,7 @@ pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
     peer_at(text, DEFAULT_PORT)
 }
 
-/// The same, where the port is another unless given.
+/// `ADDR` or `ADDR:PORT`, names resolved, with this port unless one is given.
 pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!(

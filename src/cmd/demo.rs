@@ -45,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         inputs::for_two(picture)?;
     }
     let source = inputs::source(picture, &args.run, &run.stop)?;
-    // Before an end runs: one that is left behind would say no goodbye and finish no recording.
+    // Opened before an end runs: an end that is left behind would say no BYE and finish no recording.
     let second = both.then(|| inputs::second_source(picture, &args.run, &run.stop));
     let second = second.transpose()?;
     let format = source.format();
@@ -150,7 +150,7 @@ fn loopback_socket() -> Result<Socket, Failure> {
     Socket::bind(loopback()).map_err(Failure::runtime)
 }
 
-/// The directions whose packets are media. A trace is of these; reports alone come back at its mean rate.
+/// The directions of media, which a trace holds for; without media the way back has the mean rate of the trace.
 fn carrying_media(both: bool) -> &'static [Direction] {
     if both {
         &Direction::BOTH
@@ -159,8 +159,8 @@ fn carrying_media(both: bool) -> &'static [Direction] {
     }
 }
 
-/// What can be chosen while the call runs. Repair packets need their own source from the start, and room that
-/// media leave them in each packet: only where there is a page to choose them on.
+/// The choices while the call runs. Repair packets need their own source from the start, and room in each media packet:
+/// they are a choice only if there is a page.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     let choice = inputs::choice(&args.picture);
     let feedback = args.run.feedback.unwrap_or(wiring::CALL_FEEDBACK);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_itself_and_a_script_on_this_machine_may_change_the_link() {
+    fn page_and_local_script_may_change_the_link() {
         assert_eq!(
             change(&[
                 ("origin", "http://127.0.0.1:8080"),

@@ -178,7 +178,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn one_knob_is_a_change_and_the_others_stay() {
+    fn one_knob_changes_and_the_others_stay() {
         let knobs = Knobs::parse(br#"{"rate_bps": 2e6}"#).unwrap();
         assert_eq!(
             knobs,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn codec_policy_and_filler_go_by_the_names_of_the_command_line() {
+    fn knobs_have_the_names_of_the_command_line() {
         let json = br#"{"codec": "h264", "policy": "thesis", "filler": "fec"}"#;
         let knobs = Knobs {
             codec: Some(Codec::H264),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_there_is_not_is_told_with_those_that_there_are() {
+    fn unknown_name_is_refused_with_the_known_ones() {
         for (json, names) in [
             (
                 r#"{"rate_bps": 2e6, "codec": "vp9"}"#,

@@ -38,7 +38,7 @@ pub(crate) struct Page {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the program's threads write and the server's thread reads.
+/// Written by the threads of the program, read by the server's thread.
 struct Shared {
     /// [`PageInfo`] and the knobs' ranges, as JSON.
     info: String,
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_port_is_one_line_that_says_what_to_do() {
+    fn busy_port_is_one_line_with_its_remedy() {
         let first = start();
         let refused = Page::start(first.address(), &info(), None);
         let error = refused.err().unwrap().to_string();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn checked_knobs_reach_the_controls_and_their_refusal_the_viewer() {
+    fn knobs_reach_the_controls_and_refusals_the_viewer() {
         let (moved, moves) = mpsc::channel();
         let any_port = "127.0.0.1:0".parse().unwrap();
         let controls: Controls = Box::new(move |knobs| {

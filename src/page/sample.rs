@@ -1,4 +1,4 @@
-//! What the page is told: once about the run, then about ten times a second about its state.
+//! The data of the page: once about the run, then about ten times a second about its state.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::knobs::{self, Knobs};
 
-/// What is running, shown in the page's header.
+/// The run, shown in the page's header.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageInfo {
     /// The source of the pictures, in words: "built-in scene", a file's name, a camera's.
@@ -69,7 +69,7 @@ pub(crate) enum Mode {
     Send,
 }
 
-/// What limits the sender just now, shown as a badge.
+/// The limit of the sender's rate at present, shown as a badge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) enum SenderState {
     /// No peer was heard yet, or no feedback came yet.
@@ -88,7 +88,7 @@ pub(crate) enum SenderState {
     /// The peer said goodbye.
     #[serde(rename = "peer gone")]
     PeerGone,
-    /// Nothing was heard for so long that sending has stopped.
+    /// Sending has stopped, because nothing was heard for the time of `--give-up`.
     #[serde(rename = "given up")]
     GivenUp,
 }
@@ -105,10 +105,10 @@ pub(crate) struct Sample {
     /// The receive rate *X_recv* last reported, bits a second.
     #[serde(serialize_with = "or_zero")]
     pub(crate) x_recv_bps: Option<f64>,
-    /// What has gone out lately, bits a second.
+    /// The rate sent in the last second, bits a second.
     #[serde(serialize_with = "or_zero")]
     pub(crate) throughput_bps: Option<f64>,
-    /// What of it was filler, bits a second.
+    /// The filler in that rate, bits a second.
     #[serde(serialize_with = "or_zero")]
     pub(crate) filler_bps: Option<f64>,
     /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
@@ -136,7 +136,7 @@ pub(crate) struct Sample {
     pub(crate) frames_sent: Option<u64>,
     /// Frames displayed, the late and the damaged included.
     pub(crate) frames_shown: Option<u64>,
-    /// Those, by the codec that made them.
+    /// Frames displayed, by codec.
     pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
     pub(crate) frames_late: Option<u64>,
@@ -148,9 +148,9 @@ pub(crate) struct Sample {
     pub(crate) frames_frozen: Option<u64>,
     /// Frames that the sender gave up.
     pub(crate) frames_discarded: Option<u64>,
-    /// Those, by reason.
+    /// Frames given up, by reason.
     pub(crate) discarded: BTreeMap<&'static str, u64>,
-    /// What limits the sender.
+    /// The limit of the sender's rate.
     pub(crate) state: SenderState,
     /// The sending buffer's present deadline, milliseconds: above [`PageInfo::deadline_ms`] it is
     /// stretched. `None` where this end sends nothing.
@@ -159,7 +159,7 @@ pub(crate) struct Sample {
     pub(crate) tolerated_loss: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// The link and what the sender does now; nothing where the link is not ours.
+    /// The link and the sender's choice; nothing where the link is not ours.
     pub(crate) knobs: Knobs,
 }
 
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_undefined_number_is_null_and_not_an_error() {
+    fn undefined_number_is_null() {
         let sample = Sample {
             x_bps: Some(f64::INFINITY),
             rtt_ms: Some(f64::NAN),

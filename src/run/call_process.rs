@@ -28,19 +28,19 @@ use crate::stop::Stop;
 use crate::wiring::Stream;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
-const FIGURES: usize = 1_024;
+const FIGURE_CAPACITY: usize = 1_024;
 
-/// How long a source may take for the picture that it is at: a pipe or a stream may have stalled.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The end of a run waits this long for a source to give its next picture: a pipe or a stream may have stalled.
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What an end is made of.
+/// The configuration of an end.
 pub(crate) struct CallProcessConfig {
     /// The name of the end in traces.
     pub(crate) name: &'static str,
     pub(crate) socket: Socket,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
-    /// What both its media are.
+    /// The media of both directions.
     pub(crate) stream: Stream,
     /// Present if this end sends.
     pub(crate) source: Option<Feed>,
@@ -48,7 +48,7 @@ pub(crate) struct CallProcessConfig {
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
 }
 
-/// What an end shares with the rest of its program.
+/// The parts of the program that an end shares.
 pub(super) struct Surroundings {
     pub(super) clock: Clock,
     pub(super) stop: Stop,
@@ -72,7 +72,7 @@ pub(crate) struct CallProcess {
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
-    /// That from which the source has its pictures, if one does.
+    /// The program that gives the source its pictures, if there is one.
     program: Option<Program>,
     display: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -93,8 +93,8 @@ impl CallProcess {
         let (endpoint, outlets) = CallEndpoint::new(call);
         let endpoint =
             Arc::new(Driver::spawn(clock, config.socket, endpoint).map_err(Failure::runtime)?);
-        let (coded_in, coded) = sync_channel(FIGURES);
-        let (shown_in, shown) = sync_channel(FIGURES);
+        let (coded_in, coded) = sync_channel(FIGURE_CAPACITY);
+        let (shown_in, shown) = sync_channel(FIGURE_CAPACITY);
         let display = match config.sink {
             None => None,
             Some(sink) => Some(
@@ -156,7 +156,7 @@ impl CallProcess {
             || self.display.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Says BYE and ends every thread. The first thing that had gone wrong is the error.
+    /// Says BYE and ends every thread. The first failure is the error.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
@@ -176,13 +176,13 @@ impl CallProcess {
             .map_err(Failure::runtime)
     }
 
-    /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process, and the
-    /// program that the source waits for ends here.
+    /// Waits for the capturing thread, unless its source blocks: that thread ends with the process, and the program that
+    /// the source waits for ends here.
     fn join_capture(&mut self) -> std::thread::Result<Result<(), CaptureError>> {
         let Some(capture) = self.capture.take() else {
             return Ok(Ok(()));
         };
-        let deadline = self.clock.now() + PATIENCE;
+        let deadline = self.clock.now() + SOURCE_TIMEOUT;
         while !capture.is_finished() {
             let now = self.clock.now();
             if now >= deadline {
@@ -191,7 +191,7 @@ impl CallProcess {
                 }
                 return Ok(Ok(()));
             }
-            self.clock.sleep_until(now + PATIENCE / 100);
+            self.clock.sleep_until(now + SOURCE_TIMEOUT / 100);
         }
         capture.join()
     }
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// How an end ends that sends this.
+    /// The end of a call that sends this.
     fn end_of(source: impl Source + Send + 'static, stop: Stop) -> Result<(), Failure> {
         let clock = Clock::start();
         let peer = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
@@ -270,14 +270,14 @@ mod tests {
         let process = CallProcess::start(config, surroundings).expect("an end");
         let give_up = clock.now() + Duration::from_secs(20);
         while !process.has_ended() && clock.now() < give_up {
-            clock.sleep_until(clock.now() + PATIENCE / 100);
+            clock.sleep_until(clock.now() + SOURCE_TIMEOUT / 100);
         }
         assert!(process.has_ended(), "no picture is sent, and nothing said");
         process.finish()
     }
 
     #[test]
-    fn pictures_that_cannot_be_coded_end_an_end_in_one_line() {
+    fn uncodable_pictures_end_the_call_with_one_line() {
         let failure = end_of(Grows(0), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         let said = failure.to_string();
@@ -287,7 +287,7 @@ mod tests {
         );
     }
 
-    /// A pipe whose writer Ctrl-C ends, if it is asked for, before it wrote a picture.
+    /// A pipe whose writer ends before it wrote a picture, by Ctrl-C if there is a `Stop`.
     struct Pipe(Option<Stop>);
 
     impl Source for Pipe {
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_a_picture_is_told_unless_ctrl_c_ended_it() {
+    fn empty_source_is_an_error_unless_ctrl_c_came() {
         let failure = end_of(Pipe(None), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         assert!(failure.to_string().contains("--source clip.y4m"));

@@ -58,7 +58,7 @@ fn reason(error: &SourceError) -> &dyn Display {
     }
 }
 
-/// What the thread works with.
+/// The work of the capturing thread.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
@@ -174,7 +174,7 @@ impl Capture {
         Ok(endpoint.is_some_and(|endpoint| endpoint.post(push).is_ok()))
     }
 
-    /// What the endpoint answers, while it is there.
+    /// The answer of the endpoint, while it is there.
     fn call<R: Send + 'static>(
         &self,
         question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,

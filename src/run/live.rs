@@ -122,7 +122,7 @@ impl Live {
         self.shown.push_back(*frame);
     }
 
-    /// Takes in the state at a tick, and forgets what is older than the window.
+    /// Takes in the state at a tick, and forgets states older than the window.
     pub(super) fn handle_snapshot(&mut self, now: Instant, snapshot: Snapshot) {
         self.now = now;
         let oldest = now - WINDOW;
@@ -141,12 +141,12 @@ impl Live {
         self.snapshot = Some(snapshot);
     }
 
-    /// Takes in what is chosen on the page.
+    /// Takes in the choice on the page.
     pub(super) fn handle_choice(&mut self, choice: Choice) {
         self.choice = Some(choice);
     }
 
-    /// What there can be figures of.
+    /// The parts at hand, of which there can be figures.
     pub(super) fn at_hand(&self) -> AtHand {
         let state = self.snapshot.as_ref().map(|snapshot| snapshot.state);
         state.map_or_else(AtHand::default, |state| AtHand {
@@ -156,7 +156,7 @@ impl Live {
         })
     }
 
-    /// What sets the rate of the first end, if it sends.
+    /// The source of the first end's rate, if that end sends.
     pub(super) fn rate_source(&self) -> Option<RateSource> {
         self.snapshot.as_ref()?.rate_source
     }

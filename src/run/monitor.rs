@@ -1,4 +1,4 @@
-//! Watches a run: gathers what the parts hand out, and tells the terminal, the page and the files.
+//! Watches a run: gathers events, figures and states, and reports them to the terminal, the page and the files.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ use crate::tcp::{Measured, TcpFlows};
 use crate::trace;
 
 /// How often the state is sampled, for the page and the means.
-const TICK: Duration = Duration::from_millis(100);
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
 /// Ticks from one line on the terminal to the next.
-const TICKS_A_LINE: u32 = 10;
+const TICKS_PER_LINE: u32 = 10;
 
 /// The emulated link, if there is one.
 pub(crate) struct LinkView {
     pub(crate) relay: Arc<RelayHandle<TcpFlows>>,
     pub(crate) events: Receiver<LinkEvent>,
-    /// What the senders do.
+    /// The codec, policy and filler of the senders.
     pub(crate) choices: Arc<Choices>,
 }
 
@@ -87,10 +87,10 @@ impl Monitor {
         }
     }
 
-    /// Watches until it is over, then ends everything in order and writes the summary.
+    /// Watches until the run is over, then ends everything in order and writes the summary.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let watched = self.gather_until_over();
-        // Whatever went wrong: the peer is told goodbye, and files get their ends.
+        // After any error, too, the peer gets a BYE and files get their ends.
         let finished = self.finish();
         watched.and(finished)
     }
@@ -99,11 +99,11 @@ impl Monitor {
         let mut next = self.watch.clock.now();
         let mut ticks = 0;
         while !self.is_over() {
-            next = (next + TICK).max(self.watch.clock.now());
+            next = (next + TICK_INTERVAL).max(self.watch.clock.now());
             self.watch.clock.sleep_until(next);
             self.gather()?;
             ticks += 1;
-            if ticks % TICKS_A_LINE == 0 {
+            if ticks % TICKS_PER_LINE == 0 {
                 outputs::tell(self.watch.outputs.json_is_said(), self.live.line())?;
             }
         }
@@ -118,7 +118,7 @@ impl Monitor {
             || self.ends.iter().any(|(_, end)| end.has_ended())
     }
 
-    /// Takes in all that happened since the last tick, and samples the state.
+    /// Takes in the events and figures since the last tick, and samples the state.
     fn gather(&mut self) -> Result<(), Failure> {
         self.gather_events()?;
         let now = self.watch.clock.now();
@@ -147,7 +147,7 @@ impl Monitor {
 
     fn gather_events(&mut self) -> Result<(), Failure> {
         for (name, end) in &mut self.ends {
-            // First what was shown, so that a goodbye ends the gap after it.
+            // Shown frames come first, so that a BYE ends the gap after them.
             for shown in end.shown.try_iter() {
                 self.live.handle_shown(&shown);
                 self.report.handle_shown(&shown);

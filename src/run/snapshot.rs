@@ -136,10 +136,10 @@ impl Snapshot {
     }
 }
 
-/// The share of packets that a loss model takes.
+/// The share of packets that a loss model drops.
 fn probability(loss: Loss) -> f64 {
     match loss {
-        // What a policer takes depends on the load.
+        // The share that a policer drops depends on the load.
         Loss::None | Loss::Periodic(0) | Loss::Policer(_) => 0.0,
         Loss::Bernoulli(share) => share,
         Loss::Periodic(every) => 1.0 / every as f64,

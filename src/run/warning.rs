@@ -1,4 +1,4 @@
-//! What the one who runs an end must know of the other, in a sentence each.
+//! Warnings about the peer, in a sentence each.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 use tfrc::time::Duration;
 
-/// What becomes of a receiver that was caught at reporting this.
+/// The warning about a receiver whose reports are false.
 macro_rules! caught {
     ($reported:literal) => {
         concat!(
@@ -38,7 +38,7 @@ pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The receiver of an end that does nothing but send, and is over when it sends no more.
+/// The receiver of a run that only sends, and ends when nothing is sent any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
@@ -46,7 +46,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Why no more is sent to it, once that is so.
+    /// The reason for which nothing more is sent, if this event is one.
     pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
         let Self { address, give_up } = self;
         match event {
@@ -142,14 +142,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_payload_type_that_is_not_taken_is_told_with_its_number_and_what_helps() {
+    fn unknown_payload_type_is_named_with_its_remedy() {
         let event = EventKind::UnknownPayloadType { payload_type: 97 };
         let text = of_session(&event).expect("a warning");
         assert!(text.contains("type 97") && text.contains("--sdp"), "{text}");
     }
 
     #[test]
-    fn a_receiver_that_is_lost_is_named_with_the_time_that_was_waited_and_what_helps() {
+    fn lost_receiver_is_named_with_timeout_and_remedy() {
         let receiver = Receiver {
             address: ([192, 0, 2, 7], 5_004).into(),
             give_up: Duration::from_secs(3),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_sender_is_told_with_who_is_heard() {
+    fn second_sender_is_named_with_the_first() {
         let address = |host| ([192, 0, 2, host], 5_004).into();
         let event = EventKind::SecondSender {
             heard: address(7),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn uncompressed_pictures_of_another_size_are_told_with_both_and_what_helps() {
+    fn uncompressed_size_mismatch_names_both_sizes_and_remedy() {
         let kind = MediaEvent::OtherSize {
             sent: (320, 240),
             received: (640, 480),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_was_caught_is_warned_of_with_what_it_did_and_what_helps() {
+    fn lying_receiver_is_named_with_lie_and_remedy() {
         let told = |lie, again| {
             let address = ([192, 0, 2, 7], 5004).into();
             let caught = EventKind::ReceiverLied {

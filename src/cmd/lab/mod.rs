@@ -44,7 +44,7 @@ fn write_report(out: &Path, experiments: &[Experiment]) -> Result<PathBuf, Failu
     })
 }
 
-/// Says where the results are, or what they are as JSON; of `all`, once the report is there.
+/// Prints the folders of the results, or the results as JSON; of `all`, once the report is written.
 pub(crate) fn say_results(
     out: &Path,
     results: &[RunResult],
@@ -144,14 +144,14 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     verdict(&results)
 }
 
-/// Runs a plan until it is done or interrupted, and tells how each experiment came out.
+/// Runs a plan until it is done or interrupted, and prints the verdict of each experiment.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
     require_writable(plan)?;
     let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
     let mut told = None;
     let mut ran = Vec::new();
-    // Whoever stopped reading stops no run: the results are in files.
+    // A closed standard output stops no run: the results are in files.
     let mut unread = Ok(());
     let mut tell = |progress: &Progress<'_>| {
         if let Some(result) = progress.finished {
@@ -162,7 +162,7 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
         }
         let now = clock.now();
         if let Some(left) = progress.left
-            && told.is_none_or(|told| now - told >= TELL_EVERY)
+            && told.is_none_or(|told| now - told >= PROGRESS_INTERVAL)
         {
             told = Some(now);
             let (done, total) = (progress.done, progress.total);
@@ -186,7 +186,7 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     Ok(results)
 }
 
-/// Finds what results cannot be written to before anything is run for them.
+/// Finds a folder of results that cannot be written before anything is run.
 fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
     let ids = plan.experiments.iter().map(|it| it.id.as_str());
     result::require_writable(&plan.out, ids).map_err(|(folder, error)| {
@@ -197,8 +197,8 @@ fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
     })
 }
 
-/// How often it is told how far a plan is.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Time between two lines of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 fn print(result: &RunResult) -> Result<(), Failure> {
     let (id, verdict) = (&result.id, result.verdict().name());
@@ -225,9 +225,9 @@ fn print(result: &RunResult) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A metric that is not what it was fails the run; blessed, it becomes what it has to be.
+/// A metric that differs from its golden result fails the run, or with `bless` becomes the golden result.
 ///
-/// Golden results of recorded links are of the recordings: what models gave in their place is not compared.
+/// Golden results of recorded links come from the recordings: results of models in their place are not compared.
 fn hold_to(
     folder: &Path,
     bless: bool,
