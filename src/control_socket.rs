@@ -120,7 +120,7 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
 
     #[test]
-    fn the_socket_of_a_dead_process_is_taken_over_and_that_of_a_living_one_or_a_file_is_not() {
+    fn socket_of_dead_process_alone_is_replaced() {
         let path = |name: &str| {
             let name = format!("evenkeel-{name}-{}", std::process::id());
             std::env::temp_dir().join(name)
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_does_not_end_is_refused_in_one_line() {
+    fn endless_line_is_refused_in_one_line() {
         let (mut client, other) = connected();
         (&other).write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
         while client.serve(|_| unreachable!("no line has come")) {}

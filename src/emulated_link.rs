@@ -12,7 +12,7 @@ use tfrc::units::Rate;
 
 use crate::failure::Failure;
 use crate::outputs::cannot;
-use crate::queue::Queue;
+use crate::queue::LinkQueue;
 use crate::units;
 
 /// The value of `--rate` of an emulator.
@@ -53,7 +53,7 @@ pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
 }
 
 /// A link with this rate, one-way delay, queue and share of lost packets.
-pub(crate) fn config(rate: Rate, delay: Duration, queue: Queue, loss: f64) -> LinkConfig {
+pub(crate) fn config(rate: Rate, delay: Duration, queue: LinkQueue, loss: f64) -> LinkConfig {
     LinkConfig {
         rate,
         delay,

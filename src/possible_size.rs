@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_that_is_too_large_keeps_its_shape() {
+    fn too_large_picture_keeps_its_shape() {
         for (codec, size, expected) in [
             (Codec::Mjpeg, (2_560, 1_440), (1_920, 1_080)),
             (Codec::Mjpeg, (1_440, 2_560), (1_080, 1_920)),
@@ -61,7 +61,7 @@ mod tests {
 
     /// As a refusal tells one to do.
     #[test]
-    fn what_is_told_can_be_asked_for_and_sent() {
+    fn proposed_size_can_be_asked_for_and_sent() {
         for codec in Codec::ALL {
             for size in [(1, 1), (1, 8_192), (8_192, 1), (8_192, 8_192), (641, 3)] {
                 let (width, height) = possible_size(codec, size);

@@ -10,7 +10,7 @@ use crate::units;
 
 /// The queue of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Queue {
+pub(crate) struct LinkQueue {
     /// How much may wait.
     pub(crate) limit: QueueLimit,
     /// Which packets wait.
@@ -24,7 +24,7 @@ const FQ_CODEL_PACKET_LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 
 /// A queue: `50ms`, `30kB` or `20p` as [`units::queue`] has it, or `red:min=5,max=15`, `codel:ecn`,
 /// `fq_codel`, `pie:target=20ms,limit=100p`.
-pub(crate) fn queue(text: &str) -> Result<Queue, String> {
+pub(crate) fn queue(text: &str) -> Result<LinkQueue, String> {
     let (name, settings) = match text.trim().split_once(':') {
         Some((name, settings)) => (name, settings.split(',').collect()),
         None => (text.trim(), Vec::new()),
@@ -41,7 +41,7 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
             ));
         }
         limit => {
-            return Ok(Queue {
+            return Ok(LinkQueue {
                 limit: units::queue(limit)?,
                 discipline: Discipline::DropTail,
             });
@@ -53,7 +53,7 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
     }
 }
 
-fn red(settings: &[&str]) -> Result<Queue, String> {
+fn red(settings: &[&str]) -> Result<LinkQueue, String> {
     let (mut min, mut max) = (None, None);
     let mut config = RedConfig::between(0.0, 0.0);
     let mut limit = PACKET_LIMIT;
@@ -84,13 +84,13 @@ fn red(settings: &[&str]) -> Result<Queue, String> {
                 .to_owned(),
         );
     };
-    Ok(Queue {
+    Ok(LinkQueue {
         limit,
         discipline: Discipline::Red(RedConfig { min, max, ..config }),
     })
 }
 
-fn codel(settings: &[&str]) -> Result<Queue, String> {
+fn codel(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = CoDelConfig::default();
     let mut limit = PACKET_LIMIT;
     for (key, value) in pairs(settings) {
@@ -100,13 +100,13 @@ fn codel(settings: &[&str]) -> Result<Queue, String> {
             _ => return Err(unknown(key, "target, interval, ecn, limit")),
         }
     }
-    Ok(Queue {
+    Ok(LinkQueue {
         limit,
         discipline: Discipline::CoDel(config),
     })
 }
 
-fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
+fn fq_codel(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = FqCoDelConfig::default();
     let mut limit = FQ_CODEL_PACKET_LIMIT;
     for (key, value) in pairs(settings) {
@@ -126,13 +126,13 @@ fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
             }
         }
     }
-    Ok(Queue {
+    Ok(LinkQueue {
         limit,
         discipline: Discipline::FqCoDel(config),
     })
 }
 
-fn pie(settings: &[&str]) -> Result<Queue, String> {
+fn pie(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = PieConfig::default();
     let mut limit = PACKET_LIMIT;
     for (key, value) in pairs(settings) {
@@ -145,7 +145,7 @@ fn pie(settings: &[&str]) -> Result<Queue, String> {
             _ => return Err(unknown(key, "target, update, burst, ecn, limit")),
         }
     }
-    Ok(Queue {
+    Ok(LinkQueue {
         limit,
         discipline: Discipline::Pie(config),
     })
@@ -216,7 +216,7 @@ mod tests {
     fn a_limit_alone_is_a_drop_tail_queue() {
         let limit = QueueLimit::Time(Duration::from_millis(50));
         let discipline = Discipline::DropTail;
-        assert_eq!(queue("50ms"), Ok(Queue { limit, discipline }));
+        assert_eq!(queue("50ms"), Ok(LinkQueue { limit, discipline }));
         assert_eq!(queue("20p").unwrap().limit, QueueLimit::Packets(20));
     }
 
@@ -231,7 +231,7 @@ mod tests {
         };
         assert_eq!(
             queue("red:min=5,max=15,max_p=2%,gentle=no,ecn,bytes,limit=60p"),
-            Ok(Queue {
+            Ok(LinkQueue {
                 limit: QueueLimit::Packets(60),
                 discipline: Discipline::Red(expected),
             })

@@ -20,21 +20,21 @@ pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(OutputFile, FrameRate),
     /// With its header, and pictures of this format; the losses that were reported.
-    Running(Y4mFile<OutputFile>, Format, Vec<Loss>),
+    Running(Y4mFile<OutputFile>, Format, Vec<RecordingLoss>),
     /// It failed; the error was given.
     Broken,
 }
 
 /// The loss of a later picture, if it has another size than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum RecordingLoss {
     /// It is recorded with fewer columns and rows than it has.
     Samples,
     /// It is left out.
     Picture,
 }
 
-impl Loss {
+impl RecordingLoss {
     /// `None` if all of the picture is recorded. `is_fitted`: it can be made to fit.
     fn of(picture: &Picture, format: &Format, is_fitted: bool) -> Option<Self> {
         match is_fitted {
@@ -83,7 +83,7 @@ impl Sink for Recording {
         match self {
             Self::Running(file, format, told) => {
                 let fitted = fitted(picture, (format.width, format.height));
-                if let Some(loss) = Loss::of(picture, format, fitted.is_some())
+                if let Some(loss) = RecordingLoss::of(picture, format, fitted.is_some())
                     && !told.contains(&loss)
                 {
                     failure::warn(loss.warning(picture, format));
@@ -124,9 +124,9 @@ mod tests {
             panic!("it failed");
         };
         // Each is reported once.
-        assert_eq!(told, &[Loss::Picture, Loss::Samples]);
+        assert_eq!(told, &[RecordingLoss::Picture, RecordingLoss::Samples]);
         let larger = Picture::new(32, 32);
-        let warning = Loss::Samples.warning(&larger, format);
+        let warning = RecordingLoss::Samples.warning(&larger, format);
         assert!(
             warning.contains("16x16") && warning.contains("32x32"),
             "{warning}"
@@ -141,7 +141,10 @@ mod tests {
             frame_rate: DEFAULT_FRAME_RATE,
         };
         for side in [8, 16, 32] {
-            assert_eq!(Loss::of(&Picture::new(side, side), &format, true), None);
+            assert_eq!(
+                RecordingLoss::of(&Picture::new(side, side), &format, true),
+                None
+            );
         }
     }
 }

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_fill_the_link_and_no_packet_is_lost_but_by_it() {
+    fn two_flows_fill_the_link_without_other_losses() {
         let mut world = World::new();
         world.tcp.set_flows(world.now, 2);
         world.run(Duration::from_secs(5));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_its_way_for_a_flow_that_is_gone_finds_no_other() {
+    fn packets_of_an_ended_flow_reach_no_other() {
         let mut world = World::new();
         world.tcp.set_flows(world.now, 1);
         world.run(Duration::from_secs(5));

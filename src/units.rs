@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_delay_is_milliseconds_and_a_bare_run_is_seconds() {
+    fn bare_delay_is_milliseconds_bare_run_time_seconds() {
         assert_eq!(delay("60").unwrap(), Duration::from_millis(60));
         assert_eq!(delay("1.5s").unwrap(), Duration::from_millis(1_500));
         assert_eq!(delay("250us").unwrap(), Duration::from_micros(250));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_two_sides_of_what_a_source_can_have() {
+    fn size_has_two_sides_within_bounds() {
         assert_eq!(size("640x480").unwrap(), (640, 480));
         assert_eq!(size("3840x2160").unwrap(), (3840, 2160));
         for wrong in ["640", "0x480", "8193x16", "axb", "640x"] {

@@ -7,7 +7,7 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use super::{PictureArgs, RunArgs};
-use crate::queue::{self, Queue};
+use crate::queue::{self, LinkQueue};
 use crate::tcp::MAX_FLOWS;
 use crate::units;
 
@@ -37,7 +37,7 @@ pub(crate) struct DemoArgs {
     /// Drop-tail queue of 50ms (at the link's current rate), 30kB, or 20p packets; or a discipline with
     /// its settings: red:min=5,max=15 or codel, fq_codel, pie, as in codel:target=5ms,ecn,limit=100p
     #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue, help_heading = "Link")]
-    pub(crate) queue: Queue,
+    pub(crate) queue: LinkQueue,
     /// Packets lost at random: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss, help_heading = "Link")]
     pub(crate) loss: f64,

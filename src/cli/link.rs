@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use tfrc::time::Duration;
 
 use crate::emulated_link::{self, LinkRate};
-use crate::queue::{self, Queue};
+use crate::queue::{self, LinkQueue};
 use crate::units;
 
 /// `evenkeel link`.
@@ -84,7 +84,7 @@ pub(crate) struct EmulationArgs {
     pub(crate) delay: Duration,
     /// Queue, each way: as that of `evenkeel demo`
     #[arg(long, value_name = "QUEUE", default_value = "50ms", value_parser = queue::queue)]
-    pub(crate) queue: Queue,
+    pub(crate) queue: LinkQueue,
     /// Packets lost at random from A to B: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss)]
     pub(crate) loss: f64,

@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, Run};
+use crate::run::{CallProcessConfig, CallRun};
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &CallArgs) -> Result<(), Failure> {
-    let run = Run::start(&args.run)?;
+    let run = CallRun::start(&args.run)?;
     let peer = wiring::peer(&args.peer)?;
     let video = run.video(&args.picture, &[])?;
     let outputs = Outputs::open(&args.run)?;

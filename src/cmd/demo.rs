@@ -23,12 +23,12 @@ use crate::failure::Failure;
 use crate::inputs::{self, Pictures};
 use crate::outputs::{self, Outputs};
 use crate::page::{Controls, Knobs, Mode, PageInfo};
-use crate::run::{CallProcessConfig, LinkView, Run};
+use crate::run::{CallProcessConfig, CallRun, LinkView};
 use crate::tcp::TcpFlows;
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let mut run = Run::start(&args.run)?;
+    let mut run = CallRun::start(&args.run)?;
     let schedule = args
         .schedule
         .as_deref()

@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, Run};
+use crate::run::{CallProcessConfig, CallRun};
 use crate::wiring::{self, Role, Stream};
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
-    let run = Run::start(&args.run)?;
+    let run = CallRun::start(&args.run)?;
     run.spare(
         &[("--sdp", args.sdp.as_deref())],
         &[("--record", args.record.as_deref())],

@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::outputs::{self, Outputs};
 use crate::page::Mode;
-use crate::run::{CallProcessConfig, Receiver, Run};
+use crate::run::{AwaitedReceiver, CallProcessConfig, CallRun};
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
-    let mut run = Run::start(&args.run)?;
+    let mut run = CallRun::start(&args.run)?;
     let peer = wiring::peer(&args.dest)?;
     let video = run.video(&args.picture, &[("--sdp", args.sdp.as_deref())])?;
     let outputs = Outputs::open(&args.run)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         let description = description::describe(&session, codec, &video.format, peer, deadline);
         description::write(path, &description)?;
     }
-    run.receiver = Some(Receiver {
+    run.receiver = Some(AwaitedReceiver {
         address: peer,
         give_up: args.give_up,
     });

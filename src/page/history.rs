@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_when_time_stands_still_or_is_undefined() {
+    fn memory_is_bounded_when_time_stands_still() {
         let history = History::new("{}");
         (0..3_000).for_each(|n| history.push(&at(if n % 2 == 0 { 1.0 } else { f64::NAN })));
         assert_eq!(history.recent.lock().unwrap().len(), MAX_SAMPLES);
     }
 
     #[test]
-    fn every_sample_is_in_the_opening_or_live_and_never_both() {
+    fn every_sample_is_streamed_exactly_once() {
         let history = History::new("{}");
         history.push(&at(1.0));
         let (opening, mut live) = history.follow();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_viewer_that_falls_behind_skips_to_the_newest() {
+    fn slow_viewer_skips_to_the_newest_sample() {
         let history = History::new("{}");
         let (_, mut live) = history.follow();
         (0..1_000).for_each(|n| history.push(&at(f64::from(n))));

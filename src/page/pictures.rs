@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_carries_its_length_and_the_boundary_after_it() {
+    fn part_carries_its_length_and_next_boundary() {
         assert_eq!(
             part(b"\xFF\xD8jpeg\xFF\xD9"),
             &b"Content-Type: image/jpeg\r\nContent-Length: 8\r\n\r\n\xFF\xD8jpeg\xFF\xD9\r\n--picture\r\n"[..]
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_viewer_gets_the_newest_picture_and_no_other() {
+    fn slow_viewer_gets_the_newest_picture_only() {
         let pictures = Pictures::new();
         let mut viewer = pictures.follow();
         assert_eq!(ready(&mut viewer).unwrap(), OPENING);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_viewer_sees_the_picture_of_the_first_at_once() {
+    fn second_viewer_sees_the_last_picture_at_once() {
         let pictures = Pictures::new();
         let _first = pictures.follow();
         pictures.show(b"1");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_from_before_the_pause_is_not_shown() {
+    fn picture_from_before_the_pause_is_dropped() {
         let pictures = Pictures::new();
         let viewer = pictures.follow();
         pictures.show(b"old");

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_source_is_an_error_unless_ctrl_c_came() {
+    fn empty_source_is_an_error_unless_interrupted() {
         let failure = end_of(Pipe(None), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         assert!(failure.to_string().contains("--source clip.y4m"));

@@ -19,7 +19,7 @@ use evenkeel_media::policy::PolicyConfig;
 use evenkeel_net::Clock;
 
 use self::call_process::{CallProcess, Surroundings};
-use self::monitor::{Monitor, Watch};
+use self::monitor::{Monitor, MonitorConfig};
 use self::reference::References;
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -31,11 +31,11 @@ use crate::wiring::{self, Stream};
 
 pub(crate) use self::call_process::CallProcessConfig;
 pub(crate) use self::monitor::LinkView;
-pub(crate) use self::warning::Receiver;
+pub(crate) use self::warning::AwaitedReceiver;
 
 /// A run that has begun. A command adds what it alone has, and then [`watch`](Self::watch)es its ends.
-pub(crate) struct Run<'a> {
-    pub(crate) args: &'a RunArgs,
+pub(crate) struct CallRun<'a> {
+    args: &'a RunArgs,
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
     /// The emulated link between two ends, if the run has one.
@@ -43,10 +43,10 @@ pub(crate) struct Run<'a> {
     /// Applies what a viewer of the page changes, if the run has a link.
     pub(crate) controls: Option<Controls>,
     /// The receiver without which the run ends, if there is one.
-    pub(crate) receiver: Option<Receiver>,
+    pub(crate) receiver: Option<AwaitedReceiver>,
 }
 
-/// Pictures to send, and how they are sent.
+/// Pictures to send, with their stream and their policy.
 pub(crate) struct Video {
     pub(crate) source: Pictures,
     pub(crate) format: Format,
@@ -54,7 +54,7 @@ pub(crate) struct Video {
     pub(crate) policy: PolicyConfig,
 }
 
-impl<'a> Run<'a> {
+impl<'a> CallRun<'a> {
     /// Catches Ctrl-C and starts the clock; an error if the summary of the run would be empty.
     pub(crate) fn start(args: &'a RunArgs) -> Result<Self, Failure> {
         let stop = Stop::on_interrupt()?;
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
         };
         let ends = ends.into_iter().enumerate().map(start);
         let ends = ends.collect::<Result<_, Failure>>()?;
-        let watch = Watch {
+        let config = MonitorConfig {
             clock: self.clock,
             stop: self.stop,
             page,
@@ -140,6 +140,6 @@ impl<'a> Run<'a> {
             deadline,
             receiver: self.receiver,
         };
-        Monitor::new(watch, self.args, ends).run()
+        Monitor::new(config, self.args, ends).run()
     }
 }

@@ -14,7 +14,7 @@ use super::call_process::CallProcess;
 use super::live::Live;
 use super::snapshot::Snapshot;
 use super::summary::RunSummary;
-use super::warning;
+use super::warning::{self, AwaitedReceiver};
 use crate::choices::Choices;
 use crate::cli::RunArgs;
 use crate::failure::{self, Failure};
@@ -38,7 +38,7 @@ pub(crate) struct LinkView {
 }
 
 /// The parts of a run that a monitor watches beside the ends, and the places that it reports to.
-pub(super) struct Watch {
+pub(super) struct MonitorConfig {
     pub(super) clock: Clock,
     pub(super) stop: Stop,
     pub(super) page: Option<Arc<Page>>,
@@ -48,12 +48,12 @@ pub(super) struct Watch {
     /// The configured deadline, within which frames are in time.
     pub(super) deadline: Duration,
     /// The receiver without which the run ends, if there is one.
-    pub(super) receiver: Option<warning::Receiver>,
+    pub(super) receiver: Option<AwaitedReceiver>,
 }
 
 /// A run under way.
 pub(super) struct Monitor {
-    watch: Watch,
+    config: MonitorConfig,
     /// The ends at hand, the one that sends first.
     ends: Vec<(&'static str, CallProcess)>,
     until: Option<Instant>,
@@ -69,21 +69,21 @@ pub(super) struct Monitor {
 impl Monitor {
     /// A monitor of these ends.
     pub(super) fn new(
-        watch: Watch,
+        config: MonitorConfig,
         args: &RunArgs,
         ends: Vec<(&'static str, CallProcess)>,
     ) -> Self {
-        let now = watch.clock.now();
+        let now = config.clock.now();
         let measured_from = now + args.warmup();
         Self {
             ends,
             until: args.seconds.map(|time| now + time),
-            report: CallReport::new(measured_from, watch.deadline),
+            report: CallReport::new(measured_from, config.deadline),
             tcp: Measured::new(measured_from),
             live: Live::new(now),
             lost: None,
             warnings: Vec::new(),
-            watch,
+            config,
         }
     }
 
@@ -96,32 +96,32 @@ impl Monitor {
     }
 
     fn gather_until_over(&mut self) -> Result<(), Failure> {
-        let mut next = self.watch.clock.now();
+        let mut next = self.config.clock.now();
         let mut ticks = 0;
         while !self.is_over() {
-            next = (next + TICK_INTERVAL).max(self.watch.clock.now());
-            self.watch.clock.sleep_until(next);
+            next = (next + TICK_INTERVAL).max(self.config.clock.now());
+            self.config.clock.sleep_until(next);
             self.gather()?;
             ticks += 1;
             if ticks % TICKS_PER_LINE == 0 {
-                outputs::tell(self.watch.outputs.json_is_said(), self.live.line())?;
+                outputs::tell(self.config.outputs.json_is_said(), self.live.line())?;
             }
         }
         Ok(())
     }
 
     fn is_over(&self) -> bool {
-        let out_of_time = |until| self.watch.clock.now() >= until;
+        let out_of_time = |until| self.config.clock.now() >= until;
         self.until.is_some_and(out_of_time)
             || self.lost.is_some()
-            || self.watch.stop.is_asked()
+            || self.config.stop.is_asked()
             || self.ends.iter().any(|(_, end)| end.has_ended())
     }
 
     /// Takes in the events and figures since the last tick, and samples the state.
     fn gather(&mut self) -> Result<(), Failure> {
         self.gather_events()?;
-        let now = self.watch.clock.now();
+        let now = self.config.clock.now();
         for (_, end) in &mut self.ends {
             for text in end.stalls.poll(now) {
                 eprintln!("evenkeel: {text}");
@@ -129,17 +129,17 @@ impl Monitor {
         }
         let snapshot = Snapshot::take(
             &self.ends,
-            self.watch.link.as_ref().map(|link| &*link.relay),
+            self.config.link.as_ref().map(|link| &*link.relay),
         )?;
         self.report.handle_state(now, &snapshot.state);
         if let Some(totals) = snapshot.tcp {
             self.tcp.handle_totals(totals);
         }
         self.live.handle_snapshot(now, snapshot);
-        if let Some(link) = &self.watch.link {
+        if let Some(link) = &self.config.link {
             self.live.handle_choice(link.choices.get());
         }
-        if let Some(page) = &self.watch.page {
+        if let Some(page) = &self.config.page {
             page.publish(&self.live.sample());
         }
         Ok(())
@@ -157,7 +157,7 @@ impl Monitor {
                 self.live.handle_event(&event);
                 end.stalls.handle_event(&event);
                 if let CallEvent::Session(event) = &event
-                    && let Some(receiver) = &self.watch.receiver
+                    && let Some(receiver) = &self.config.receiver
                     && let Some(why) = receiver.lost(&event.kind)
                 {
                     self.warnings.push(why.clone().into());
@@ -168,28 +168,28 @@ impl Monitor {
                     failure::warn(&text);
                     self.warnings.push(text);
                 }
-                self.watch.outputs.trace(name, || trace::call(&event))?;
+                self.config.outputs.trace(name, || trace::call(&event))?;
             }
             for coded in end.coded.try_iter() {
                 self.report.handle_coded(coded.at, coded.size_error);
             }
         }
-        if let Some(link) = &self.watch.link {
+        if let Some(link) = &self.config.link {
             for LinkEvent { direction, event } in link.events.try_iter() {
                 let part = trace::direction(direction);
-                self.watch.outputs.trace(part, || trace::link(&event))?;
+                self.config.outputs.trace(part, || trace::link(&event))?;
             }
         }
         Ok(())
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        self.watch.stop.ask();
+        self.config.stop.ask();
         let mut ended = self.gather_events();
         let lost = self.lost.take().map_or(Ok(()), Err);
         let summary = RunSummary {
-            seed: self.watch.seed,
-            deadline: self.watch.deadline,
+            seed: self.config.seed,
+            deadline: self.config.deadline,
             tcp: self.tcp.means(),
             warnings: &self.warnings,
         };
@@ -197,6 +197,6 @@ impl Monitor {
         for (_, end) in self.ends {
             ended = ended.and(end.finish());
         }
-        ended.and(self.watch.outputs.finish(&summary)).and(lost)
+        ended.and(self.config.outputs.finish(&summary)).and(lost)
     }
 }

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn stalled_source_is_reported_once_and_when_it_resumes() {
+    fn stalled_source_is_reported_once_and_again_resuming() {
         let times = [0, 100, 200, 5_200, 5_300, 5_400, 9_000];
         let lines = lines_of(&times, ticks(9_000));
         assert_eq!(lines.len(), 4, "{lines:?}");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn seldom_pictures_and_a_suspended_process_are_no_stalls() {
+    fn seldom_pictures_and_suspended_process_are_no_stalls() {
         let seldom: Vec<u64> = (0..10).map(|n| n * 2_000).collect();
         assert_eq!(lines_of(&seldom, ticks(18_000)), [""; 0]);
         // Whether the first is a stall cannot be known.

@@ -40,12 +40,12 @@ pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
 
 /// The receiver of a run that only sends, and ends when nothing is sent any more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct AwaitedReceiver {
     pub(crate) address: SocketAddr,
     pub(crate) give_up: Duration,
 }
 
-impl Receiver {
+impl AwaitedReceiver {
     /// The reason for which nothing more is sent, if this event is one.
     pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
         let Self { address, give_up } = self;
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn lost_receiver_is_named_with_timeout_and_remedy() {
-        let receiver = Receiver {
+        let receiver = AwaitedReceiver {
             address: ([192, 0, 2, 7], 5_004).into(),
             give_up: Duration::from_secs(3),
         };

@@ -10,7 +10,7 @@ use tfrc::time::{Duration, Instant};
 use super::output::{Output, Started};
 use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Rows, Sample};
-use super::trace::TraceFile;
+use super::trace::FlowTraceFile;
 use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
 use crate::failure::{self, Failure};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let trace = args
         .trace
         .as_deref()
-        .map(|path| TraceFile::open(path, terms.flows));
+        .map(|path| FlowTraceFile::open(path, terms.flows));
     let trace = trace.transpose()?;
     let nonce = RandomState::new().hash_one(0);
     let config = ClientConfig {
@@ -75,7 +75,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
     let (client, captured) = spawn::stop(run.handle)?;
-    let traced = run.trace.map_or(Ok(()), TraceFile::finish);
+    let traced = run.trace.map_or(Ok(()), FlowTraceFile::finish);
     let ends = ends(&client, seconds);
     let none_arrived = warnings::none_arrived(&ends, terms.length, driver.sent.failed);
     let held = client.flows().filter_map(|flow| flow.held);
@@ -163,7 +163,7 @@ struct Run {
     terms: Terms,
     interval: Duration,
     quiet: bool,
-    trace: Option<TraceFile>,
+    trace: Option<FlowTraceFile>,
     intervals: Vec<Vec<Rows>>,
 }
 

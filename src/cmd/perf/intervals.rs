@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_test_has_rows_an_interval_until_it_ends() {
+    fn each_test_has_rows_until_it_ends() {
         let at = Instant::from_millis;
         let count = |bytes| Count {
             bytes_received: bytes,

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_takes_the_place_of_the_last_one_when_its_test_begins_and_not_before() {
+    fn capture_replaces_the_last_when_its_test_begins() {
         let path = std::env::temp_dir().join(format!("evenkeel-kept-{}", std::process::id()));
         let read = || std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, "the last run\n").unwrap();

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_of_a_receiver_is_over_its_own_time_and_that_of_a_sender_over_the_test() {
+    fn receiver_rate_is_over_its_own_time() {
         let count = |seconds| Count {
             bytes_sent: 1_250_000,
             bytes_received: 1_250_000,

@@ -21,7 +21,7 @@ use super::output;
 const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
 
 /// The file that `--trace` names.
-pub(super) struct TraceFile {
+pub(super) struct FlowTraceFile {
     out: Records<File>,
     file: File,
     name: String,
@@ -31,7 +31,7 @@ pub(super) struct TraceFile {
     last: Vec<(f64, u64)>,
 }
 
-impl TraceFile {
+impl FlowTraceFile {
     /// Opens the file, and leaves in it what it has.
     pub(super) fn open(path: &Path, flows: u16) -> Result<Self, Failure> {
         let file = output::reserve(path)?;
@@ -144,10 +144,10 @@ mod tests {
     use tfrc::units::{LossEventRate, Rate};
 
     #[test]
-    fn the_first_line_is_the_heading_and_times_count_from_the_start_of_the_test() {
+    fn heading_comes_first_and_times_start_at_zero() {
         let path = std::env::temp_dir().join(format!("evenkeel-trace-{}", std::process::id()));
         std::fs::write(&path, "the last run\n").unwrap();
-        let mut trace = TraceFile::open(&path, 1).unwrap();
+        let mut trace = FlowTraceFile::open(&path, 1).unwrap();
         let start = Instant::ZERO + Duration::from_secs(5);
         let event = |at| FlowEvent {
             flow: 0,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_has_as_many_columns_as_the_heading() {
+    fn every_line_has_the_columns_of_the_heading() {
         let kinds = [
             EventKind::RateControl(Trace::NoFeedback {
                 branch: tfrc::trace::Branch::Idle,

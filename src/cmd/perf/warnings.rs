@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_late_is_told_and_a_path_that_was_slow_is_not() {
+    fn late_host_is_warned_of_unlike_slow_path() {
         let held = |millis, bytes| Held {
             time: Duration::from_millis(millis),
             bytes: Bytes::new(bytes),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_which_none_arrived_are_told_with_a_size_that_passes() {
+    fn lost_packets_are_named_with_a_safe_size() {
         assert_eq!(
             none_arrived(&[end(9, Some(9)), end(7, Some(0))], 1_400, 0),
             [
