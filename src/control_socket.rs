@@ -19,13 +19,13 @@ pub(crate) struct ControlSocket {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
-    /// What is not yet a whole line.
+    /// Bytes that are not yet a whole line.
     rest: Vec<u8>,
 }
 
 /// Clients at a time; a further one waits.
 const MAX_CLIENTS: usize = 8;
-/// A longer line is none of ours.
+/// No control message is longer, in bytes.
 const MAX_LINE: usize = 64 << 10;
 const TOO_LONG: &[u8] = b"{\"error\":\"a line has at most 65536 bytes\"}\n";
 
@@ -78,7 +78,7 @@ impl Client {
         let mut buffer = [0; 4_096];
         let is_open = match self.stream.read(&mut buffer) {
             Ok(0) => {
-                // What ends without a newline is a line, too.
+                // A last line without a newline is a line, too.
                 if !self.rest.is_empty() {
                     self.rest.push(b'\n');
                 }
@@ -100,7 +100,7 @@ impl Client {
         }
         let is_line = self.rest.len() <= MAX_LINE;
         if !is_line {
-            // Who does not read it is done with all the same.
+            // A client that does not read the answer is closed all the same.
             let _ = self.stream.write_all(TOO_LONG);
         }
         is_open && is_line
@@ -109,7 +109,7 @@ impl Client {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Who removed it before us did what we would.
+        // The file may have been removed before.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -126,7 +126,7 @@ mod tests {
             std::env::temp_dir().join(name)
         };
         let (socket, file) = (path("control"), path("file"));
-        // As a killed process leaves it: its file is there, and nobody listens.
+        // A killed process leaves its file without a listener.
         drop(UnixListener::bind(&socket).unwrap());
         let living = ControlSocket::listen(&socket).unwrap();
         let refused = ControlSocket::listen(&socket).unwrap_err().to_string();

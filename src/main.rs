@@ -2,7 +2,7 @@
 //!
 //! The program parses arguments, composes the crates and prints. It computes nothing.
 #![forbid(unsafe_code)]
-// `println` panics where nobody reads any more: `outputs::say`.
+// `println` panics on a closed standard output: `outputs::say` does not.
 #![deny(clippy::print_stdout)]
 
 mod choices;

@@ -201,7 +201,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints a line; an error if nobody reads standard output any more.
+/// Prints a line; an error if standard output is closed.
 pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{line}")
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))

@@ -148,7 +148,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// What stands for the port in `HOST:PORT`, if it is none. An IPv6 address with a port has brackets.
+/// The text in place of the port in `HOST:PORT`, if it is no port. An IPv6 address with a port has brackets.
 pub(crate) fn no_port(text: &str) -> Option<&str> {
     let (host, port) = text.rsplit_once(':')?;
     let is_host = host.ends_with(']') || !host.contains(':');

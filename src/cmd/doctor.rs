@@ -1,4 +1,4 @@
-//! `evenkeel doctor`: what this machine offers to whoever sends and receives on time.
+//! `evenkeel doctor`: the means of this machine to send and receive on time.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -103,7 +103,7 @@ fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Resu
     )
 }
 
-/// What a packet may be late by without a stream noticing it: the target of packets every 200 µs.
+/// A stream does not notice a packet that is late by less: the target for packets every 200 µs.
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
 fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> serde_json::Value {

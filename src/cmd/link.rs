@@ -46,7 +46,7 @@ impl Emulator {
             Self::Router(router, _) => router.change_all(changes).map_err(|e| e.to_string())?,
             Self::Relay(relay) => relay.change_all(changes).map_err(|e| e.to_string())?,
         }
-        // Whoever is answered may count on them: what is asked after them is answered after them.
+        // The answer to a message comes after its changes: the snapshot is taken after them.
         self.snapshot().map(|_| ())
     }
 
@@ -139,7 +139,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     )
 }
 
-/// Emulates, and writes what is told of packets, if that is wanted; a capture has packets of this type.
+/// Emulates, and writes the log and the capture if they are wanted. A capture has packets of this type.
 fn logged(
     args: &EmulationArgs,
     trace: Option<DeliveryTrace>,
@@ -232,7 +232,7 @@ fn links(args: &EmulationArgs, trace: Option<&DeliveryTrace>) -> Result<[LinkCon
     Ok([args.loss, 0.0].map(with))
 }
 
-/// Runs it until its time is up or it is told to stop, and prints what became of the packets.
+/// Runs an emulator until its time is up or Ctrl-C stops it, and prints the counts of packets.
 fn emulate(
     args: &EmulationArgs,
     trace: Option<DeliveryTrace>,
@@ -259,7 +259,7 @@ fn emulate(
         let changes = emulated_link::follow_schedule(schedule, false);
         emulator.change(changes).map_err(Failure::runtime)?;
     }
-    // Whoever started it may begin to send.
+    // A test that started the program may begin to send.
     eprintln!("evenkeel link: ready");
     let mut interfaces = [InterfaceState::Up; 2];
     let mut messages = messages.into_iter().peekable();

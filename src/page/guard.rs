@@ -1,4 +1,4 @@
-//! Who may use the page: a browser that came here on purpose.
+//! Restricts the page to browsers that were sent to it on purpose.
 //!
 //! A page on this machine can be reached by any web site that a browser on this machine has open.
 //! Two checks keep such sites out. The **Host** must be an IP literal or `localhost`: a name that an
@@ -48,8 +48,8 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
 
 /// Checks a request that changes something, after [`check_host`].
 ///
-/// A browser names the origin of every such request. What names none is not a browser and acts for
-/// whoever runs it, so `curl` may steer the link; it too has to say `application/json`, which no
+/// A browser names the origin of every such request. A program that names none is no browser and acts for
+/// its user, so `curl` may steer the link; it too has to say `application/json`, which no
 /// page of another site can without asking first.
 pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     if headers.contains_key(header::ORIGIN) {

@@ -1,4 +1,4 @@
-//! The last minute of samples, for the charts of who joins late, and the stream of new ones.
+//! The last minute of samples, for the charts of viewers that join late, and the stream of new ones.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ struct Recent {
 }
 
 impl History {
-    /// None yet; `info` is the JSON that opens every stream.
+    /// A history without samples; `info` is the JSON that opens every stream.
     pub(super) fn new(info: &str) -> Self {
         Self {
             // A browser whose stream breaks comes back after one second.
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// Adds a sample, forgets what is over a minute old, and tells the viewers.
+    /// Adds a sample, forgets samples over a minute old, and sends it to the viewers.
     pub(super) fn push(&self, sample: &Sample) {
         let json = to_json(sample);
         let event = Bytes::from(format!("data: {json}\n\n"));

@@ -1,4 +1,4 @@
-//! What a viewer posts: the link's knobs with the ranges they may take, and codec, policy and filler.
+//! The knobs that a viewer posts: the link's, with the ranges they may take, and codec, policy and filler.
 
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
@@ -27,12 +27,12 @@ pub(crate) struct Knobs {
     /// The sending policy, by its name.
     #[serde(with = "named")]
     pub(crate) policy: Option<Rules>,
-    /// What fills the rate, by its name.
+    /// The filler, by its name.
     #[serde(with = "named")]
     pub(crate) filler: Option<Filler>,
 }
 
-/// What the command line and the page call by the same name.
+/// A choice with one name on the command line and on the page.
 trait Named: Copy {
     fn name(self) -> &'static str;
 }

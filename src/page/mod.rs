@@ -121,7 +121,7 @@ impl Page {
         self.shared.received.show(jpeg);
     }
 
-    /// Adds a sample to the charts: about ten a second. Who joins late gets the last
+    /// Adds a sample to the charts: about ten a second. A viewer that joins late gets the last
     /// [`history::SPAN_S`] seconds.
     pub(crate) fn publish(&self, sample: &Sample) {
         self.shared.history.push(sample);

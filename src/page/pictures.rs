@@ -1,16 +1,16 @@
 //! One live picture for any number of viewers, as motion JPEG over HTTP.
 //!
 //! Only the newest picture is kept: a viewer takes it when it is ready for one, so a slow viewer
-//! misses pictures, holds nobody up and costs no memory.
+//! misses pictures, delays no thread and costs no memory.
 
 use axum::body::Bytes;
 use tokio::sync::watch;
 
 /// The content type of a stream of pictures.
 pub(super) const CONTENT_TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
-/// What opens a stream.
+/// The first bytes of a stream.
 const OPENING: &[u8] = b"--picture\r\n";
-/// What ends a part. It goes out with its part: a browser shows a picture when it sees the boundary
+/// The last bytes of a part. They go out with their part: a browser shows a picture when it sees the boundary
 /// after it, which would otherwise wait for the next picture.
 const CLOSING: &[u8] = b"\r\n--picture\r\n";
 
@@ -20,7 +20,7 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// None yet.
+    /// A stream without a picture.
     pub(super) fn new() -> Self {
         Self {
             newest: watch::Sender::new(None),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use futures_util::FutureExt as _;
 
-    /// What the viewer can have without waiting.
+    /// The bytes that the viewer can have without waiting.
     fn ready(viewer: &mut Viewer) -> Option<Bytes> {
         viewer.next().now_or_never().flatten()
     }

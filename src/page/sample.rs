@@ -132,7 +132,7 @@ pub(crate) struct Sample {
     /// The size that the encoder now aims at, bytes a frame.
     #[serde(serialize_with = "or_zero")]
     pub(crate) target_bytes: Option<u64>,
-    /// Frames that went out. These counts are `None` where the end that counts them is not here.
+    /// Frames sent. This and the following counts are `None` where their end is not here.
     pub(crate) frames_sent: Option<u64>,
     /// Frames displayed, the late and the damaged included.
     pub(crate) frames_shown: Option<u64>,

@@ -31,7 +31,7 @@ pub(super) fn report(report: &PerfReport) -> Value {
         };
         let sum = |rows: &Option<Rows>| rows.as_ref().map(|rows| row(&rows.sum));
         let (mut sent, received) = (sum(&direction.sent), sum(&direction.received));
-        // What is known at the end alone: a sender's row has its losses, too.
+        // Only at the end are losses known in a sender's row, too.
         if let (Some(sent), Some(received)) = (&mut sent, &received) {
             for key in ["jitter_ms", "lost_packets", "lost_percent"] {
                 sent[key] = received[key].clone();
@@ -74,7 +74,7 @@ pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
     })
 }
 
-/// What a server counted of a test, for its own object.
+/// The counts of a test at its server, for the server's object.
 pub(super) struct Served<'a> {
     pub(super) begun: &'a Begun,
     /// Rows as they came.
@@ -227,7 +227,7 @@ fn end_streams(end: &End) -> Vec<Value> {
     (0..sent.len().max(received.len())).map(both).collect()
 }
 
-/// What both ends go by.
+/// The terms that both ends follow.
 fn agreed(terms: &Terms) -> Value {
     json!({
         "mode": match terms.mode {

@@ -13,20 +13,20 @@ pub(super) struct PerfReport {
     pub(super) server: SocketAddr,
     pub(super) begun: Begun,
     pub(super) intervals: Vec<Vec<Rows>>,
-    /// What was sent and what of it was received, a pair for each direction.
+    /// The counts of both sides, for each direction.
     pub(super) ends: Vec<End>,
     pub(super) driver: DriverStats,
     /// Events that `--trace` had no time for.
     pub(super) events_lost: u64,
     /// Processor time of this process over the length of the test.
     pub(super) processor: f64,
-    /// What the figures alone do not say: that nothing arrived, or that this host was too late for the rate.
+    /// Warnings beside the figures: no packet arrived, or this host was too late for the rate.
     pub(super) warnings: Vec<String>,
-    /// Why the test was not completed; then there is what we counted alone.
+    /// The reason why the test was not completed; then only the client's counts are there.
     pub(super) error: Option<ClientError>,
 }
 
-/// One direction at the end. What the server counted is missing if it did not tell.
+/// One direction at the end. The server's counts are missing if it sent none.
 pub(super) struct End {
     pub(super) sent: Option<Rows>,
     pub(super) received: Option<Rows>,
@@ -37,13 +37,13 @@ pub(super) struct End {
 /// A test that began, for either end.
 #[derive(Clone, Debug)]
 pub(super) struct Begun {
-    /// This end, and the other.
+    /// The addresses of this end and of its peer.
     pub(super) ends: [SocketAddr; 2],
-    /// What names the test at both.
+    /// The name of the test at both ends.
     pub(super) nonce: u64,
     /// When it began, since the Unix epoch.
     pub(super) at: Duration,
-    /// Between two rows.
+    /// The time between two rows.
     pub(super) interval: Duration,
     pub(super) terms: Terms,
 }

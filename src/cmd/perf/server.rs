@@ -98,14 +98,14 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     captured
 }
 
-/// What is told of tests: lines, or an object each.
+/// The output about tests: lines, or an object each.
 struct Log {
     output: Output,
     json: bool,
     interval: Duration,
     clock: Clock,
     local: SocketAddr,
-    /// Those under way.
+    /// The tests under way.
     tests: BTreeMap<u16, Test>,
 }
 

@@ -20,7 +20,7 @@ pub(super) fn heading(half: Half) -> &'static str {
     }
 }
 
-/// What the system did not send, and why; `None` if it sent all.
+/// The packets that the system refused to send, with the reasons; `None` if it sent all.
 pub(super) fn refused(sent: &SendCounters) -> Option<String> {
     let SendCounters {
         failed,

@@ -16,8 +16,8 @@ use crate::units::millis;
 
 use super::output;
 
-/// What the columns are. Throughput is of what this side sends, or receives where it does not send,
-/// since the line before of the same flow.
+/// The columns. Throughput counts what this side sends, or receives where it does not send, since the line before of the
+/// same flow.
 const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
 
 /// The file that `--trace` names.
@@ -25,14 +25,14 @@ pub(super) struct FlowTraceFile {
     out: Records<File>,
     file: File,
     name: String,
-    /// When the test began; `None` as long as the file has what it had.
+    /// The time at which the test began; `None` while the file has its old content.
     start: Option<Instant>,
     /// Of each flow, the time and the bytes of its last line.
     last: Vec<(f64, u64)>,
 }
 
 impl FlowTraceFile {
-    /// Opens the file, and leaves in it what it has.
+    /// Opens the file, and leaves its old content.
     pub(super) fn open(path: &Path, flows: u16) -> Result<Self, Failure> {
         let file = output::reserve(path)?;
         Ok(Self {
@@ -46,7 +46,7 @@ impl FlowTraceFile {
         })
     }
 
-    /// The test runs since `start`: its lines take the place of those of another. Once is enough, and more do no harm.
+    /// The test runs since `start`: its lines replace the old content. Further calls change nothing.
     pub(super) fn begin(&mut self, start: Instant) -> Result<(), Failure> {
         if self.start.replace(start).is_some() {
             return Ok(());

@@ -17,12 +17,12 @@ pub(crate) fn run(args: &VodArgs) -> Result<(), Failure> {
     }
 }
 
-/// How often an end is looked at.
+/// Time between two looks at an end.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often it prints a line.
+/// Time between two lines.
 const LINE: Duration = Duration::from_secs(1);
 
-/// When a run looks, prints and ends.
+/// The times at which a run looks, prints and ends.
 struct Rounds {
     stop: Stop,
     end: Option<Instant>,

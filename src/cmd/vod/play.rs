@@ -31,7 +31,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         buffer: args.buffer,
     };
     let socket = wiring::bind(args.bind, "BIND")?;
-    // What stands there is lost: not for a player that does not begin.
+    // The old content is lost, which a player that does not begin must not cause.
     let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         let written = played.iter().try_for_each(|packets| out.write_all(packets));
         match written.and_then(|()| out.flush()) {
             Ok(()) => {}
-            // Whoever looks has closed the window.
+            // The viewer was closed.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break None,
             Err(error) => break Some(error),
         }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
             break None;
         }
     };
-    // A server that is not told waits for half a minute.
+    // A server without a BYE waits for half a minute.
     handle.call(Player::close).map_err(Failure::runtime)?;
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
     if let (Some(error), Some(path)) = (failed, &args.out) {

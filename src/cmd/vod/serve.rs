@@ -134,7 +134,7 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))
 }
 
-/// What a player of another make must know.
+/// The description for a player of another make.
 fn describe(peer: SocketAddr, udp: bool) -> Description {
     let mut description = description::to_peer(peer, PAYLOAD_TYPE);
     description.encoding = "MP2T".into();
