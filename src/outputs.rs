@@ -37,17 +37,12 @@ impl Outputs {
     pub(crate) fn open(run: &RunArgs) -> Result<Self, Failure> {
         let json = run.json.as_deref().map(|path| match path {
             path if is_standard_output(path) => Ok(Json::StandardOutput),
-            path => OutputFile::create("--json", path)
-                .map(Json::File)
-                .map_err(|error| cannot("write", path, &error)),
+            path => create("--json", path).map(Json::File),
         });
-        let trace = run
-            .trace
-            .as_deref()
-            .map(|path| TraceFile::create(path).map_err(|error| cannot("write", path, &error)));
+        let trace = run.trace.as_deref().map(|path| create("--trace", path));
         Ok(Self {
             json: json.transpose()?,
-            trace: trace.transpose()?,
+            trace: trace.transpose()?.map(TraceFile::new),
         })
     }
 
@@ -138,15 +133,17 @@ pub(crate) fn sink(
             "--record {}: pictures of {codec} are recorded as y4m; name it so",
             path.display()
         ))),
-        Some(path) if is_dv(path) => match OutputFile::create("--record", path) {
-            Ok(file) => Ok(Box::new(sink::DvFile::new(file))),
-            Err(error) => Err(cannot("write", path, &error)),
-        },
-        Some(path) => match Recording::create(path, frame_rate) {
-            Ok(recording) => Ok(Box::new(recording)),
-            Err(error) => Err(cannot("write", path, &error)),
-        },
+        Some(path) if is_dv(path) => Ok(Box::new(sink::DvFile::new(create("--record", path)?))),
+        Some(path) => Ok(Box::new(Recording::new(
+            create("--record", path)?,
+            frame_rate,
+        ))),
     }
+}
+
+/// Creates the file that an option names, or empties it, so that a wrong path is known at once.
+fn create(option: &str, path: &Path) -> Result<OutputFile, Failure> {
+    OutputFile::create(option, path).map_err(|error| cannot("write", path, &error))
 }
 
 /// A sink that drops pictures.

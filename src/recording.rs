@@ -1,7 +1,6 @@
 //! `--record`: received pictures as a y4m file, whose header waits for the first picture's size.
 
 use std::io;
-use std::path::Path;
 
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::resize::fitted;
@@ -62,9 +61,9 @@ impl RecordingLoss {
 }
 
 impl Recording {
-    /// Creates the file, or empties it, so that a wrong path is known at once.
-    pub(crate) fn create(path: &Path, frame_rate: FrameRate) -> io::Result<Self> {
-        OutputFile::create("--record", path).map(|file| Self::Waiting(file, frame_rate))
+    /// A recording in this file, which is empty.
+    pub(crate) fn new(file: OutputFile, frame_rate: FrameRate) -> Self {
+        Self::Waiting(file, frame_rate)
     }
 }
 
@@ -111,7 +110,8 @@ mod tests {
     #[test]
     fn recording_goes_on_when_the_size_changes() {
         let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
-        let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
+        let file = OutputFile::create("--record", &path).unwrap();
+        let mut recording = Recording::new(file, DEFAULT_FRAME_RATE);
         for side in [16, 24, 24, 32, 32, 16] {
             recording.show(&Picture::new(side, side)).unwrap();
         }

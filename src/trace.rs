@@ -1,7 +1,6 @@
 //! The trace as a file: one JSON object a line, from the typed events of every part.
 
 use std::io;
-use std::path::Path;
 
 use evenkeel_link::{DropReason, Event as LinkEvent};
 use evenkeel_media::call::CallEvent;
@@ -22,9 +21,9 @@ pub(crate) type TraceEvent = (Instant, (&'static str, Value));
 pub(crate) struct TraceFile(Records<OutputFile>);
 
 impl TraceFile {
-    /// Creates the file, or empties it.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self(Records::new(OutputFile::create("--trace", path)?)))
+    /// A trace in this file.
+    pub(crate) fn new(file: OutputFile) -> Self {
+        Self(Records::new(file))
     }
 
     /// Writes one event of a part of the run: `a`, `b` or `link`.

@@ -92,32 +92,16 @@ pub(super) struct Limit {
 /// From a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
 /// from one packet at the higher rates to a bloated buffer; from none to a cut line; what the model offers.
 pub(super) const LIMITS: [Limit; 5] = [
-    Limit {
-        field: "rate_bps",
-        min: 50e3,
-        max: 100e6,
-    },
-    Limit {
-        field: "delay_ms",
-        min: 0.0,
-        max: 1_000.0,
-    },
-    Limit {
-        field: "queue_ms",
-        min: 1.0,
-        max: 1_000.0,
-    },
-    Limit {
-        field: "loss_pct",
-        min: 0.0,
-        max: 100.0,
-    },
-    Limit {
-        field: "tcp",
-        min: 0.0,
-        max: MAX_FLOWS as f64,
-    },
+    limit("rate_bps", 50e3, 100e6),
+    limit("delay_ms", 0.0, 1_000.0),
+    limit("queue_ms", 1.0, 1_000.0),
+    limit("loss_pct", 0.0, 100.0),
+    limit("tcp", 0.0, MAX_FLOWS as f64),
 ];
+
+const fn limit(field: &'static str, min: f64, max: f64) -> Limit {
+    Limit { field, min, max }
+}
 
 /// Why posted knobs are refused.
 #[derive(Debug, PartialEq, thiserror::Error)]

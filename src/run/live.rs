@@ -30,6 +30,7 @@ pub(super) struct AtHand {
 }
 
 /// The figures of the last second, and the counts since the start.
+#[derive(Default)]
 pub(super) struct Live {
     start: Instant,
     now: Instant,
@@ -63,22 +64,7 @@ impl Live {
         Self {
             start: now,
             now,
-            snapshot: None,
-            bytes: VecDeque::new(),
-            filler: VecDeque::new(),
-            tcp: VecDeque::new(),
-            shown: VecDeque::new(),
-            shown_by: BTreeMap::new(),
-            choice: None,
-            phase: SenderState::Waiting,
-            target: None,
-            sent: 0,
-            displayed: 0,
-            damaged: 0,
-            concealed: 0,
-            frozen: 0,
-            late: 0,
-            discarded: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

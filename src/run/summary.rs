@@ -73,24 +73,22 @@ impl RunSummary<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::live::AtHand;
     use super::super::snapshot::Snapshot;
     use super::*;
     use evenkeel_media::report::State;
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
-    /// The JSON of these figures where the sender, the receiver and the link are at hand as `at_hand` says.
-    fn json_of(figures: &Summary, at_hand: AtHand) -> Value {
+    /// The JSON of these figures where the sender, the receiver and the link are at hand, or not.
+    fn json_of(figures: &Summary, [sends, receives, link]: [bool; 3]) -> Value {
         let mut live = Live::new(Instant::ZERO);
-        let state = State {
-            sent: at_hand.sends.then_some(Bytes::ZERO),
-            received: at_hand.receives.then_some(Bytes::ZERO),
-            link_rate: at_hand.link.then_some(Rate::ZERO),
-            ..State::default()
-        };
         let snapshot = Snapshot {
-            state,
+            state: State {
+                sent: sends.then_some(Bytes::ZERO),
+                received: receives.then_some(Bytes::ZERO),
+                link_rate: link.then_some(Rate::ZERO),
+                ..State::default()
+            },
             ..Snapshot::default()
         };
         live.handle_snapshot(Instant::ZERO, snapshot);
@@ -103,12 +101,6 @@ mod tests {
         summary.as_json(figures, &live)
     }
 
-    const BOTH: AtHand = AtHand {
-        sends: true,
-        receives: true,
-        link: true,
-    };
-
     #[test]
     fn damaged_concealed_and_frozen_frames_have_keys_each() {
         let figures = Summary {
@@ -117,40 +109,29 @@ mod tests {
             frames_frozen: 3,
             ..Summary::default()
         };
-        let json = json_of(&figures, BOTH);
-        let keys = [
-            "frames_damaged",
-            "frames_concealed",
-            "frames_corrupt",
-            "frames_frozen",
-        ];
-        assert_eq!(keys.map(|key| json[key].as_u64()), [1, 2, 2, 3].map(Some));
+        let json = json_of(&figures, [true; 3]);
+        for (key, frames) in [
+            ("damaged", 1),
+            ("concealed", 2),
+            ("corrupt", 2),
+            ("frozen", 3),
+        ] {
+            assert_eq!(json[format!("frames_{key}")], frames);
+        }
     }
 
-    /// 0 would say that frames were looked for.
+    /// 0 would say that frames were looked for. No end knows when its peer captured a picture, or showed it.
     #[test]
     fn frames_of_an_absent_end_are_null() {
-        let zeros = Summary::default();
-        let of = |sends, receives| {
-            let at_hand = AtHand {
-                sends,
-                receives,
-                ..AtHand::default()
-            };
-            json_of(&zeros, at_hand)
-        };
-        let sender = of(true, false);
-        assert_eq!(
-            (&sender["frames_sent"], &sender["frames_shown"]),
-            (&json!(0), &Value::Null)
-        );
-        let receiver = of(false, true);
-        assert_eq!(
-            (&receiver["frames_sent"], &receiver["frames_shown"]),
-            (&Value::Null, &json!(0))
-        );
-        // No end knows when its peer captured a picture, or showed it.
-        assert!(sender["frames_in_time"].is_null() && receiver["frames_in_time"].is_null());
-        assert_eq!(json_of(&zeros, BOTH)["frames_in_time"], 0);
+        let (zero, null) = (json!(0), Value::Null);
+        for (at_hand, expected) in [
+            ([true, false, false], [&zero, &null, &null]),
+            ([false, true, false], [&null, &zero, &null]),
+            ([true, true, true], [&zero, &zero, &zero]),
+        ] {
+            let json = json_of(&Summary::default(), at_hand);
+            let keys = ["frames_sent", "frames_shown", "frames_in_time"];
+            assert_eq!(keys.map(|key| &json[key]), expected);
+        }
     }
 }
