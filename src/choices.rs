@@ -1,6 +1,5 @@
-//! Codec, policy and filler, as whoever watches the page chooses them while the call runs.
+//! Codec, policy and filler, which viewers of the page choose while the call runs.
 
-use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use evenkeel_codec::Codec;
@@ -9,7 +8,7 @@ use evenkeel_media::policy::Rules;
 
 use crate::page::Knobs;
 
-/// What a sending end does.
+/// The codec, policy and filler of a sending end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub(crate) codec: Codec,
@@ -17,9 +16,9 @@ pub(crate) struct Choice {
     pub(crate) filler: Filler,
 }
 
-/// What the sending ends of a call do now, and what else they could.
+/// The present choice of the sending ends of a call, and the alternatives.
 ///
-/// The capturing thread looks here before each picture, so that a change falls between two of them.
+/// The capturing thread reads the choice before each picture, so that a change falls between two of them.
 #[derive(Debug)]
 pub(crate) struct Choices {
     now: Mutex<Choice>,
@@ -28,12 +27,12 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// Nothing but this one.
+    /// This choice without alternatives.
     pub(crate) fn fixed(choice: Choice) -> Self {
         Self::new(choice, vec![choice.codec], vec![choice.filler])
     }
 
-    /// This one, until another codec or filler of these, or another policy, is chosen.
+    /// This choice, until another codec or filler of these, or another policy, is chosen.
     pub(crate) fn new(choice: Choice, codecs: Vec<Codec>, fillers: Vec<Filler>) -> Self {
         Self {
             now: Mutex::new(choice),
@@ -42,7 +41,7 @@ impl Choices {
         }
     }
 
-    /// What is chosen.
+    /// The present choice.
     pub(crate) fn get(&self) -> Choice {
         *self.lock()
     }
@@ -57,7 +56,7 @@ impl Choices {
         &self.fillers
     }
 
-    /// Refuses what this call cannot do.
+    /// Refuses a codec or filler that this call cannot have.
     pub(crate) fn check(&self, knobs: &Knobs) -> Result<(), Unavailable> {
         let refused = |field, value, possible| {
             Err(Unavailable {
@@ -81,7 +80,7 @@ impl Choices {
         Ok(())
     }
 
-    /// Takes over what was checked; what the knobs leave out stays.
+    /// Takes over checked knobs; a choice that they leave out stays.
     pub(crate) fn set(&self, knobs: &Knobs) {
         let mut now = self.lock();
         now.codec = knobs.codec.unwrap_or(now.codec);
@@ -89,30 +88,19 @@ impl Choices {
         now.filler = knobs.filler.unwrap_or(now.filler);
     }
 
-    /// A choice is whole at any time, whoever died while setting it.
+    /// A choice is whole at any time, even if a thread died while it set one.
     fn lock(&self) -> MutexGuard<'_, Choice> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What a call cannot change to, though there is such a thing.
-#[derive(Debug, PartialEq, Eq)]
+/// A codec or filler that the program has and this call cannot change to.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} is {value}: this call can have {}", possible.join(", "))]
 pub(crate) struct Unavailable {
     field: &'static str,
     value: &'static str,
     possible: Vec<&'static str>,
-}
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            value,
-            possible,
-        } = self;
-        let possible = possible.join(", ");
-        write!(f, "{field} is {value}: this call can have {possible}")
-    }
 }
 
 #[cfg(test)]
@@ -126,7 +114,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_left_out_of_a_change_stays() {
+    fn choice_left_out_of_a_change_stays() {
         let choices = Choices::new(START, vec![Codec::Mjpeg, Codec::H264], vec![Filler::None]);
         let knobs = Knobs {
             codec: Some(Codec::H264),
@@ -144,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_call_cannot_do_is_refused_with_what_it_can() {
+    fn impossible_choice_is_refused_with_the_alternatives() {
         let choices = Choices::fixed(START);
         let refusal = |knobs: Knobs| choices.check(&knobs).unwrap_err().to_string();
         let codec = refusal(Knobs {

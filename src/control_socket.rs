@@ -19,13 +19,13 @@ pub(crate) struct ControlSocket {
 #[derive(Debug)]
 struct Client {
     stream: UnixStream,
-    /// What is not yet a whole line.
+    /// Bytes that are not yet a whole line.
     rest: Vec<u8>,
 }
 
 /// Clients at a time; a further one waits.
 const MAX_CLIENTS: usize = 8;
-/// A longer line is none of ours.
+/// No control message is longer, in bytes.
 const MAX_LINE: usize = 64 << 10;
 const TOO_LONG: &[u8] = b"{\"error\":\"a line has at most 65536 bytes\"}\n";
 
@@ -78,7 +78,7 @@ impl Client {
         let mut buffer = [0; 4_096];
         let is_open = match self.stream.read(&mut buffer) {
             Ok(0) => {
-                // What ends without a newline is a line, too.
+                // A last line without a newline is a line, too.
                 if !self.rest.is_empty() {
                     self.rest.push(b'\n');
                 }
@@ -100,7 +100,7 @@ impl Client {
         }
         let is_line = self.rest.len() <= MAX_LINE;
         if !is_line {
-            // Who does not read it is done with all the same.
+            // A client that does not read the answer is closed all the same.
             let _ = self.stream.write_all(TOO_LONG);
         }
         is_open && is_line
@@ -109,7 +109,7 @@ impl Client {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        // Who removed it before us did what we would.
+        // The file may have been removed before.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -120,13 +120,13 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
 
     #[test]
-    fn the_socket_of_a_dead_process_is_taken_over_and_that_of_a_living_one_or_a_file_is_not() {
+    fn socket_of_dead_process_alone_is_replaced() {
         let path = |name: &str| {
             let name = format!("evenkeel-{name}-{}", std::process::id());
             std::env::temp_dir().join(name)
         };
         let (socket, file) = (path("control"), path("file"));
-        // As a killed process leaves it: its file is there, and nobody listens.
+        // A killed process leaves its file without a listener.
         drop(UnixListener::bind(&socket).unwrap());
         let living = ControlSocket::listen(&socket).unwrap();
         let refused = ControlSocket::listen(&socket).unwrap_err().to_string();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_does_not_end_is_refused_in_one_line() {
+    fn endless_line_is_refused_in_one_line() {
         let (mut client, other) = connected();
         (&other).write_all(&vec![b'x'; MAX_LINE + 1]).unwrap();
         while client.serve(|_| unreachable!("no line has come")) {}

@@ -1,18 +1,20 @@
-//! How a run ends other than well.
+//! Failures that end a run, and warnings that do not.
 
 use std::fmt;
 
-use crate::stop::INTERRUPTED;
+/// The exit status of a program that Ctrl-C ended, as shells have it: 128 and the signal's number.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// The program's error: one line for a person, and the exit status.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{line}")]
 pub(crate) struct Failure {
     status: u8,
     line: String,
 }
 
 impl Failure {
-    /// The person asked for what cannot be: a wrong argument, a missing file, a busy port. Status 2.
+    /// A request that cannot be carried out: a wrong argument, a missing file, a busy port. Status 2.
     pub(crate) fn usage(line: impl fmt::Display) -> Self {
         Self {
             status: 2,
@@ -20,7 +22,7 @@ impl Failure {
         }
     }
 
-    /// It began well and broke: a thread that died, a disk that filled. Status 1.
+    /// A run that began well and broke: a thread that died, a disk that filled. Status 1.
     pub(crate) fn runtime(line: impl fmt::Display) -> Self {
         Self {
             status: 1,
@@ -28,7 +30,7 @@ impl Failure {
         }
     }
 
-    /// Ctrl-C ended it before it was done. Status 130.
+    /// Ctrl-C ended the run before it was done. Status 130.
     pub(crate) fn interrupted(line: impl fmt::Display) -> Self {
         Self {
             status: INTERRUPTED,
@@ -42,13 +44,12 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.line)
-    }
+/// Prints a warning on standard error.
+pub(crate) fn warn(line: impl fmt::Display) {
+    eprintln!("evenkeel: warning: {line}");
 }
 
-/// Messages of other programs come with line breaks; ours are one line.
+/// Messages of other programs have line breaks. Those of this program are one line.
 fn one_line(text: impl fmt::Display) -> String {
     text.to_string()
         .split_whitespace()

@@ -15,7 +15,6 @@ use evenkeel_codec::source::{
 };
 use evenkeel_net::Clock;
 
-use crate::capture::Feed;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
@@ -23,13 +22,13 @@ use crate::outputs::{NamedFile, quoted};
 use crate::possible_size::possible_size;
 use crate::stop::Stop;
 
-/// Decorrelates the second scene of a two-way demo from the first.
-const SECOND: u64 = 0x5ec0_4d00;
+/// Makes the second scene of a two-way demo differ from the first.
+const SECOND_SCENE_SEED: u64 = 0x5ec0_4d00;
 
 /// The scene's size where none is asked for.
 const DEFAULT_SIZE: (usize, usize) = (640, 480);
 
-/// The scene's pictures a second, and those of a stream whose description does not say.
+/// The frame rate of the scene, and of a stream whose description has none.
 pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
     Some(rate) => rate,
     None => unreachable!(),
@@ -38,11 +37,20 @@ pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
 /// Where pictures come from.
 pub(crate) type Pictures = Box<dyn Source + Send>;
 
-/// How often it is asked whether anybody still waits for a source.
-const LOOK: Duration = Duration::from_millis(20);
+/// Pictures to send.
+pub(crate) struct Feed {
+    /// The name that `--source` gives it.
+    pub(crate) name: String,
+    pub(crate) source: Pictures,
+    /// The codec, policy and filler of the next picture.
+    pub(crate) choices: Arc<Choices>,
+}
 
-/// How long what opens a source may take to end once nobody does.
-const GRACE: Duration = Duration::from_secs(1);
+/// Time between two looks at Ctrl-C and the end of the run, while a source opens.
+const OPEN_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The thread that opens a source has this long to end, once nobody waits for it.
+const OPENER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Opens what `--source` names, if `--codec` can carry its pictures. A pipe may have no writer and a camera may hang:
 /// Ctrl-C and the end of the run are waited for beside it.
@@ -54,12 +62,12 @@ pub(crate) fn source(
     let given_up = Stop::default();
     let (opened, awaited) = mpsc::channel();
     let (wanted, unwanted) = (picture.clone(), given_up.clone());
-    // It is left behind where it hangs, and ends with the program.
+    // A thread that hangs is left behind, and ends with the program.
     thread::spawn(move || opened.send(open(&wanted, &unwanted)));
     let clock = Clock::start();
     let end = run.seconds.map(|limit| clock.now() + limit);
     let source = loop {
-        match awaited.recv_timeout(LOOK) {
+        match awaited.recv_timeout(OPEN_POLL_INTERVAL) {
             // Ctrl-C at a terminal also reaches the program that a source runs.
             Ok(Err(_)) if stop.is_asked() => {}
             Ok(source) => break source?,
@@ -80,7 +88,7 @@ pub(crate) fn source(
         };
         given_up.ask();
         // A program that it runs does not outlive us.
-        let _ = awaited.recv_timeout(GRACE);
+        let _ = awaited.recv_timeout(OPENER_TIMEOUT);
         return Err(failure);
     };
     let format = source.format();
@@ -104,14 +112,14 @@ pub(crate) fn source(
     }))
 }
 
-/// What a name after `--source` stands for.
+/// The kind of source that a name after `--source` has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named<'a> {
     Scene,
     StandardInput,
-    /// One that is read without ffmpeg.
+    /// A camera that is read without ffmpeg.
     Camera(&'a str),
-    /// A file, a device, or what else ffmpeg reads.
+    /// A file, a device, or another input of ffmpeg.
     Path(&'a Path),
 }
 
@@ -165,7 +173,7 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
     Ok(Box::new(ffmpeg.map_err(wrong)?))
 }
 
-/// What is wrong with a source, which the line names once, and what to do.
+/// The line about an unreadable source: its name, the fault and the remedy.
 fn unreadable(name: &str, error: &SourceError) -> String {
     let name = quoted(name);
     match error {
@@ -183,7 +191,7 @@ fn unreadable(name: &str, error: &SourceError) -> String {
     }
 }
 
-/// DV is what its source has, and nothing makes it of other pictures.
+/// Opens a source of raw DV. The program makes no DV of other pictures.
 fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
     let name = picture.source.as_str();
     if picture.size.is_some() || picture.fps.is_some() {
@@ -224,7 +232,7 @@ fn camera(device: &str, _picture: &PictureArgs) -> Result<Pictures, Failure> {
     )))
 }
 
-/// What is asked of a source that can choose.
+/// The format for a source that can choose.
 pub(crate) fn wanted(picture: &PictureArgs) -> Format {
     let (width, height) = picture.size.unwrap_or(DEFAULT_SIZE);
     Format {
@@ -234,14 +242,14 @@ pub(crate) fn wanted(picture: &PictureArgs) -> Format {
     }
 }
 
-/// The same for the other end of a two-way demo: another scene, or the same file once more.
+/// Opens the source of the second end of a two-way demo: another scene, or the same file once more.
 pub(crate) fn second_source(
     picture: &PictureArgs,
     run: &RunArgs,
     stop: &Stop,
 ) -> Result<Pictures, Failure> {
     let other = PictureArgs {
-        seed: Some(picture.seed() ^ SECOND),
+        seed: Some(picture.seed() ^ SECOND_SCENE_SEED),
         ..picture.clone()
     };
     source(&other, run, stop)
@@ -272,7 +280,7 @@ pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
     ("--source", path)
 }
 
-/// What the command line asks a sending end to do.
+/// The codec, policy and filler of the command line.
 pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     Choice {
         codec: picture.codec(),
@@ -281,12 +289,12 @@ pub(crate) fn choice(picture: &PictureArgs) -> Choice {
     }
 }
 
-/// What an end sends, and what it does with it for good.
+/// The pictures of an end whose codec, policy and filler stay.
 pub(crate) fn fixed_feed(picture: &PictureArgs, source: Pictures) -> Feed {
     feed(picture, source, Arc::new(Choices::fixed(choice(picture))))
 }
 
-/// The same, where that may change.
+/// The pictures of an end whose codec, policy and filler may change.
 pub(crate) fn feed(picture: &PictureArgs, source: Pictures, choices: Arc<Choices>) -> Feed {
     Feed {
         name: quoted(&picture.source),

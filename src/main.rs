@@ -2,36 +2,29 @@
 //!
 //! The program parses arguments, composes the crates and prints. It computes nothing.
 #![forbid(unsafe_code)]
-// `println` panics where nobody reads any more: `outputs::say`.
+// `println` panics on a closed standard output: `outputs::say` does not.
 #![deny(clippy::print_stdout)]
 
-mod call_endpoint;
-mod call_process;
-mod capture;
 mod choices;
 mod cli;
 mod cmd;
 mod conform;
 mod control_socket;
-mod display;
+mod description;
+mod emulated_link;
 mod failure;
 mod inputs;
-mod link_rate;
-mod live;
-mod monitor;
 mod output_file;
 mod outputs;
 mod page;
 mod possible_size;
 mod queue;
 mod recording;
-mod reference;
-mod stall;
+mod run;
 mod stop;
 mod tcp;
 mod trace;
 mod units;
-mod warning;
 mod wiring;
 
 use std::process::ExitCode;
@@ -45,7 +38,7 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let ended = match Cli::try_parse() {
-        Ok(cli) => run(cli.command),
+        Ok(cli) => dispatch(cli.command),
         Err(asked)
             if asked.exit_code() == 0
                 || asked.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
@@ -71,7 +64,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
+fn dispatch(command: Command) -> Result<(), Failure> {
     if let Some(picture) = command.picture()
         && picture.codec == CodecChoice::List
     {

@@ -10,27 +10,68 @@ use evenkeel_codec::Codec;
 use evenkeel_codec::sink::{self, Null, Sink};
 use evenkeel_codec::source::{Format, FrameRate};
 use evenkeel_media::policy::PolicyConfig;
+use serde_json::Value;
 
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output_file::OutputFile;
-use crate::page::{Knobs, Mode, Page, PageInfo};
+use crate::page::{Controls, Mode, Page, PageInfo};
 use crate::recording::Recording;
-use crate::trace::TraceFile;
+use crate::trace::{TraceEvent, TraceFile};
 use crate::units;
 
 /// Files that a run writes, opened before it starts so that a wrong path is known at once.
 pub(crate) struct Outputs {
-    /// `--json`; `None` in the inner place is standard output.
-    pub(crate) json: Option<Option<OutputFile>>,
-    /// `--trace`.
-    pub(crate) trace: Option<TraceFile>,
+    json: Option<Json>,
+    trace: Option<TraceFile>,
+}
+
+/// The place of the summary.
+enum Json {
+    StandardOutput,
+    File(OutputFile),
 }
 
 impl Outputs {
+    /// Opens the files of a run.
+    pub(crate) fn open(run: &RunArgs) -> Result<Self, Failure> {
+        let json = run.json.as_deref().map(|path| match path {
+            path if is_standard_output(path) => Ok(Json::StandardOutput),
+            path => create("--json", path).map(Json::File),
+        });
+        let trace = run.trace.as_deref().map(|path| create("--trace", path));
+        Ok(Self {
+            json: json.transpose()?,
+            trace: trace.transpose()?.map(TraceFile::new),
+        })
+    }
+
     /// True if the summary goes to standard output.
     pub(crate) fn json_is_said(&self) -> bool {
-        matches!(self.json, Some(None))
+        matches!(self.json, Some(Json::StandardOutput))
+    }
+
+    /// Writes an event of this part of the run, if there is a trace.
+    pub(crate) fn trace(
+        &mut self,
+        part: &str,
+        event: impl FnOnce() -> TraceEvent,
+    ) -> Result<(), Failure> {
+        match &mut self.trace {
+            None => Ok(()),
+            Some(file) => file.write(part, &event()).map_err(Failure::runtime),
+        }
+    }
+
+    /// Ends the trace and writes the summary.
+    pub(crate) fn finish(self, summary: &Value) -> Result<(), Failure> {
+        let traced = self.trace.map_or(Ok(()), TraceFile::finish);
+        let written = match self.json {
+            None => Ok(()),
+            Some(Json::StandardOutput) => say(summary),
+            Some(Json::File(mut file)) => writeln!(file, "{summary:#}").map_err(Failure::runtime),
+        };
+        traced.map_err(Failure::runtime).and(written)
     }
 }
 
@@ -44,25 +85,6 @@ pub(crate) fn summarised(run: &RunArgs) -> Result<(), Failure> {
         ))),
         _ => Ok(()),
     }
-}
-
-/// Opens the files of a run.
-pub(crate) fn outputs(run: &RunArgs) -> Result<Outputs, Failure> {
-    let json = match run.json.as_deref() {
-        None => None,
-        Some(path) if is_standard_output(path) => Some(None),
-        Some(path) => Some(Some(
-            OutputFile::create("--json", path).map_err(|error| cannot("write", path, &error))?,
-        )),
-    };
-    let trace = run
-        .trace
-        .as_deref()
-        .map(|path| TraceFile::create(path).map_err(|error| cannot("write", path, &error)));
-    Ok(Outputs {
-        json,
-        trace: trace.transpose()?,
-    })
 }
 
 /// An option, and the file that it names.
@@ -111,23 +133,25 @@ pub(crate) fn sink(
             "--record {}: pictures of {codec} are recorded as y4m; name it so",
             path.display()
         ))),
-        Some(path) if is_dv(path) => match OutputFile::create("--record", path) {
-            Ok(file) => Ok(Box::new(sink::DvFile::new(file))),
-            Err(error) => Err(cannot("write", path, &error)),
-        },
-        Some(path) => match Recording::create(path, frame_rate) {
-            Ok(recording) => Ok(Box::new(recording)),
-            Err(error) => Err(cannot("write", path, &error)),
-        },
+        Some(path) if is_dv(path) => Ok(Box::new(sink::DvFile::new(create("--record", path)?))),
+        Some(path) => Ok(Box::new(Recording::new(
+            create("--record", path)?,
+            frame_rate,
+        ))),
     }
 }
 
-/// Nowhere.
+/// Creates the file that an option names, or empties it, so that a wrong path is known at once.
+fn create(option: &str, path: &Path) -> Result<OutputFile, Failure> {
+    OutputFile::create(option, path).map_err(|error| cannot("write", path, &error))
+}
+
+/// A sink that drops pictures.
 pub(crate) fn no_sink() -> Box<dyn Sink + Send> {
     Box::new(Null)
 }
 
-/// What the page says of the run.
+/// The description of the run on the page.
 pub(crate) fn page_info(
     mode: Mode,
     picture: Option<&PictureArgs>,
@@ -140,13 +164,12 @@ pub(crate) fn page_info(
             Some("scene") => "built-in scene".into(),
             Some(name) => name.into(),
         },
-        width: format.map_or(0, |format| format.width as u32),
-        height: format.map_or(0, |format| format.height as u32),
-        fps: format.map_or(0.0, |format| format.frame_rate.per_second()),
-        seed: picture.map_or(0, PictureArgs::seed),
+        width: format.map(|format| format.width as u32),
+        height: format.map(|format| format.height as u32),
+        fps: format.map(|format| format.frame_rate.per_second()),
+        seed: picture.map(PictureArgs::seed),
         command: command(picture),
         mode,
-        knobs: mode == Mode::Demo,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
     }
@@ -175,13 +198,13 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Prints a line; an error if nobody reads standard output any more.
+/// Prints a line; an error if standard output is closed.
 pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{line}")
         .map_err(|error| Failure::runtime(format!("cannot write to standard output: {error}")))
 }
 
-/// Says how it goes: on standard error while standard output is for JSON.
+/// Prints a line of progress: on standard error while standard output is for JSON.
 pub(crate) fn tell(output_is_json: bool, line: impl Display) -> Result<(), Failure> {
     if output_is_json {
         eprintln!("{line}");
@@ -198,7 +221,7 @@ fn is_standard_output(path: &Path) -> bool {
 pub(crate) fn page(
     run: &RunArgs,
     info: &PageInfo,
-    controls: impl Fn(Knobs) -> Result<(), String> + Send + Sync + 'static,
+    controls: Option<Controls>,
 ) -> Result<Option<Arc<Page>>, Failure> {
     if run.headless {
         return Ok(None);
@@ -210,11 +233,6 @@ pub(crate) fn page(
         format_args!("page: http://{}", page.address()),
     )?;
     Ok(Some(Arc::new(page)))
-}
-
-/// Where there is no link to turn.
-pub(crate) fn no_knobs(_knobs: Knobs) -> Result<(), String> {
-    Err("there is no emulated link here".into())
 }
 
 /// "cannot write FILE: why".

@@ -1,4 +1,4 @@
-//! The size that whoever has pictures of one that a codec cannot send is told to ask for.
+//! The size to propose for pictures whose own size a codec cannot send.
 
 use std::cmp::Reverse;
 
@@ -8,13 +8,13 @@ use evenkeel_codec::Codec;
 type Size = (usize, usize);
 
 /// By how much pictures may look wider or taller than they are, as a share, before a smaller size is better.
-const UNSEEN: f64 = 0.01;
+const MAX_UNSEEN_DISTORTION: f64 = 0.01;
 
 /// The nearest size that can be sent; where that would distort pictures, as the largest side does alone, the one of at
 /// least three quarters of it that keeps their shape best.
 pub(crate) fn possible_size(codec: Codec, size: Size) -> Size {
     let nearest = codec.nearest_size(size);
-    if distortion(size, nearest) <= UNSEEN {
+    if distortion(size, nearest) <= MAX_UNSEEN_DISTORTION {
         return nearest;
     }
     let (width, height) = size;
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_that_is_too_large_keeps_its_shape() {
+    fn too_large_picture_keeps_its_shape() {
         for (codec, size, expected) in [
             (Codec::Mjpeg, (2_560, 1_440), (1_920, 1_080)),
             (Codec::Mjpeg, (1_440, 2_560), (1_080, 1_920)),
@@ -59,9 +59,9 @@ mod tests {
         }
     }
 
-    /// As a refusal tells one to do.
+    /// As a refusal proposes.
     #[test]
-    fn what_is_told_can_be_asked_for_and_sent() {
+    fn proposed_size_can_be_asked_for_and_sent() {
         for codec in Codec::ALL {
             for size in [(1, 1), (1, 8_192), (8_192, 1), (8_192, 8_192), (641, 3)] {
                 let (width, height) = possible_size(codec, size);

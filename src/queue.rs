@@ -10,21 +10,21 @@ use crate::units;
 
 /// The queue of an emulated link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Queue {
+pub(crate) struct LinkQueue {
     /// How much may wait.
     pub(crate) limit: QueueLimit,
     /// Which packets wait.
     pub(crate) discipline: Discipline,
 }
 
-/// What CoDel and PIE may hold unless told otherwise: more than they ever let wait for long.
-const PACKETS: QueueLimit = QueueLimit::Packets(1_000);
-/// What FQ-CoDel may hold, over all flows (RFC 8290 §5.2.3).
-const FQ_CODEL_PACKETS: QueueLimit = QueueLimit::Packets(10_240);
+/// The default limit of CoDel and PIE: more than they ever let wait for long.
+const PACKET_LIMIT: QueueLimit = QueueLimit::Packets(1_000);
+/// The default limit of FQ-CoDel, over all flows (RFC 8290 §5.2.3).
+const FQ_CODEL_PACKET_LIMIT: QueueLimit = QueueLimit::Packets(10_240);
 
 /// A queue: `50ms`, `30kB` or `20p` as [`units::queue`] has it, or `red:min=5,max=15`, `codel:ecn`,
 /// `fq_codel`, `pie:target=20ms,limit=100p`.
-pub(crate) fn queue(text: &str) -> Result<Queue, String> {
+pub(crate) fn queue(text: &str) -> Result<LinkQueue, String> {
     let (name, settings) = match text.trim().split_once(':') {
         Some((name, settings)) => (name, settings.split(',').collect()),
         None => (text.trim(), Vec::new()),
@@ -41,7 +41,7 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
             ));
         }
         limit => {
-            return Ok(Queue {
+            return Ok(LinkQueue {
                 limit: units::queue(limit)?,
                 discipline: Discipline::DropTail,
             });
@@ -53,13 +53,14 @@ pub(crate) fn queue(text: &str) -> Result<Queue, String> {
     }
 }
 
-fn red(settings: &[&str]) -> Result<Queue, String> {
-    let mut config = RedConfig::between(f64::NAN, f64::NAN);
-    let mut limit = PACKETS;
-    for (key, value) in pairs(settings) {
+fn red(settings: &[&str]) -> Result<LinkQueue, String> {
+    let (mut min, mut max) = (None, None);
+    let mut config = RedConfig::between(0.0, 0.0);
+    let names = "min, max, max_p, weight, gentle, ecn, bytes, mean_packet";
+    let limit = set_all(settings, PACKET_LIMIT, names, |key, value| {
         match key {
-            "min" => config.min = number(key, value)?,
-            "max" => config.max = number(key, value)?,
+            "min" => min = Some(number(key, value)?),
+            "max" => max = Some(number(key, value)?),
             "max_p" => config.max_p = named(key, units::loss(value))?,
             "weight" => config.weight = number(key, value)?,
             "gentle" => config.gentle = yes(key, value)?,
@@ -67,90 +68,88 @@ fn red(settings: &[&str]) -> Result<Queue, String> {
             "bytes" if yes(key, value)? => config.unit = RedUnit::Bytes,
             "bytes" => config.unit = RedUnit::Packets,
             "mean_packet" => config.mean_packet = size(key, value)?,
-            "limit" => limit = named(key, units::queue(value))?,
-            _ => {
-                return Err(unknown(
-                    key,
-                    "min, max, max_p, weight, gentle, ecn, bytes, mean_packet, limit",
-                ));
-            }
+            _ => return Ok(false),
         }
-    }
-    if config.min.is_nan() || config.max.is_nan() {
+        Ok(true)
+    })?;
+    let (Some(min), Some(max)) = (min, max) else {
         return Err(
             "red needs min and max, the average in packets from which it drops some and \
                     all: write red:min=5,max=15"
                 .to_owned(),
         );
-    }
-    Ok(Queue {
-        limit,
-        discipline: Discipline::Red(config),
-    })
+    };
+    let discipline = Discipline::Red(RedConfig { min, max, ..config });
+    Ok(LinkQueue { limit, discipline })
 }
 
-fn codel(settings: &[&str]) -> Result<Queue, String> {
+fn codel(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = CoDelConfig::default();
-    let mut limit = PACKETS;
-    for (key, value) in pairs(settings) {
-        match key {
-            "limit" => limit = named(key, units::queue(value))?,
-            _ if set_codel(&mut config, key, value)? => {}
-            _ => return Err(unknown(key, "target, interval, ecn, limit")),
-        }
-    }
-    Ok(Queue {
-        limit,
-        discipline: Discipline::CoDel(config),
-    })
+    let names = "target, interval, ecn";
+    let limit = set_all(settings, PACKET_LIMIT, names, |key, value| {
+        set_codel(&mut config, key, value)
+    })?;
+    let discipline = Discipline::CoDel(config);
+    Ok(LinkQueue { limit, discipline })
 }
 
-fn fq_codel(settings: &[&str]) -> Result<Queue, String> {
+fn fq_codel(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = FqCoDelConfig::default();
-    let mut limit = FQ_CODEL_PACKETS;
-    for (key, value) in pairs(settings) {
+    let names = "target, interval, ecn, quantum, queues";
+    let limit = set_all(settings, FQ_CODEL_PACKET_LIMIT, names, |key, value| {
         match key {
             "quantum" => config.quantum = size(key, value)?,
             "queues" => {
                 let queues = value.parse().ok().filter(|queues| *queues > 0);
                 config.queues = queues.ok_or("queues: write a number from 1 to 65535")?;
             }
-            "limit" => limit = named(key, units::queue(value))?,
-            _ if set_codel(&mut config.codel, key, value)? => {}
-            _ => {
-                return Err(unknown(
-                    key,
-                    "target, interval, ecn, quantum, queues, limit",
-                ));
-            }
+            _ => return set_codel(&mut config.codel, key, value),
         }
-    }
-    Ok(Queue {
-        limit,
-        discipline: Discipline::FqCoDel(config),
-    })
+        Ok(true)
+    })?;
+    let discipline = Discipline::FqCoDel(config);
+    Ok(LinkQueue { limit, discipline })
 }
 
-fn pie(settings: &[&str]) -> Result<Queue, String> {
+fn pie(settings: &[&str]) -> Result<LinkQueue, String> {
     let mut config = PieConfig::default();
-    let mut limit = PACKETS;
-    for (key, value) in pairs(settings) {
+    let names = "target, update, burst, ecn";
+    let limit = set_all(settings, PACKET_LIMIT, names, |key, value| {
         match key {
             "target" => config.target = time(key, value)?,
             "update" => config.update = time(key, value)?,
             "burst" => config.burst = named(key, units::delay(value))?,
             "ecn" => config.ecn = yes(key, value)?,
-            "limit" => limit = named(key, units::queue(value))?,
-            _ => return Err(unknown(key, "target, update, burst, ecn, limit")),
+            _ => return Ok(false),
         }
-    }
-    Ok(Queue {
-        limit,
-        discipline: Discipline::Pie(config),
-    })
+        Ok(true)
+    })?;
+    let discipline = Discipline::Pie(config);
+    Ok(LinkQueue { limit, discipline })
 }
 
-/// Sets what CoDel has, alone or a flow; false if it has no such setting.
+/// Applies each setting with `set`, which is false for a name that the discipline has not. Gives the limit of the queue,
+/// which each discipline has.
+fn set_all(
+    settings: &[&str],
+    mut limit: QueueLimit,
+    names: &str,
+    mut set: impl FnMut(&str, &str) -> Result<bool, String>,
+) -> Result<QueueLimit, String> {
+    for setting in settings {
+        // A name alone means yes.
+        let (key, value) = setting.split_once('=').unwrap_or((setting, "yes"));
+        let (key, value) = (key.trim(), value.trim());
+        if key == "limit" {
+            limit = named(key, units::queue(value))?;
+        } else if !set(key, value)? {
+            return Err(format!("{key}: no such setting: there are {names}, limit"));
+        }
+    }
+    Ok(limit)
+}
+
+/// Applies a setting of CoDel, alone or of each flow; false if it has no such setting.
 fn set_codel(config: &mut CoDelConfig, key: &str, value: &str) -> Result<bool, String> {
     match key {
         "target" => config.target = time(key, value)?,
@@ -159,18 +158,6 @@ fn set_codel(config: &mut CoDelConfig, key: &str, value: &str) -> Result<bool, S
         _ => return Ok(false),
     }
     Ok(true)
-}
-
-/// `key=value`; a key alone means yes.
-fn pairs<'a>(settings: &'a [&'a str]) -> impl Iterator<Item = (&'a str, &'a str)> {
-    settings.iter().map(|setting| {
-        let (key, value) = setting.split_once('=').unwrap_or((setting, "yes"));
-        (key.trim(), value.trim())
-    })
-}
-
-fn unknown(key: &str, keys: &str) -> String {
-    format!("{key}: no such setting: there are {keys}")
 }
 
 fn named<T>(key: &str, read: Result<T, String>) -> Result<T, String> {
@@ -190,7 +177,7 @@ fn number(key: &str, value: &str) -> Result<f64, String> {
     number.ok_or_else(|| format!("{key}: not a number: {value:?}"))
 }
 
-/// From 1 ms: what is shorter would be computed more often than packets come.
+/// At least 1 ms: a shorter interval would be computed more often than packets come.
 fn time(key: &str, value: &str) -> Result<Duration, String> {
     let time = named(key, units::delay(value))?;
     if time < Duration::from_millis(1) {
@@ -199,7 +186,7 @@ fn time(key: &str, value: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// Of a packet.
+/// The size of a packet.
 fn size(key: &str, value: &str) -> Result<Bytes, String> {
     let bytes = value.trim_end_matches('B').parse::<u64>().ok();
     let bytes = bytes.filter(|bytes| (1..=65_535).contains(bytes));
@@ -215,7 +202,7 @@ mod tests {
     fn a_limit_alone_is_a_drop_tail_queue() {
         let limit = QueueLimit::Time(Duration::from_millis(50));
         let discipline = Discipline::DropTail;
-        assert_eq!(queue("50ms"), Ok(Queue { limit, discipline }));
+        assert_eq!(queue("50ms"), Ok(LinkQueue { limit, discipline }));
         assert_eq!(queue("20p").unwrap().limit, QueueLimit::Packets(20));
     }
 
@@ -230,7 +217,7 @@ mod tests {
         };
         assert_eq!(
             queue("red:min=5,max=15,max_p=2%,gentle=no,ecn,bytes,limit=60p"),
-            Ok(Queue {
+            Ok(LinkQueue {
                 limit: QueueLimit::Packets(60),
                 discipline: Discipline::Red(expected),
             })
@@ -249,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_setting_and_what_would_be_right() {
+    fn error_names_the_setting_and_its_remedy() {
         for (text, told) in [
             ("lifo", "lifo: no such discipline: write red, codel"),
             ("codl:ecn", "codl: no such discipline"),

@@ -1,37 +1,39 @@
 //! `--record`: received pictures as a y4m file, whose header waits for the first picture's size.
 
 use std::io;
-use std::path::Path;
 
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::resize::fitted;
 use evenkeel_codec::sink::{Sink, Y4mFile};
 use evenkeel_codec::source::{Format, FrameRate};
 
+use crate::failure;
 use crate::output_file::OutputFile;
 
-/// A y4m file that takes its size from the first picture. Those that were coded with half or a quarter of the sides, or
-/// of which the first was, are made to fit; pictures of another size, which a peer may send that was started anew, are
-/// left out: the file could not hold them. What a recording so loses of pictures is told once.
+/// A y4m file that takes its size from the first picture.
+///
+/// Pictures with a half or a quarter of its sides, or with two or four times them, are scaled to it. Pictures of another
+/// size, which a restarted peer may send, are left out, because the file cannot hold them. Each kind of loss is reported
+/// once.
 pub(crate) enum Recording {
     /// Created, and empty.
     Waiting(OutputFile, FrameRate),
-    /// With its header, and pictures of this format; what was told.
-    Running(Y4mFile<OutputFile>, Format, Vec<Loss>),
+    /// With its header, and pictures of this format; the losses that were reported.
+    Running(Y4mFile<OutputFile>, Format, Vec<RecordingLoss>),
     /// It failed; the error was given.
     Broken,
 }
 
-/// What the size of the first picture takes from one that comes later.
+/// The loss of a later picture, if it has another size than the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Loss {
+pub(crate) enum RecordingLoss {
     /// It is recorded with fewer columns and rows than it has.
     Samples,
     /// It is left out.
     Picture,
 }
 
-impl Loss {
+impl RecordingLoss {
     /// `None` if all of the picture is recorded. `is_fitted`: it can be made to fit.
     fn of(picture: &Picture, format: &Format, is_fitted: bool) -> Option<Self> {
         match is_fitted {
@@ -40,7 +42,7 @@ impl Loss {
         }
     }
 
-    /// What whoever records is told, and what helps.
+    /// The warning, with its remedy.
     fn warning(self, picture: &Picture, format: &Format) -> String {
         let what = match self {
             Self::Samples => {
@@ -59,9 +61,9 @@ impl Loss {
 }
 
 impl Recording {
-    /// Creates the file, or empties it, so that a wrong path is known at once.
-    pub(crate) fn create(path: &Path, frame_rate: FrameRate) -> io::Result<Self> {
-        OutputFile::create("--record", path).map(|file| Self::Waiting(file, frame_rate))
+    /// A recording in this file, which is empty.
+    pub(crate) fn new(file: OutputFile, frame_rate: FrameRate) -> Self {
+        Self::Waiting(file, frame_rate)
     }
 }
 
@@ -80,10 +82,10 @@ impl Sink for Recording {
         match self {
             Self::Running(file, format, told) => {
                 let fitted = fitted(picture, (format.width, format.height));
-                if let Some(loss) = Loss::of(picture, format, fitted.is_some())
+                if let Some(loss) = RecordingLoss::of(picture, format, fitted.is_some())
                     && !told.contains(&loss)
                 {
-                    eprintln!("evenkeel: warning: {}", loss.warning(picture, format));
+                    failure::warn(loss.warning(picture, format));
                     told.push(loss);
                 }
                 fitted.map_or(Ok(()), |picture| file.show(&picture))
@@ -106,9 +108,10 @@ mod tests {
     use crate::inputs::DEFAULT_FRAME_RATE;
 
     #[test]
-    fn a_peer_that_changes_its_size_does_not_end_the_recording() {
+    fn recording_goes_on_when_the_size_changes() {
         let path = std::env::temp_dir().join(format!("evenkeel-sizes-{}.y4m", std::process::id()));
-        let mut recording = Recording::create(&path, DEFAULT_FRAME_RATE).unwrap();
+        let file = OutputFile::create("--record", &path).unwrap();
+        let mut recording = Recording::new(file, DEFAULT_FRAME_RATE);
         for side in [16, 24, 24, 32, 32, 16] {
             recording.show(&Picture::new(side, side)).unwrap();
         }
@@ -120,10 +123,10 @@ mod tests {
         let Recording::Running(_, format, told) = &recording else {
             panic!("it failed");
         };
-        // Both are told once.
-        assert_eq!(told, &[Loss::Picture, Loss::Samples]);
+        // Each is reported once.
+        assert_eq!(told, &[RecordingLoss::Picture, RecordingLoss::Samples]);
         let larger = Picture::new(32, 32);
-        let warning = Loss::Samples.warning(&larger, format);
+        let warning = RecordingLoss::Samples.warning(&larger, format);
         assert!(
             warning.contains("16x16") && warning.contains("32x32"),
             "{warning}"
@@ -131,14 +134,17 @@ mod tests {
     }
 
     #[test]
-    fn halved_pictures_in_a_recording_that_began_with_a_whole_one_lose_nothing() {
+    fn halved_pictures_lose_nothing_in_a_full_recording() {
         let format = Format {
             width: 32,
             height: 32,
             frame_rate: DEFAULT_FRAME_RATE,
         };
         for side in [8, 16, 32] {
-            assert_eq!(Loss::of(&Picture::new(side, side), &format, true), None);
+            assert_eq!(
+                RecordingLoss::of(&Picture::new(side, side), &format, true),
+                None
+            );
         }
     }
 }

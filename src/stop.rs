@@ -1,27 +1,27 @@
-//! The one wish that every thread watches: to stop, by Ctrl-C or because the time is up.
+//! The request to stop that every thread watches: by Ctrl-C, or because the time is up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The status by which a shell tells a program that Ctrl-C ended: 128 and the signal's number.
-pub(crate) const INTERRUPTED: u8 = 130;
+use crate::failure::{Failure, INTERRUPTED};
 
 /// Shared by all threads of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// A wish that Ctrl-C, or a polite kill, fulfils.
-    pub(crate) fn on_interrupt() -> Result<Self, ctrlc::Error> {
+    /// A request that Ctrl-C, or a SIGTERM, makes.
+    pub(crate) fn on_interrupt() -> Result<Self, Failure> {
         let stop = Self::default();
         let asked = stop.clone();
         ctrlc::set_handler(move || {
-            // Who asks twice does not want to wait for what blocks: a name server, a pipe.
+            // A second Ctrl-C does not wait for a call that blocks: on a name server, on a pipe.
             if asked.is_asked() {
                 std::process::exit(INTERRUPTED.into());
             }
             asked.ask();
-        })?;
+        })
+        .map_err(Failure::runtime)?;
         Ok(stop)
     }
 
@@ -30,12 +30,12 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// The wish itself, for what knows no `Stop`.
+    /// The request itself, for crates that have no `Stop`.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// Has anyone asked?
+    /// True once anyone has asked.
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

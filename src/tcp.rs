@@ -14,7 +14,7 @@ pub(crate) const MAX_FLOWS: u8 = 8;
 /// through the reverse link.
 #[derive(Debug)]
 pub(crate) struct TcpFlows {
-    /// What every flow starts as.
+    /// The initial state of every flow.
     sender: Sender,
     receiver: Receiver,
     header: Bytes,
@@ -31,14 +31,14 @@ struct Flow {
     connection: Connection,
 }
 
-/// What TCP has done up to one moment. The difference of two is what it did between them.
+/// The work of TCP up to one moment. The difference of two is its work between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     /// When that moment was.
     at: Instant,
     /// How many flows there are.
     pub(crate) flows: u8,
-    /// What has arrived, [`HEADERS`] a packet less than the link counts, as with the call's media: equal
+    /// The bytes that arrived, [`HEADERS`] a packet less than the link counts, as with the call's media: equal
     /// shares are equal figures.
     received: Bytes,
     /// How long all flows have run, added up.
@@ -63,7 +63,7 @@ impl Totals {
     }
 }
 
-/// What the summary says of TCP, from the end of the warm-up on.
+/// The figures of TCP in the summary, from the end of the warm-up on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     from: Instant,
@@ -94,7 +94,7 @@ impl Measured {
     }
 }
 
-/// What the two ends of a flow exchange.
+/// A packet between the two ends of a flow.
 #[derive(Clone, Debug)]
 pub(crate) enum TcpPacket {
     Segment(Segment),
@@ -169,7 +169,7 @@ impl TcpFlows {
         self.totals.flows = flows;
     }
 
-    /// What was done up to now.
+    /// The totals up to now.
     pub(crate) fn totals(&mut self, now: Instant) -> Totals {
         self.count_time(now);
         self.totals
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn two_flows_fill_the_link_and_no_packet_is_lost_but_by_it() {
+    fn two_flows_fill_the_link_without_other_losses() {
         let mut world = World::new();
         world.tcp.set_flows(world.now, 2);
         world.run(Duration::from_secs(5));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_its_way_for_a_flow_that_is_gone_finds_no_other() {
+    fn packets_of_an_ended_flow_reach_no_other() {
         let mut world = World::new();
         world.tcp.set_flows(world.now, 1);
         world.run(Duration::from_secs(5));

@@ -1,9 +1,9 @@
 //! The trace as a file: one JSON object a line, from the typed events of every part.
 
 use std::io;
-use std::path::Path;
 
 use evenkeel_link::{DropReason, Event as LinkEvent};
+use evenkeel_media::call::CallEvent;
 use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_net::{Direction, Records};
 use evenkeel_rtp::session::EventKind as SessionEvent;
@@ -14,27 +14,26 @@ use tfrc::trace::Trace as Decision;
 use crate::output_file::OutputFile;
 use crate::units::millis;
 
+/// An event as its line has it: when it was, its name and its fields.
+pub(crate) type TraceEvent = (Instant, (&'static str, Value));
+
 /// A trace file, line by whole line.
 pub(crate) struct TraceFile(Records<OutputFile>);
 
 impl TraceFile {
-    /// Creates the file, or empties it.
-    pub(crate) fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self(Records::new(OutputFile::create("--trace", path)?)))
+    /// A trace in this file.
+    pub(crate) fn new(file: OutputFile) -> Self {
+        Self(Records::new(file))
     }
 
-    /// Writes one event: when, whose (`a`, `b`, or `link`), which, and what goes with it.
-    pub(crate) fn write(
-        &mut self,
-        at: Instant,
-        part: &str,
-        event: &(&str, Value),
-    ) -> io::Result<()> {
+    /// Writes one event of a part of the run: `a`, `b` or `link`.
+    pub(crate) fn write(&mut self, part: &str, event: &TraceEvent) -> io::Result<()> {
+        let (at, (name, fields)) = event;
         let mut line = Map::new();
         line.insert("t".into(), json!(at.as_secs_f64()));
         line.insert("part".into(), json!(part));
-        line.insert("event".into(), json!(event.0));
-        if let Value::Object(fields) = &event.1 {
+        line.insert("event".into(), json!(name));
+        if let Value::Object(fields) = fields {
             line.extend(fields.clone());
         }
         let text = format!("{}\n", Value::Object(line));
@@ -48,8 +47,17 @@ impl TraceFile {
     }
 }
 
+/// An event of a call.
+pub(crate) fn call(event: &CallEvent) -> TraceEvent {
+    let described = match event {
+        CallEvent::Session(event) => session(&event.kind),
+        CallEvent::Media(event) => media(&event.kind),
+    };
+    (event.at(), described)
+}
+
 /// The name and the fields of a session's event.
-pub(crate) fn session(event: &SessionEvent) -> (&'static str, Value) {
+fn session(event: &SessionEvent) -> (&'static str, Value) {
     match event {
         SessionEvent::PeerLatched { address, ssrc } => (
             "peer",
@@ -162,7 +170,7 @@ fn rate_control(decision: &Decision) -> (&'static str, Value) {
 }
 
 /// The name and the fields of a media event.
-pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
+fn media(event: &MediaEvent) -> (&'static str, Value) {
     match event {
         MediaEvent::Target {
             size,
@@ -216,8 +224,8 @@ pub(crate) fn media(event: &MediaEvent) -> (&'static str, Value) {
     }
 }
 
-/// When, the name and the fields of a link's event.
-pub(crate) fn link(event: &LinkEvent) -> (Instant, (&'static str, Value)) {
+/// An event of a link.
+pub(crate) fn link(event: &LinkEvent) -> TraceEvent {
     match event {
         LinkEvent::Enqueued { at, size, backlog } => (
             *at,
@@ -272,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_that_was_caught_is_named_with_what_it_did() {
+    fn lying_receiver_is_named_with_its_lie() {
         let caught = SessionEvent::ReceiverLied {
             address: ([192, 0, 2, 7], 5004).into(),
             ssrc: 9,

@@ -3,6 +3,7 @@
 //! Every parser names what it wanted and shows an example, because clap prints the text as it is.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 
 use tfrc::time::Duration;
 use tfrc::units::{Bytes, Rate, duration_from_secs};
@@ -19,6 +20,14 @@ const MAX_DELAY_SECS: f64 = 60.0;
 const MIN_DEADLINE: Duration = Duration::from_millis(20);
 /// The largest queue that the program accepts: 1 GB, or as many packets as make that.
 const MAX_QUEUE_BYTES: f64 = 1e9;
+
+/// The value, or an error that says what is possible.
+fn within(value: f64, possible: RangeInclusive<f64>, range: &str) -> Result<f64, String> {
+    let is_possible = possible.contains(&value);
+    is_possible
+        .then_some(value)
+        .ok_or_else(|| format!("out of range: {range}"))
+}
 
 /// A bit rate: `3M`, `800k`, `2.5Mb/s`, `3000000`.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
@@ -40,19 +49,15 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
         ],
     )
     .ok_or("not a bit rate: write 800k, 3M or 1.5G")?;
-    if !(1e3..=MAX_BITS_PER_SEC).contains(&bits) {
-        return Err("out of range: a rate lies between 1k and 100G bits per second".into());
-    }
-    Ok(Rate::from_bits_per_sec(bits))
+    let range = "a rate lies between 1k and 100G bits per second";
+    within(bits, 1e3..=MAX_BITS_PER_SEC, range).map(Rate::from_bits_per_sec)
 }
 
 /// A time: `60ms`, `1.5s`, `250us`; a bare number is milliseconds.
 pub(crate) fn delay(text: &str) -> Result<Duration, String> {
     let secs = seconds(text).ok_or("not a time: write 60ms, 1.5s or 250us")?;
-    if !(0.0..=MAX_DELAY_SECS).contains(&secs) {
-        return Err("out of range: a delay lies between 0 and 60 s".into());
-    }
-    Ok(duration_from_secs(secs))
+    let range = "a delay lies between 0 and 60 s";
+    within(secs, 0.0..=MAX_DELAY_SECS, range).map(duration_from_secs)
 }
 
 /// A deadline, from capture to display: `150ms`, `0.3s`; a bare number is milliseconds.
@@ -81,10 +86,7 @@ pub(crate) fn run_time(text: &str) -> Result<Duration, String> {
     ];
     let secs =
         parse_quantity(text.trim(), &units).ok_or("not a length of time: write 60, 90s or 5m")?;
-    if !(0.1..=31_536_000.0).contains(&secs) {
-        return Err("out of range: write between 0.1s and 8760h".into());
-    }
-    Ok(duration_from_secs(secs))
+    within(secs, 0.1..=31_536_000.0, "write between 0.1s and 8760h").map(duration_from_secs)
 }
 
 /// A length of a run that may be nothing.
@@ -121,9 +123,11 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, String> {
         };
     }
     let time = seconds(text).ok_or_else(wrong)?;
-    if !(1e-3..=MAX_DELAY_SECS).contains(&time) {
-        return Err("out of range: a queue lasts between 1ms and 60s".into());
-    }
+    let time = within(
+        time,
+        1e-3..=MAX_DELAY_SECS,
+        "a queue lasts between 1ms and 60s",
+    )?;
     Ok(QueueLimit::Time(duration_from_secs(time)))
 }
 
@@ -134,10 +138,7 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
         None => text.trim().parse::<f64>(),
     }
     .map_err(|_| "not a share of packets: write 2% or 0.02")?;
-    if !(0.0..=1.0).contains(&share) {
-        return Err("out of range: a loss lies between 0% and 100%".into());
-    }
-    Ok(share)
+    within(share, 0.0..=1.0, "a loss lies between 0% and 100%")
 }
 
 /// A local address with its port: `0.0.0.0:5004`.
@@ -148,7 +149,7 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-/// What stands for the port in `HOST:PORT`, if it is none. An IPv6 address with a port has brackets.
+/// The text in place of the port in `HOST:PORT`, if it is no port. An IPv6 address with a port has brackets.
 pub(crate) fn no_port(text: &str) -> Option<&str> {
     let (host, port) = text.rsplit_once(':')?;
     let is_host = host.ends_with(']') || !host.contains(':');
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_delay_is_milliseconds_and_a_bare_run_is_seconds() {
+    fn bare_delay_is_milliseconds_bare_run_time_seconds() {
         assert_eq!(delay("60").unwrap(), Duration::from_millis(60));
         assert_eq!(delay("1.5s").unwrap(), Duration::from_millis(1_500));
         assert_eq!(delay("250us").unwrap(), Duration::from_micros(250));
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_two_sides_of_what_a_source_can_have() {
+    fn size_has_two_sides_within_bounds() {
         assert_eq!(size("640x480").unwrap(), (640, 480));
         assert_eq!(size("3840x2160").unwrap(), (3840, 2160));
         for wrong in ["640", "0x480", "8193x16", "axb", "640x"] {

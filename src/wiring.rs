@@ -1,26 +1,19 @@
 //! Sockets, sessions and the sending policy, as the command line sets them.
 
-use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
-use std::time::Duration;
 
 use evenkeel_codec::Codec;
 use evenkeel_codec::source::Format;
-use evenkeel_link::Schedule;
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::{PolicyConfig, Rules};
-use evenkeel_media::reassemble::{Payload, Payloads};
+use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::rtp_codec::RtpCodec as _;
 use evenkeel_net::{BindError, Clock, Socket};
-use evenkeel_rtp::packet::sdp::{self, Description};
 use evenkeel_rtp::session::{self, FeedbackMode, ReceiveConfig, RepairConfig, SendConfig};
 
-use crate::call_process::Stream;
-use crate::cli::PictureArgs;
+use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
-use crate::outputs::cannot;
 use crate::units;
 
 /// RTP's registered port (RFC 3551 §8), where a peer's is not given.
@@ -34,12 +27,20 @@ pub(crate) enum Role {
     Both,
 }
 
-/// Binds a port; `option` is what says which.
+/// The media of a call, both ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stream {
+    /// The codec with which the call begins.
+    pub(crate) codec: Codec,
+    pub(crate) payloads: Payloads,
+}
+
+/// Binds a port; `option` names it on the command line.
 pub(crate) fn bind(address: SocketAddr, option: &str) -> Result<Socket, Failure> {
     Socket::bind(address).map_err(|error| refused(&error, option))
 }
 
-/// What to say where the system refuses a port, and what to do about it.
+/// The failure for a port that the system refuses, with its remedy.
 pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     let remedy = match error {
         BindError::PortInUse(_) => "end the program that has it, or name another port",
@@ -53,37 +54,14 @@ pub(crate) fn refused(error: &BindError, option: &str) -> Failure {
     Failure::usage(format!("{option} {error}; {remedy}"))
 }
 
-/// Reads `--sdp`.
-pub(crate) fn description(path: &Path) -> Result<Description, Failure> {
-    let bytes = fs::read(path).map_err(|error| cannot("read", path, &error))?;
-    let read = match String::from_utf8(bytes) {
-        Err(_) => Err("it is no text".to_owned()),
-        Ok(text) if text.trim().is_empty() => Err("it is empty".to_owned()),
-        Ok(text) => Description::read(&text, |name| codec_of(name).is_some())
-            .map_err(|error| error.to_string()),
-    };
-    read.map_err(|why| {
-        Failure::usage(format!(
-            "--sdp {}: {why}; give the session description that evenkeel send --sdp FILE writes, of lines as v=0 and m=video",
-            path.display()
-        ))
-    })
-}
-
-/// The seed of an end that talks over a network: whoever can guess the identifiers that are drawn
+/// The seed of an end that talks over a network: an attacker that can guess the identifiers drawn
 /// from it can forge the peer's packets (RFC 3550 §8.1, RFC 7022), and a receiver would take a second
 /// run for the first.
 pub(crate) fn network_seed(seed: Option<u64>) -> u64 {
     seed.unwrap_or_else(|| RandomState::new().hash_one(()))
 }
 
-/// Reads `--schedule`.
-pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
-    Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
-}
-
-/// What receivers of a call report unless `--feedback` says otherwise: arrivals, of which the path model is made.
+/// The feedback of a call without `--feedback`: arrivals, of which the path model is made.
 pub(crate) const CALL_FEEDBACK: FeedbackMode = FeedbackMode::Ccfb;
 
 /// One end's session: video under TFRC.
@@ -95,7 +73,7 @@ pub(crate) fn session(
     seed: u64,
     clock: &Clock,
 ) -> session::Config {
-    // Each end has random numbers of its own, whatever the other draws.
+    // Each end has its own random numbers, so that none depends on its peer's draws.
     let own = name.bytes().fold(seed, |seed, byte| {
         seed.wrapping_mul(31).wrapping_add(u64::from(byte))
     });
@@ -118,7 +96,7 @@ pub(crate) fn session(
     config
 }
 
-/// What receivers report, if `--feedback` says it.
+/// Sets the feedback that receivers send, if one is given.
 pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<FeedbackMode>) {
     let Some(feedback) = feedback else {
         return;
@@ -131,11 +109,23 @@ pub(crate) fn set_feedback(session: &mut session::Config, feedback: Option<Feedb
     }
 }
 
-/// Refuses `--random-loss` if reports have no arrivals.
-pub(crate) fn require_arrivals(
-    session: &session::Config,
+/// Sets what the options of the run and of the pictures say of feedback, and of repair packets for any of these fillers.
+/// Refuses options that contradict each other.
+pub(crate) fn set_options(
+    session: &mut session::Config,
+    run: &RunArgs,
     picture: &PictureArgs,
+    fillers: &[Filler],
 ) -> Result<(), Failure> {
+    set_feedback(session, run.feedback);
+    for &filler in fillers {
+        set_filler(session, filler)?;
+    }
+    require_arrivals(session, picture)
+}
+
+/// Refuses `--random-loss` if reports have no arrivals.
+fn require_arrivals(session: &session::Config, picture: &PictureArgs) -> Result<(), Failure> {
     let Some(send) = session.send.as_ref().filter(|_| picture.random_loss) else {
         return Ok(());
     };
@@ -158,7 +148,7 @@ pub(crate) fn require_arrivals(
 }
 
 /// Gives the session repair packets to send, if `--filler` asks for any.
-pub(crate) fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
+fn set_filler(session: &mut session::Config, filler: Filler) -> Result<(), Failure> {
     let Some(send) = &mut session.send else {
         return Ok(());
     };
@@ -192,8 +182,8 @@ pub(crate) fn name_sources(session: &mut session::Config) {
     }
 }
 
-/// What `codec` makes of pictures of this format, which it can carry, in a stream that may change to the
-/// `others` as it runs.
+/// The stream of pictures of this format by `codec`, which may change to the `others` as it runs. Each must carry the
+/// format.
 pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<Stream, Failure> {
     let payload = |codec: Codec| {
         let payload = codec.payload((format.width, format.height));
@@ -207,8 +197,8 @@ pub(crate) fn stream(codec: Codec, others: &[Codec], format: &Format) -> Result<
     Ok(Stream { codec, payloads })
 }
 
-/// The codecs besides this one that can carry pictures of this format: none beside DV, of which we have
-/// no more than a mosaic, and never DV.
+/// The codecs besides this one that can carry pictures of this format: none beside DV, which is decoded to no more than
+/// a mosaic, and never DV.
 pub(crate) fn other_codecs(codec: Codec, format: &Format) -> Vec<Codec> {
     let size = (format.width, format.height);
     let others = Codec::ALL.into_iter().filter(|&other| other != codec);
@@ -236,92 +226,12 @@ pub(crate) fn policy(picture: &PictureArgs, format: &Format) -> PolicyConfig {
     }
 }
 
-/// The description of a stream, for receivers that are not ours too. Repair packets later than `deadline` are of no use.
-pub(crate) fn describe(
-    session: &session::Config,
-    codec: Codec,
-    format: &Format,
-    peer: SocketAddr,
-    deadline: Duration,
-) -> Description {
-    // The origin only names the session; what host it was written on is nobody's business.
-    let origin = if peer.is_ipv4() {
-        Ipv4Addr::LOCALHOST.into()
-    } else {
-        Ipv6Addr::LOCALHOST.into()
-    };
-    let mut description = Description::new(origin, peer.ip(), peer.port(), codec.payload_type());
-    description.encoding = codec.encoding().into();
-    description.parameters = codec.parameters((format.width, format.height));
-    description.session_id = session.seed;
-    description.keyframe_requests = codec == Codec::H264;
-    description.extension_id = Some(session.extension_id);
-    description.frame_rate = Some(format.frame_rate.per_second());
-    description.reduced_size = session.reduced_size;
-    if let Some(send) = &session.send {
-        description.feedback = vec![send.feedback];
-        description.transit_bounds = send.feedback == FeedbackMode::Tfrc;
-        let is_counted = send.feedback == FeedbackMode::Twcc || send.repair.is_some();
-        description.transport_sequence_id = is_counted.then_some(session.transport_sequence_id);
-        description.repair = send.repair.map(|repair| sdp::Repair {
-            payload_type: repair.payload_type,
-            window: deadline,
-            ssrcs: session.ssrc.zip(repair.ssrc).map(<[u32; 2]>::from),
-        });
-    }
-    description
-}
-
-/// The codec that a description calls so.
-pub(crate) fn codec_of(encoding: &str) -> Option<Codec> {
-    let mut codecs = Codec::ALL.into_iter();
-    codecs.find(|codec| codec.encoding().eq_ignore_ascii_case(encoding))
-}
-
-/// Takes over what a description says of the stream to be received.
-pub(crate) fn follow(
-    description: &Description,
-    session: &mut session::Config,
-) -> Result<Stream, Failure> {
-    let Some(codec) = codec_of(&description.encoding) else {
-        return Err(Failure::usage(format!(
-            "--sdp: encoding is {}; there are {}",
-            description.encoding,
-            Codec::ALL.map(Codec::encoding).join(", ")
-        )));
-    };
-    let parameters = description.parameters.as_deref().unwrap_or_default();
-    let payload = Payload::described(codec, parameters)
-        .map_err(|error| Failure::usage(format!("--sdp: {error}")))?;
-    session.extension_id = description
-        .extension_id
-        .unwrap_or(session::Config::EXTENSION_ID);
-    session.reduced_size = description.reduced_size;
-    if let Some(bandwidth) = description.bandwidth {
-        session.bandwidth = bandwidth;
-    }
-    session.transport_sequence_id = description
-        .transport_sequence_id
-        .unwrap_or(session::Config::TRANSPORT_SEQUENCE_ID);
-    let repair = description.repair.as_ref();
-    session.receive = Some(ReceiveConfig {
-        repair: repair.map(|repair| repair.payload_type),
-        transit_bounds: description.transit_bounds,
-        ..ReceiveConfig::new(description.payload_type)
-    });
-    set_feedback(session, description.feedback.first().copied());
-    Ok(Stream {
-        codec,
-        payloads: payload.into(),
-    })
-}
-
 /// `ADDR` or `ADDR:PORT`, names resolved.
 pub(crate) fn peer(text: &str) -> Result<SocketAddr, Failure> {
     peer_at(text, DEFAULT_PORT)
 }
 
-/// The same, where the port is another unless given.
+/// `ADDR` or `ADDR:PORT`, names resolved, with this port unless one is given.
 pub(crate) fn peer_at(text: &str, port: u16) -> Result<SocketAddr, Failure> {
     let wrong = |why: String| {
         Failure::usage(format!(
@@ -365,4 +275,12 @@ pub(crate) fn any_port_towards(peer: SocketAddr) -> SocketAddr {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_seed_differs_each_time_unless_given() {
+        assert_eq!(network_seed(Some(7)), 7);
+        assert_ne!(network_seed(None), network_seed(None));
+    }
+}

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ConformArgs) -> Result<(), Failure> {
             (Some(_), _) => RTP,
         }),
     };
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let Some(judged) = conform::carry_out(&checks, &parties, &stop)? else {
         return Err(Failure::runtime("interrupted; nothing was judged"));
     };
@@ -138,7 +138,7 @@ fn resolve(name: &str) -> Result<SocketAddr, Failure> {
 
 const LOOPBACK: SocketAddr = address(std::net::Ipv4Addr::LOCALHOST, 0);
 const ANYWHERE: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 0);
-/// A sender must be told where to send before the suite starts: RTP's registered port (RFC 3551 §8).
+/// A sender needs an address to send to before the suite starts: RTP's registered port (RFC 3551 §8).
 const RTP: SocketAddr = address(std::net::Ipv4Addr::UNSPECIFIED, 5_004);
 
 const fn address(host: std::net::Ipv4Addr, port: u16) -> SocketAddr {

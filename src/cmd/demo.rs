@@ -3,182 +3,143 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 
 use evenkeel_codec::Codec;
-use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit, Schedule};
+use evenkeel_codec::source::Format;
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, QueueLimit};
 use evenkeel_media::filler::Filler;
 use evenkeel_media::policy::Rules;
-use evenkeel_net::Clock;
-use evenkeel_net::Socket;
-use evenkeel_net::{Direction, LinkChange, Relay, RelayConfig, RelayGone, RelayHandle};
+use evenkeel_net::{
+    Clock, Direction, LinkChange, LinkEvent, Relay, RelayConfig, RelayGone, RelayHandle, Socket,
+};
 use evenkeel_rtp::session::FeedbackMode;
-use tfrc::time::Duration;
 use tfrc::units::{Rate, duration_from_secs};
 
-use crate::call_process::{CallProcess, CallProcessConfig};
 use crate::choices::Choices;
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, PictureArgs};
+use crate::emulated_link;
 use crate::failure::Failure;
-use crate::inputs;
-use crate::link_rate;
-use crate::monitor::{LinkView, Monitor, Watch};
-use crate::outputs;
-use crate::page::{Knobs, Mode, Page};
-use crate::reference::References;
-use crate::stop::Stop;
+use crate::inputs::{self, Pictures};
+use crate::outputs::{self, Outputs};
+use crate::page::{Controls, Knobs, Mode, PageInfo};
+use crate::run::{CallProcessConfig, CallRun, LinkView};
 use crate::tcp::TcpFlows;
 use crate::wiring::{self, Role};
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
-    outputs::summarised(&args.run)?;
-    let clock = Clock::start();
-    let schedule = args.schedule.as_deref().map(wiring::schedule).transpose()?;
+    let mut run = CallRun::start(&args.run)?;
+    let schedule = args
+        .schedule
+        .as_deref()
+        .map(emulated_link::schedule)
+        .transpose()?;
     let trace_link = args.trace_link.as_deref();
     let trace = trace_link.map(|file| {
         let given = format_args!("--trace-link {}", file.display());
-        link_rate::read(given, file)
+        emulated_link::read(given, file)
     });
     let trace = trace.transpose()?;
-    if args.both {
-        inputs::for_two(&args.picture)?;
+    let (picture, both) = (&args.picture, args.both);
+    if both {
+        inputs::for_two(picture)?;
     }
-    let source = inputs::source(&args.picture, &args.run, &stop)?;
-    // Before an end runs: one that is left behind would say no goodbye and finish no recording.
-    let second = args
-        .both
-        .then(|| inputs::second_source(&args.picture, &args.run, &stop));
+    let source = inputs::source(picture, &args.run, &run.stop)?;
+    // Opened before an end runs: an end that is left behind would say no BYE and finish no recording.
+    let second = both.then(|| inputs::second_source(picture, &args.run, &run.stop));
     let second = second.transpose()?;
     let format = source.format();
-    let others = wiring::other_codecs(args.picture.codec(), &format);
-    let stream = wiring::stream(args.picture.codec(), &others, &format)?;
+    let others = wiring::other_codecs(picture.codec(), &format);
+    let stream = wiring::stream(picture.codec(), &others, &format)?;
     let choices = Arc::new(choices(args, &others));
-    outputs::spare(
+    run.spare(
         &[
-            inputs::source_file(&args.picture),
+            inputs::source_file(picture),
             ("--schedule", args.schedule.as_deref()),
             ("--trace-link", trace_link),
         ],
-        outputs::run_files(&args.run)
-            .into_iter()
-            .chain([("--record", args.record.as_deref())]),
+        &[("--record", args.record.as_deref())],
     )?;
     let sink = outputs::sink(args.record.as_deref(), stream.codec, format.frame_rate)?;
-    let outputs = outputs::outputs(&args.run)?;
+    let outputs = Outputs::open(&args.run)?;
 
-    let (socket_a, socket_b) = (loopback_socket()?, loopback_socket()?);
-    let link = LinkConfig {
-        rate: trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate),
-        delay: args.rtt / 2,
-        queue: args.queue.limit,
-        discipline: args.queue.discipline,
-        loss: bernoulli(args.loss),
-        ..LinkConfig::default()
+    let sockets = [loopback_socket()?, loopback_socket()?];
+    let rate = trace.as_ref().map_or(args.rate, DeliveryTrace::mean_rate);
+    let (relay, events) = start_relay(args, rate, &run.clock, &sockets)?;
+    let traced = trace.map(|trace| emulated_link::follow_trace(&trace, carrying_media(both)));
+    let scheduled = schedule.map(|schedule| emulated_link::follow_schedule(schedule, both));
+    for changes in traced.into_iter().chain(scheduled) {
+        relay.change_all(changes).map_err(Failure::runtime)?;
+    }
+
+    let info = page_info(picture, &format, &choices);
+    run.controls = Some(controls(Arc::clone(&relay), Arc::clone(&choices), both));
+    let policy = wiring::policy(picture, &format);
+    let [socket_a, socket_b] = sockets;
+    let end = |name, role, socket, peer, source: Option<Pictures>, sink| {
+        let (codec, seed) = (stream.codec, picture.seed());
+        let mut session = wiring::session(name, role, codec, Some(peer), seed, &run.clock);
+        wiring::accept(&mut session, &others);
+        wiring::set_options(&mut session, &args.run, picture, choices.fillers())?;
+        Ok::<_, Failure>(CallProcessConfig {
+            name,
+            socket,
+            session,
+            policy,
+            stream: stream.clone(),
+            source: source.map(|source| inputs::feed(picture, source, Arc::clone(&choices))),
+            sink,
+        })
     };
+    let (sends, receives) = match both {
+        true => (Role::Both, Role::Both),
+        false => (Role::Sends, Role::Receives),
+    };
+    let back = both.then(outputs::no_sink);
+    let ends = vec![
+        end("a", sends, socket_a, relay.address_a(), Some(source), back)?,
+        end(
+            "b",
+            receives,
+            socket_b,
+            relay.address_b(),
+            second,
+            Some(sink),
+        )?,
+    ];
+    run.link = Some(LinkView {
+        relay,
+        events,
+        choices,
+    });
+    run.watch(outputs, &info, picture.seed(), ends)
+}
+
+/// Starts the emulated link between two sockets, with TCP flows beside the call.
+fn start_relay(
+    args: &DemoArgs,
+    rate: Rate,
+    clock: &Clock,
+    [a, b]: &[Socket; 2],
+) -> Result<(Arc<RelayHandle<TcpFlows>>, Receiver<LinkEvent>), Failure> {
+    let forward = emulated_link::config(rate, args.rtt / 2, args.queue, args.loss);
     let reverse = LinkConfig {
-        loss: if args.both { link.loss } else { Loss::None },
-        ..link
+        loss: if args.both { forward.loss } else { Loss::None },
+        ..forward
     };
     let mut tcp = TcpFlows::new().map_err(Failure::runtime)?;
     tcp.set_flows(clock.now(), args.tcp);
-    let (relay, events) = Relay::spawn_beside(
-        tcp,
-        clock,
-        RelayConfig {
-            bind_a: loopback(),
-            bind_b: loopback(),
-            sender: Some(socket_a.local_address()),
-            receiver: socket_b.local_address(),
-            forward: link,
-            reverse,
-            seed: args.picture.seed(),
-        },
-    )
-    .map_err(Failure::runtime)?;
-    let relay = Arc::new(relay);
-    if let Some(trace) = trace {
-        follow_trace(&relay, &trace, args.both).map_err(Failure::runtime)?;
-    }
-    if let Some(schedule) = schedule {
-        start_schedule(&relay, &schedule, args.both).map_err(Failure::runtime)?;
-    }
-
-    let page = start_page(args, &format, Arc::clone(&relay), Arc::clone(&choices))?;
-    let (from_a, from_b) = (References::default(), References::default());
-    let both = args.both;
-    let (role_a, role_b) = if both {
-        (Role::Both, Role::Both)
-    } else {
-        (Role::Sends, Role::Receives)
-    };
-    let session = |name: &str, role, peer| {
-        let mut session = wiring::session(
-            name,
-            role,
-            stream.codec,
-            Some(peer),
-            args.picture.seed(),
-            &clock,
-        );
-        wiring::accept(&mut session, &others);
-        wiring::set_feedback(&mut session, args.run.feedback);
-        for &filler in choices.fillers() {
-            wiring::set_filler(&mut session, filler)?;
-        }
-        wiring::require_arrivals(&session, &args.picture)?;
-        Ok::<_, Failure>(session)
-    };
-    let policy = wiring::policy(&args.picture, &format);
-    let feed = |source| inputs::feed(&args.picture, source, Arc::clone(&choices));
-    let a = CallProcess::start(CallProcessConfig {
-        clock,
-        stop: stop.clone(),
-        session: session("a", role_a, relay.address_a())?,
-        socket: socket_a,
-        policy,
-        stream: stream.clone(),
-        source: Some(feed(source)),
-        sink: both.then(outputs::no_sink),
-        captured: from_a.clone(),
-        originals: from_b.clone(),
-        sent_page: page.clone(),
-        received_page: None,
-    })?;
-    let b = CallProcess::start(CallProcessConfig {
-        clock,
-        stop: stop.clone(),
-        session: session("b", role_b, relay.address_b())?,
-        socket: socket_b,
-        policy,
-        stream,
-        source: second.map(feed),
-        sink: Some(sink),
-        captured: from_b,
-        originals: from_a,
-        sent_page: None,
-        received_page: page.clone(),
-    })?;
-
-    let watch = Watch {
-        clock,
-        stop,
-        page,
-        outputs,
-        run: &args.run,
+    let config = RelayConfig {
+        bind_a: loopback(),
+        bind_b: loopback(),
+        sender: Some(a.local_address()),
+        receiver: b.local_address(),
+        forward,
+        reverse,
         seed: args.picture.seed(),
-        deadline: policy.deadline,
-        receiver: None,
     };
-    Monitor::new(
-        watch,
-        vec![("a", a), ("b", b)],
-        Some(LinkView {
-            relay,
-            events,
-            choices,
-        }),
-    )
-    .run()
+    let (relay, events) = Relay::spawn_beside(tcp, *clock, config).map_err(Failure::runtime)?;
+    Ok((Arc::new(relay), events))
 }
 
 fn loopback() -> SocketAddr {
@@ -189,40 +150,7 @@ fn loopback_socket() -> Result<Socket, Failure> {
     Socket::bind(loopback()).map_err(Failure::runtime)
 }
 
-fn bernoulli(share: f64) -> Loss {
-    if share > 0.0 {
-        Loss::Bernoulli(share)
-    } else {
-        Loss::None
-    }
-}
-
-/// The delay of a schedule is one way, and holds for both directions; rate and loss are the media's,
-/// so of both directions only if both carry media.
-fn start_schedule(
-    relay: &RelayHandle<TcpFlows>,
-    schedule: &Schedule,
-    both: bool,
-) -> Result<(), RelayGone> {
-    let back = if both {
-        schedule.clone()
-    } else {
-        schedule.delays_only()
-    };
-    relay.change(Direction::Forward, LinkChange::Schedule(schedule.clone()))?;
-    relay.change(Direction::Reverse, LinkChange::Schedule(back))
-}
-
-/// A trace is of the media's directions; where these are one, reports come back at its mean rate.
-fn follow_trace(
-    relay: &RelayHandle<TcpFlows>,
-    trace: &DeliveryTrace,
-    both: bool,
-) -> Result<(), RelayGone> {
-    let mut media = carrying_media(both).iter();
-    media.try_for_each(|direction| relay.change(*direction, LinkChange::Trace(trace.clone())))
-}
-
+/// The directions of media, which a trace holds for; without media the way back has the mean rate of the trace.
 fn carrying_media(both: bool) -> &'static [Direction] {
     if both {
         &Direction::BOTH
@@ -231,8 +159,8 @@ fn carrying_media(both: bool) -> &'static [Direction] {
     }
 }
 
-/// What can be chosen while the call runs. Repair packets need their own source from the start, and room that
-/// media leave them in each packet: only where there is a page to choose them on.
+/// The choices while the call runs. Repair packets need their own source from the start, and room in each media packet:
+/// they are a choice only if there is a page.
 fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     let choice = inputs::choice(&args.picture);
     let feedback = args.run.feedback.unwrap_or(wiring::CALL_FEEDBACK);
@@ -247,61 +175,53 @@ fn choices(args: &DemoArgs, others: &[Codec]) -> Choices {
     Choices::new(choice, codecs.collect(), fillers)
 }
 
-fn start_page(
-    args: &DemoArgs,
-    format: &evenkeel_codec::source::Format,
-    relay: Arc<RelayHandle<TcpFlows>>,
-    choices: Arc<Choices>,
-) -> Result<Option<Arc<Page>>, Failure> {
-    let mut info = outputs::page_info(Mode::Demo, Some(&args.picture), Some(format));
-    info.choices = BTreeMap::from([
-        (
-            "codec",
-            choices.codecs().iter().map(|codec| codec.name()).collect(),
-        ),
-        ("policy", Rules::ALL.map(Rules::name).to_vec()),
-        (
-            "filler",
-            choices
-                .fillers()
-                .iter()
-                .map(|filler| filler.name())
-                .collect(),
-        ),
-    ]);
-    let both = args.both;
-    let controls = move |knobs: Knobs| {
+fn page_info(picture: &PictureArgs, format: &Format, choices: &Choices) -> PageInfo {
+    let codecs = choices.codecs().iter().map(|codec| codec.name());
+    let fillers = choices.fillers().iter().map(|filler| filler.name());
+    PageInfo {
+        choices: BTreeMap::from([
+            ("codec", codecs.collect()),
+            ("policy", Rules::ALL.map(Rules::name).to_vec()),
+            ("filler", fillers.collect()),
+        ]),
+        ..outputs::page_info(Mode::Demo, Some(picture), Some(format))
+    }
+}
+
+/// Applies what a viewer of the page changes.
+fn controls(relay: Arc<RelayHandle<TcpFlows>>, choices: Arc<Choices>, both: bool) -> Controls {
+    Box::new(move |knobs| {
         choices
             .check(&knobs)
             .map_err(|refused| refused.to_string())?;
         turn(&relay, &knobs, both).map_err(|gone| gone.to_string())?;
         choices.set(&knobs);
         Ok(())
-    };
-    outputs::page(&args.run, &info, controls)
+    })
 }
 
 /// The page's delay is the base round-trip time, as `--rtt` is: half of it each way.
 fn turn(relay: &RelayHandle<TcpFlows>, knobs: &Knobs, both: bool) -> Result<(), RelayGone> {
-    if let Some(delay) = knobs.delay_ms {
-        let one_way = duration_from_secs(delay / 2e3);
-        relay.change(Direction::Forward, LinkChange::Delay(one_way))?;
-        relay.change(Direction::Reverse, LinkChange::Delay(one_way))?;
-    }
     if let Some(flows) = knobs.tcp {
         relay.call(move |tcp, now| tcp.set_flows(now, flows))?;
     }
-    for direction in carrying_media(both) {
-        if let Some(rate) = knobs.rate_bps {
-            relay.change(*direction, LinkChange::Rate(Rate::from_bits_per_sec(rate)))?;
-        }
-        if let Some(queue) = knobs.queue_ms {
-            let time: Duration = duration_from_secs(queue / 1e3);
-            relay.change(*direction, LinkChange::Queue(QueueLimit::Time(time)))?;
-        }
-        if let Some(loss) = knobs.loss_pct {
-            relay.change(*direction, LinkChange::Loss(bernoulli(loss / 100.0)))?;
-        }
-    }
-    Ok(())
+    let time = |ms: f64| duration_from_secs(ms / 1e3);
+    let delay = knobs.delay_ms.map(|ms| LinkChange::Delay(time(ms / 2.0)));
+    let queue = |ms| LinkChange::Queue(QueueLimit::Time(time(ms)));
+    let loss = |percent| LinkChange::Loss(emulated_link::random_loss(percent / 100.0));
+    let of_media = [
+        knobs
+            .rate_bps
+            .map(Rate::from_bits_per_sec)
+            .map(LinkChange::Rate),
+        knobs.queue_ms.map(queue),
+        knobs.loss_pct.map(loss),
+    ];
+    let of = |ways: &'static [Direction], change: LinkChange| {
+        ways.iter().map(move |way| (*way, change.clone()))
+    };
+    let delays = delay.into_iter().flat_map(|it| of(&Direction::BOTH, it));
+    let media = of_media.into_iter().flatten();
+    let media = media.flat_map(|it| of(carrying_media(both), it));
+    relay.change_all(delays.chain(media).collect())
 }

@@ -1,4 +1,4 @@
-//! `evenkeel doctor`: what this machine offers to whoever sends and receives on time.
+//! `evenkeel doctor`: the means of this machine to send and receive on time.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -23,87 +23,77 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), Failure> {
 }
 
 fn print(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> Result<(), Failure> {
-    let line = |name: &str, value: String, meaning: &str| {
-        outputs::say(format_args!("{name:<26}{value:<22}{meaning}"))
-    };
-    let yes = |yes: bool| {
-        if yes {
-            "yes".to_owned()
-        } else {
-            "no".to_owned()
-        }
-    };
-    line(
-        "kernel receive times",
-        yes(report.kernel_timestamps),
-        "arrival times survive a busy receiver",
-    )?;
-    line(
-        "segments a send (GSO)",
-        report.send_segments.to_string(),
-        "datagrams that leave in one call",
-    )?;
-    line(
-        "segments a read (GRO)",
-        report.receive_segments.to_string(),
-        "datagrams that come in one buffer",
-    )?;
-    line("ECN", yes(report.ecn), "marks can be read")?;
-    line(
-        "departure times (TXTIME)",
-        yes(report.departure_times),
-        "the kernel takes them; not used: docs/decisions/0008",
-    )?;
-    line(
-        "queue discipline",
-        report
-            .queue_discipline
-            .as_deref()
-            .unwrap_or("unknown")
-            .to_owned(),
-        "of an interface that is given no other",
-    )?;
-    line(
-        "timer error",
-        quantiles(&report.timer_error),
-        if report.timer_error.quantile(0.99) > PUNCTUAL {
-            "p50 and p99 of waits of 1 ms: others have the processor; `chrt -r 10 evenkeel …` goes before them"
-        } else {
-            "p50 and p99 of waits of 1 ms"
-        },
-    )?;
-    line(
-        "loopback",
-        quantiles(&report.loopback),
-        "p50 and p99 from send to read",
-    )?;
+    let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+    let or = |value: Option<&str>, unknown: &str| value.unwrap_or(unknown).to_owned();
     let (granted, asked) = (
         report.receive_buffer_granted.get() / 1_024,
         report.receive_buffer_asked.get() / 1_024,
     );
-    line(
-        "receive buffer",
-        format!("{granted} of {asked} KiB"),
-        "what the system granted (Linux counts double)",
-    )?;
-    line(
-        "ffmpeg",
-        ffmpeg.unwrap_or("not found").to_owned(),
-        "reads files and devices for --source",
-    )?;
-    let cameras = if cameras.is_empty() {
-        "none".to_owned()
-    } else {
-        cameras.join(", ")
-    };
-    line(
-        "cameras",
-        cameras,
-        "for --source /dev/videoN (by ffmpeg), or v4l2:/dev/videoN",
-    )
+    let cameras = Some(cameras.join(", ")).filter(|names| !names.is_empty());
+    let lines = [
+        (
+            "kernel receive times",
+            yes(report.kernel_timestamps),
+            "arrival times survive a busy receiver",
+        ),
+        (
+            "segments a send (GSO)",
+            report.send_segments.to_string(),
+            "datagrams that leave in one call",
+        ),
+        (
+            "segments a read (GRO)",
+            report.receive_segments.to_string(),
+            "datagrams that come in one buffer",
+        ),
+        ("ECN", yes(report.ecn), "marks can be read"),
+        (
+            "departure times (TXTIME)",
+            yes(report.departure_times),
+            "the kernel takes them; not used: docs/decisions/0008",
+        ),
+        (
+            "queue discipline",
+            or(report.queue_discipline.as_deref(), "unknown"),
+            "of an interface that is given no other",
+        ),
+        (
+            "timer error",
+            quantiles(&report.timer_error),
+            if report.timer_error.quantile(0.99) > PUNCTUAL {
+                "p50 and p99 of waits of 1 ms: others have the processor; `chrt -r 10 evenkeel …` goes before them"
+            } else {
+                "p50 and p99 of waits of 1 ms"
+            },
+        ),
+        (
+            "loopback",
+            quantiles(&report.loopback),
+            "p50 and p99 from send to read",
+        ),
+        (
+            "receive buffer",
+            format!("{granted} of {asked} KiB"),
+            "what the system granted (Linux counts double)",
+        ),
+        (
+            "ffmpeg",
+            or(ffmpeg, "not found"),
+            "reads files and devices for --source",
+        ),
+        (
+            "cameras",
+            or(cameras.as_deref(), "none"),
+            "for --source /dev/videoN (by ffmpeg), or v4l2:/dev/videoN",
+        ),
+    ];
+    let mut lines = lines.iter();
+    lines.try_for_each(|(name, value, meaning)| {
+        outputs::say(format_args!("{name:<26}{value:<22}{meaning}"))
+    })
 }
 
-/// What a packet may be late by without a stream noticing it: the target of packets every 200 µs.
+/// A stream does not notice a packet that is late by less: the target for packets every 200 µs.
 const PUNCTUAL: Duration = Duration::from_micros(200);
 
 fn as_json(report: &ProbeReport, ffmpeg: Option<&str>, cameras: &[String]) -> serde_json::Value {

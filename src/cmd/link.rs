@@ -1,12 +1,11 @@
 //! `evenkeel link`: the emulator by itself, between two interfaces or two sockets.
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
-use evenkeel_link::{DeliveryTrace, LinkConfig, Loss};
+use evenkeel_link::{DeliveryTrace, LinkConfig};
 use evenkeel_net::{
     Clock, Direction, InterfaceState, Lateness, LinkChange, LinkSnapshot, LinkType, Relay,
     RelayConfig, RelayError, RelayHandle, Router, RouterConfig, RouterHandle, Watch,
@@ -20,8 +19,8 @@ use tfrc::time::Duration;
 
 use crate::cli::{EmulationArgs, LinkArgs, LinkCommand, LinkRelayArgs, LinkRouterArgs};
 use crate::control_socket::ControlSocket;
+use crate::emulated_link::{self, LinkRate};
 use crate::failure::Failure;
-use crate::link_rate::{self, LinkRate};
 use crate::outputs;
 use crate::stop::Stop;
 use crate::wiring;
@@ -47,7 +46,7 @@ impl Emulator {
             Self::Router(router, _) => router.change_all(changes).map_err(|e| e.to_string())?,
             Self::Relay(relay) => relay.change_all(changes).map_err(|e| e.to_string())?,
         }
-        // Whoever is answered may count on them: what is asked after them is answered after them.
+        // The answer to a message comes after its changes: the snapshot is taken after them.
         self.snapshot().map(|_| ())
     }
 
@@ -140,7 +139,7 @@ fn run_router(args: &LinkRouterArgs) -> Result<(), Failure> {
     )
 }
 
-/// Emulates, and writes what is told of packets, if that is wanted; a capture has packets of this type.
+/// Emulates, and writes the log and the capture if they are wanted. A capture has packets of this type.
 fn logged(
     args: &EmulationArgs,
     trace: Option<DeliveryTrace>,
@@ -179,15 +178,13 @@ fn logged(
 const RECORDS: usize = 1 << 15;
 
 fn run_relay(args: &LinkRelayArgs) -> Result<(), Failure> {
-    let any: IpAddr = match args.to {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
     let trace = trace(&args.emulation)?;
     let [forward, reverse] = links(&args.emulation, trace.as_ref())?;
     let config = RelayConfig {
         bind_a: args.listen,
-        bind_b: args.from.unwrap_or_else(|| SocketAddr::new(any, 0)),
+        bind_b: args
+            .from
+            .unwrap_or_else(|| wiring::any_port_towards(args.to)),
         sender: None,
         receiver: args.to,
         forward,
@@ -215,7 +212,7 @@ fn trace(args: &EmulationArgs) -> Result<Option<DeliveryTrace>, Failure> {
     match &args.rate {
         Some(LinkRate::Trace(file)) => {
             let given = format_args!("--rate trace:{}", file.display());
-            link_rate::read(given, file).map(Some)
+            emulated_link::read(given, file).map(Some)
         }
         _ => Ok(None),
     }
@@ -227,27 +224,15 @@ fn links(args: &EmulationArgs, trace: Option<&DeliveryTrace>) -> Result<[LinkCon
         return LinkFile::read(&text(file)?)
             .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())));
     }
-    let reverse = LinkConfig {
-        delay: args.delay,
-        queue: args.queue.limit,
-        discipline: args.queue.discipline,
-        rate: match args.rate {
-            Some(LinkRate::Constant(rate)) => rate,
-            _ => trace.map_or(LinkConfig::default().rate, DeliveryTrace::mean_rate),
-        },
-        ..LinkConfig::default()
+    let rate = match args.rate {
+        Some(LinkRate::Constant(rate)) => rate,
+        _ => trace.map_or(LinkConfig::default().rate, DeliveryTrace::mean_rate),
     };
-    let forward = LinkConfig {
-        loss: match args.loss {
-            share if share > 0.0 => Loss::Bernoulli(share),
-            _ => Loss::None,
-        },
-        ..reverse
-    };
-    Ok([forward, reverse])
+    let with = |loss| emulated_link::config(rate, args.delay, args.queue, loss);
+    Ok([args.loss, 0.0].map(with))
 }
 
-/// Runs it until its time is up or it is told to stop, and prints what became of the packets.
+/// Runs an emulator until its time is up or Ctrl-C stops it, and prints the counts of packets.
 fn emulate(
     args: &EmulationArgs,
     trace: Option<DeliveryTrace>,
@@ -258,7 +243,7 @@ fn emulate(
         Some(file) => ScheduleFile::read(&text(file)?)
             .map_err(|wrong| Failure::usage(format!("{}: {wrong}", file.display())))?,
     };
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
     let mut controls = match &args.control {
         None => None,
@@ -267,18 +252,14 @@ fn emulate(
     let emulator = start(clock)?;
     let started = clock.now();
     if let Some(trace) = trace {
-        let both = Direction::BOTH.map(|way| (way, LinkChange::Trace(trace.clone())));
-        emulator.change(both.into()).map_err(Failure::runtime)?;
+        let changes = emulated_link::follow_trace(&trace, &Direction::BOTH);
+        emulator.change(changes).map_err(Failure::runtime)?;
     }
     if !schedule.changes().is_empty() {
-        let back = LinkChange::Schedule(schedule.delays_only());
-        let both = [
-            (Direction::Forward, LinkChange::Schedule(schedule)),
-            (Direction::Reverse, back),
-        ];
-        emulator.change(both.into()).map_err(Failure::runtime)?;
+        let changes = emulated_link::follow_schedule(schedule, false);
+        emulator.change(changes).map_err(Failure::runtime)?;
     }
-    // Whoever started it may begin to send.
+    // A test that started the program may begin to send.
     eprintln!("evenkeel link: ready");
     let mut interfaces = [InterfaceState::Up; 2];
     let mut messages = messages.into_iter().peekable();

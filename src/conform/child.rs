@@ -104,7 +104,7 @@ impl Drop for Process {
     }
 }
 
-/// What it still had to say is of no use to anyone: it is not waited for.
+/// Kills a child without reading its last output, which is of no use.
 fn end(child: &mut Child) {
     // Either fails if it has ended already.
     let _ = child.kill();

@@ -13,12 +13,12 @@ use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::wiring;
 
-/// Who is tested.
+/// The implementations that are tested.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parties {
-    /// Which behaviour our own implementation has.
+    /// The standard that our own implementation follows.
     pub(crate) rfc: Rfc,
-    /// A sender that is there already; a process of ours for each run if `None`.
+    /// A sender that runs already; `None` starts a process of this program for each run.
     pub(crate) sender: Option<SocketAddr>,
     /// The same for the receiver.
     pub(crate) receiver: Option<SocketAddr>,
@@ -34,7 +34,7 @@ impl Parties {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     pub(super) log: Log,
@@ -42,7 +42,7 @@ pub(super) struct Record {
     pub(super) late: Duration,
 }
 
-/// Carries out a run and looks how late the host is meanwhile; `None` if it was interrupted.
+/// Carries out a run and measures how late the host is meanwhile; `None` if it was interrupted.
 pub(super) fn carry_out(
     run: &Run,
     parties: &Parties,
@@ -74,7 +74,7 @@ fn lateness(over: &AtomicBool) -> Duration {
 fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>, Failure> {
     let clock = Clock::start();
     if parties.are_shared() {
-        // Who has just been told goodbye takes no new source before (RFC 3550 §6.3.7 has it wait).
+        // A peer that has just received a BYE takes no new source earlier (RFC 3550 §6.3.7).
         wait(&clock, BETWEEN_RUNS, stop);
     }
     let receiver = match parties.receiver {
@@ -104,19 +104,19 @@ fn between_two(run: &Run, parties: &Parties, stop: &Stop) -> Result<Option<Log>,
             .map_err(Failure::runtime)?;
         let left = match elapsed {
             Some(elapsed) => run.lasts.saturating_sub(elapsed),
-            None if clock.now().saturating_since(started) > PATIENCE => {
+            None if clock.now().saturating_since(started) > START_TIMEOUT => {
                 return Err(Failure::runtime(format!(
                     "{}: no data came from the sender to {}",
                     run.name,
                     between.local_address()
                 )));
             }
-            None => LOOK,
+            None => POLL_INTERVAL,
         };
         if left.is_zero() || stop.is_asked() {
             break;
         }
-        clock.sleep_until(clock.now() + left.min(LOOK));
+        clock.sleep_until(clock.now() + left.min(POLL_INTERVAL));
     }
     between
         .call(Interposer::say_goodbye)
@@ -138,13 +138,13 @@ fn near(bound: SocketAddr) -> SocketAddr {
 fn wait(clock: &Clock, time: Duration, stop: &Stop) {
     let end = clock.now() + time;
     while clock.now() < end && !stop.is_asked() {
-        clock.sleep_until(end.min(clock.now() + LOOK));
+        clock.sleep_until(end.min(clock.now() + POLL_INTERVAL));
     }
 }
 
 /// How often a run is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A sender starts within this; a foreign one may be started by hand.
-const PATIENCE: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longer than the two seconds for which our session distrusts a source that said goodbye.
 const BETWEEN_RUNS: Duration = Duration::from_millis(2_500);

@@ -17,33 +17,33 @@ pub(crate) struct Judged {
     pub(crate) check: &'static Check,
     pub(crate) outcome: Outcome,
     pub(crate) attempts: u32,
-    /// In so many of the attempts that failed the host was late: they count neither way.
+    /// Failed attempts in which the host was late, which count neither way.
     pub(crate) disturbed: u32,
 }
 
 /// Runs that take longer than this wait for a silent sender: they need no processor, and run beside the
 /// others.
-const LONG: Duration = Duration::from_secs(60);
-/// So many attempts fail before a check counts as failed, if the host was on time in them: an implementation
-/// that is wrong is wrong again.
-const ATTEMPTS: u32 = 3;
-/// So many there are at most for a short run, for a host that is busy all the time.
-const MOST_ATTEMPTS: u32 = 12;
+const LONG_RUN: Duration = Duration::from_secs(60);
+/// A check counts as failed after this many failed attempts in which the host was on time: a wrong implementation is wrong
+/// again.
+const FAILED_ATTEMPTS: u32 = 3;
+/// A short run has this many attempts at most, on a host that is busy all the time.
+const MAX_ATTEMPTS: u32 = 12;
 /// A host that woke a thread later than this, for which the checks' tolerances have no room, has disturbed
 /// the run.
-const LATE: Duration = Duration::from_millis(2);
+const MAX_HOST_LATENESS: Duration = Duration::from_millis(2);
 
-/// What came of runs, by their name.
+/// The results of runs, by name.
 type Records = BTreeMap<&'static str, Record>;
 
-/// Carries out what the checks need and judges them. `None` if it was interrupted.
+/// Carries out the runs of the checks and judges them. `None` if it was interrupted.
 pub(crate) fn carry_out(
     checks: &[&'static Check],
     parties: &Parties,
     stop: &Stop,
 ) -> Result<Option<Vec<Judged>>, Failure> {
     let is_beside = |check: &&'static Check| {
-        check.runs.iter().any(|run| run.lasts > LONG) && !parties.are_shared()
+        check.runs.iter().any(|run| run.lasts > LONG_RUN) && !parties.are_shared()
     };
     let (long, short): (Vec<_>, Vec<_>) = checks.iter().copied().partition(is_beside);
     let progress = Progress::new(runs_of(checks).len());
@@ -53,9 +53,11 @@ pub(crate) fn carry_out(
             let needs = |check: &&&'static Check| check.runs.iter().any(|of| of.name == run.name);
             let (checks, progress): (Vec<_>, _) =
                 (long.iter().filter(needs).copied().collect(), &progress);
-            workers.push(scope.spawn(move || attempts(&checks, ATTEMPTS, parties, stop, progress)));
+            workers.push(
+                scope.spawn(move || attempts(&checks, FAILED_ATTEMPTS, parties, stop, progress)),
+            );
         }
-        let mut judged = attempts(&short, MOST_ATTEMPTS, parties, stop, &progress)?;
+        let mut judged = attempts(&short, MAX_ATTEMPTS, parties, stop, &progress)?;
         for worker in workers {
             let ended = worker.join();
             judged.extend(ended.map_err(|_| Failure::runtime("a run panicked"))??);
@@ -82,8 +84,8 @@ fn attempts(
         let mut again = Vec::new();
         for (check, disturbed) in open {
             let (outcome, late) = judge(check, &records, parties.rfc);
-            let disturbed = disturbed + u32::from(!outcome.pass && late > LATE);
-            if outcome.pass || attempts == most || attempts - disturbed == ATTEMPTS {
+            let disturbed = disturbed + u32::from(!outcome.pass && late > MAX_HOST_LATENESS);
+            if outcome.pass || attempts == most || attempts - disturbed == FAILED_ATTEMPTS {
                 ended.push(Judged {
                     check,
                     outcome,
@@ -127,7 +129,7 @@ fn series(
     Ok(records)
 }
 
-/// What a check says of the logs of its runs, and how late the host was in them.
+/// The outcome of a check by the logs of its runs, and the lateness of the host in them.
 fn judge(check: &Check, records: &Records, rfc: Rfc) -> (Outcome, Duration) {
     let empty = Record::default();
     let records: Vec<&Record> = check

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_six_digits_and_no_more_zeros_than_they_need() {
+    fn numbers_have_six_digits_without_trailing_zeros() {
         let cases = [
             (0.0, "0"),
             (20.0, "20"),

@@ -1,11 +1,10 @@
-//! Who may use the page: a browser that came here on purpose.
+//! Restricts the page to browsers that were sent to it on purpose.
 //!
 //! A page on this machine can be reached by any web site that a browser on this machine has open.
 //! Two checks keep such sites out. The **Host** must be an IP literal or `localhost`: a name that an
 //! attacker's DNS has rebound to this address is neither. And what changes something must come from
 //! this very **origin**.
 
-use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use axum::http::uri::Authority;
@@ -15,24 +14,19 @@ use axum::http::{HeaderMap, HeaderName, header};
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Why a request is refused.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
     /// The Host is a name, or missing.
+    #[error(
+        "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others"
+    )]
     Host,
     /// A request that changes something came from another site.
+    #[error("only the page itself may change the link: this request came from another site")]
     Origin,
-    /// What was posted is not declared as JSON.
+    /// The body is not declared as JSON.
+    #[error("post the knobs as application/json")]
     ContentType,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Host => "open this page by its IP address or as localhost: other names are refused, because a name can be made to point here by others",
-            Self::Origin => "only the page itself may change the link: this request came from another site",
-            Self::ContentType => "post the knobs as application/json",
-        })
-    }
 }
 
 /// Checks a request of any kind.
@@ -54,8 +48,8 @@ pub(super) fn check_host(headers: &HeaderMap) -> Result<(), Refused> {
 
 /// Checks a request that changes something, after [`check_host`].
 ///
-/// A browser names the origin of every such request. What names none is not a browser and acts for
-/// whoever runs it, so `curl` may steer the link; it too has to say `application/json`, which no
+/// A browser names the origin of every such request. A program that names none is no browser and acts for
+/// its user, so `curl` may steer the link; it too has to say `application/json`, which no
 /// page of another site can without asking first.
 pub(super) fn check_change(headers: &HeaderMap) -> Result<(), Refused> {
     if headers.contains_key(header::ORIGIN) {
@@ -153,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_itself_and_a_script_on_this_machine_may_change_the_link() {
+    fn page_and_local_script_may_change_the_link() {
         assert_eq!(
             change(&[
                 ("origin", "http://127.0.0.1:8080"),

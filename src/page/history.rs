@@ -1,4 +1,4 @@
-//! The last minute of samples, for the charts of who joins late, and the stream of new ones.
+//! The last minute of samples, for the charts of viewers that join late, and the stream of new ones.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ struct Recent {
 }
 
 impl History {
-    /// None yet; `info` is the JSON that opens every stream.
+    /// A history without samples; `info` is the JSON that opens every stream.
     pub(super) fn new(info: &str) -> Self {
         Self {
             // A browser whose stream breaks comes back after one second.
@@ -39,7 +39,7 @@ impl History {
         }
     }
 
-    /// Adds a sample, forgets what is over a minute old, and tells the viewers.
+    /// Adds a sample, forgets samples over a minute old, and sends it to the viewers.
     pub(super) fn push(&self, sample: &Sample) {
         let json = to_json(sample);
         let event = Bytes::from(format!("data: {json}\n\n"));
@@ -113,14 +113,14 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_when_time_stands_still_or_is_undefined() {
+    fn memory_is_bounded_when_time_stands_still() {
         let history = History::new("{}");
         (0..3_000).for_each(|n| history.push(&at(if n % 2 == 0 { 1.0 } else { f64::NAN })));
         assert_eq!(history.recent.lock().unwrap().len(), MAX_SAMPLES);
     }
 
     #[test]
-    fn every_sample_is_in_the_opening_or_live_and_never_both() {
+    fn every_sample_is_streamed_exactly_once() {
         let history = History::new("{}");
         history.push(&at(1.0));
         let (opening, mut live) = history.follow();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_viewer_that_falls_behind_skips_to_the_newest() {
+    fn slow_viewer_skips_to_the_newest_sample() {
         let history = History::new("{}");
         let (_, mut live) = history.follow();
         (0..1_000).for_each(|n| history.push(&at(f64::from(n))));

@@ -1,6 +1,4 @@
-//! What a viewer posts: the link's knobs with the ranges they may take, and codec, policy and filler.
-
-use std::fmt;
+//! The knobs that a viewer posts: the link's, with the ranges they may take, and codec, policy and filler.
 
 use evenkeel_codec::Codec;
 use evenkeel_media::filler::Filler;
@@ -29,12 +27,12 @@ pub(crate) struct Knobs {
     /// The sending policy, by its name.
     #[serde(with = "named")]
     pub(crate) policy: Option<Rules>,
-    /// What fills the rate, by its name.
+    /// The filler, by its name.
     #[serde(with = "named")]
     pub(crate) filler: Option<Filler>,
 }
 
-/// What the command line and the page call by the same name.
+/// A choice with one name on the command line and on the page.
 trait Named: Copy {
     fn name(self) -> &'static str;
 }
@@ -94,68 +92,37 @@ pub(super) struct Limit {
 /// From a poor modem to more than M-JPEG at 720p ever fills; from a cable to twice a satellite hop;
 /// from one packet at the higher rates to a bloated buffer; from none to a cut line; what the model offers.
 pub(super) const LIMITS: [Limit; 5] = [
-    Limit {
-        field: "rate_bps",
-        min: 50e3,
-        max: 100e6,
-    },
-    Limit {
-        field: "delay_ms",
-        min: 0.0,
-        max: 1_000.0,
-    },
-    Limit {
-        field: "queue_ms",
-        min: 1.0,
-        max: 1_000.0,
-    },
-    Limit {
-        field: "loss_pct",
-        min: 0.0,
-        max: 100.0,
-    },
-    Limit {
-        field: "tcp",
-        min: 0.0,
-        max: MAX_FLOWS as f64,
-    },
+    limit("rate_bps", 50e3, 100e6),
+    limit("delay_ms", 0.0, 1_000.0),
+    limit("queue_ms", 1.0, 1_000.0),
+    limit("loss_pct", 0.0, 100.0),
+    limit("tcp", 0.0, MAX_FLOWS as f64),
 ];
 
+const fn limit(field: &'static str, min: f64, max: f64) -> Limit {
+    Limit { field, min, max }
+}
+
 /// Why posted knobs are refused.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum KnobsError {
     /// Not JSON of the right shape; the text names the place.
+    #[error("not a set of knobs: {0}")]
     Malformed(String),
     /// No knob in it.
+    #[error(
+        "nothing to change: give at least one of {} codec policy filler",
+        LIMITS.map(|limit| limit.field).join(" ")
+    )]
     Empty,
     /// A value outside its range.
+    #[error("{} is {value}: it must be from {} to {}", limit.field, limit.min, limit.max)]
     OutOfRange {
         /// The value given.
         value: f64,
         /// The range it should have been in.
         limit: Limit,
     },
-}
-
-impl fmt::Display for KnobsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed(why) => write!(f, "not a set of knobs: {why}"),
-            Self::Empty => {
-                write!(f, "nothing to change: give at least one of")?;
-                let fields = LIMITS.iter().map(|limit| limit.field);
-                fields
-                    .chain(["codec", "policy", "filler"])
-                    .try_for_each(|field| write!(f, " {field}"))
-            }
-            Self::OutOfRange {
-                value,
-                limit: Limit { field, min, max },
-            } => {
-                write!(f, "{field} is {value}: it must be from {min} to {max}")
-            }
-        }
-    }
 }
 
 impl Knobs {
@@ -195,7 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn one_knob_is_a_change_and_the_others_stay() {
+    fn one_knob_changes_and_the_others_stay() {
         let knobs = Knobs::parse(br#"{"rate_bps": 2e6}"#).unwrap();
         assert_eq!(
             knobs,
@@ -241,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn codec_policy_and_filler_go_by_the_names_of_the_command_line() {
+    fn knobs_have_the_names_of_the_command_line() {
         let json = br#"{"codec": "h264", "policy": "thesis", "filler": "fec"}"#;
         let knobs = Knobs {
             codec: Some(Codec::H264),
@@ -257,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_there_is_not_is_told_with_those_that_there_are() {
+    fn unknown_name_is_refused_with_the_known_ones() {
         for (json, names) in [
             (
                 r#"{"rate_bps": 2e6, "codec": "vp9"}"#,

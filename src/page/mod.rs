@@ -28,7 +28,7 @@ pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
-type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
+pub(crate) type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
 
 /// A running server. Dropping it ends the server, its connections and its thread.
 pub(crate) struct Page {
@@ -38,7 +38,7 @@ pub(crate) struct Page {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the program's threads write and the server's thread reads.
+/// Written by the threads of the program, read by the server's thread.
 struct Shared {
     /// [`PageInfo`] and the knobs' ranges, as JSON.
     info: String,
@@ -53,11 +53,11 @@ impl Page {
     /// Listens on `bind` and serves until stopped; port 0 takes any free one ([`Page::address`]).
     ///
     /// `controls` is called on the server's thread with knobs whose ranges were checked, and should
-    /// return quickly; it is never called when [`PageInfo::knobs`] is false.
+    /// return quickly; a page without it has no knobs.
     pub(crate) fn start(
         bind: SocketAddr,
         info: &PageInfo,
-        controls: impl Fn(Knobs) -> Result<(), String> + Send + Sync + 'static,
+        controls: Option<Controls>,
     ) -> Result<Self, PageError> {
         let listener = TcpListener::bind(bind).map_err(|error| PageError::bind(bind, error))?;
         let failed = |error| PageError::Start { error };
@@ -68,13 +68,13 @@ impl Page {
             .enable_time()
             .build()
             .map_err(failed)?;
-        let info_json = info.with_limits();
+        let info_json = info.with_limits(controls.is_some());
         let shared = Arc::new(Shared {
             history: History::new(&info_json),
             info: info_json,
             sent: Pictures::new(),
             received: Pictures::new(),
-            controls: info.knobs.then(|| Box::new(controls) as Controls),
+            controls,
         });
         let (stop, stopped) = oneshot::channel();
         let router = routes::router(Arc::clone(&shared));
@@ -121,7 +121,7 @@ impl Page {
         self.shared.received.show(jpeg);
     }
 
-    /// Adds a sample to the charts: about ten a second. Who joins late gets the last
+    /// Adds a sample to the charts: about ten a second. A viewer that joins late gets the last
     /// [`history::SPAN_S`] seconds.
     pub(crate) fn publish(&self, sample: &Sample) {
         self.shared.history.push(sample);
@@ -141,14 +141,21 @@ impl Drop for Page {
 }
 
 /// Why the page cannot be served. Each is one line that says what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     /// Another program listens there.
+    #[error(
+        "the page's address {bind} is in use: end the other program or choose another with --page {}:0 (any free port)",
+        Host(bind)
+    )]
     Busy {
         /// The address asked for.
         bind: SocketAddr,
     },
     /// This machine cannot listen there.
+    #[error(
+        "the page cannot listen on {bind}: {error}; choose an address of this machine with --page ADDRESS:PORT"
+    )]
     Bind {
         /// The address asked for.
         bind: SocketAddr,
@@ -156,6 +163,7 @@ pub(crate) enum PageError {
         error: io::Error,
     },
     /// The server's thread or its event loop cannot be had.
+    #[error("the page cannot start: {error}; --headless runs without it")]
     Start {
         /// Why.
         error: io::Error,
@@ -171,28 +179,6 @@ impl PageError {
         }
     }
 }
-
-impl fmt::Display for PageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Busy { bind } => write!(
-                f,
-                "the page's address {bind} is in use: end the other program or choose another with --page {}:0 (any free port)",
-                Host(bind)
-            ),
-            Self::Bind { bind, error } => write!(
-                f,
-                "the page cannot listen on {bind}: {error}; choose an address of this machine with --page ADDRESS:PORT"
-            ),
-            Self::Start { error } => write!(
-                f,
-                "the page cannot start: {error}; --headless runs without it"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PageError {}
 
 /// An address without its port, bracketed as a socket address wants it.
 struct Host<'a>(&'a SocketAddr);
@@ -214,24 +200,23 @@ mod tests {
     use std::net::TcpStream;
     use std::sync::mpsc;
 
-    fn info(knobs: bool) -> PageInfo {
+    fn info() -> PageInfo {
         PageInfo {
             source: "built-in scene".into(),
-            width: 640,
-            height: 480,
-            fps: 25.0,
-            seed: 1,
+            width: Some(640),
+            height: Some(480),
+            fps: Some(25.0),
+            seed: Some(1),
             command: "evenkeel demo".into(),
             mode: Mode::Demo,
-            knobs,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
         }
     }
 
-    fn start(knobs: bool) -> Page {
+    fn start() -> Page {
         let any_port = "127.0.0.1:0".parse().unwrap();
-        Page::start(any_port, &info(knobs), |_| Ok(())).unwrap()
+        Page::start(any_port, &info(), Some(Box::new(|_| Ok(())))).unwrap()
     }
 
     /// Sends a request and gives the stream of its answer.
@@ -274,9 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_port_is_one_line_that_says_what_to_do() {
-        let first = start(true);
-        let refused = Page::start(first.address(), &info(true), |_| Ok(()));
+    fn busy_port_is_one_line_with_its_remedy() {
+        let first = start();
+        let refused = Page::start(first.address(), &info(), None);
         let error = refused.err().unwrap().to_string();
         assert_eq!(
             error,
@@ -289,17 +274,17 @@ mod tests {
 
     #[test]
     fn a_stopped_page_gives_its_port_back() {
-        let page = start(true);
+        let page = start();
         let address = page.address();
         let mut open = get(&page, "/api/events");
         line(&mut open, "data: {");
         drop(page);
-        assert!(Page::start(address, &info(true), |_| Ok(())).is_ok());
+        assert!(Page::start(address, &info(), None).is_ok());
     }
 
     #[test]
     fn samples_reach_a_viewer_as_events() {
-        let page = start(true);
+        let page = start();
         page.publish(&Sample {
             t_s: 1.0,
             ..Sample::default()
@@ -316,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_viewer_that_reads_nothing_holds_nobody_up() {
-        let page = start(true);
+        let page = start();
         let mut viewer = get(&page, "/sent.mjpg");
         line(&mut viewer, "--picture");
         assert!(page.has_viewers());
@@ -327,18 +312,18 @@ mod tests {
     }
 
     #[test]
-    fn checked_knobs_reach_the_controls_and_their_refusal_the_viewer() {
+    fn knobs_reach_the_controls_and_refusals_the_viewer() {
         let (moved, moves) = mpsc::channel();
         let any_port = "127.0.0.1:0".parse().unwrap();
-        let page = Page::start(any_port, &info(true), move |knobs| {
+        let controls: Controls = Box::new(move |knobs| {
             moved.send(knobs).unwrap();
             if knobs.loss_pct.is_some() {
                 Err("the link is gone".into())
             } else {
                 Ok(())
             }
-        })
-        .unwrap();
+        });
+        let page = Page::start(any_port, &info(), Some(controls)).unwrap();
         assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 200 "));
         assert_eq!(moves.try_recv().unwrap().rate_bps, Some(2e6));
         let refused = post(&page, r#"{"loss_pct": 1}"#);
@@ -354,13 +339,14 @@ mod tests {
 
     #[test]
     fn a_run_without_a_link_has_no_knobs() {
-        let page = start(false);
+        let any_port = "127.0.0.1:0".parse().unwrap();
+        let page = Page::start(any_port, &info(), None).unwrap();
         assert!(post(&page, r#"{"rate_bps": 2e6}"#).starts_with("HTTP/1.1 404 "));
     }
 
     #[test]
     fn a_rebound_name_gets_nothing() {
-        let page = start(true);
+        let page = start();
         let mut answer = ask(&page, "GET / HTTP/1.1\r\nHost: rebound.example\r\n\r\n");
         assert!(line(&mut answer, "HTTP/1.1").contains("421"));
     }

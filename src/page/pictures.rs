@@ -1,16 +1,16 @@
 //! One live picture for any number of viewers, as motion JPEG over HTTP.
 //!
 //! Only the newest picture is kept: a viewer takes it when it is ready for one, so a slow viewer
-//! misses pictures, holds nobody up and costs no memory.
+//! misses pictures, delays no thread and costs no memory.
 
 use axum::body::Bytes;
 use tokio::sync::watch;
 
 /// The content type of a stream of pictures.
 pub(super) const CONTENT_TYPE: &str = "multipart/x-mixed-replace; boundary=picture";
-/// What opens a stream.
+/// The first bytes of a stream.
 const OPENING: &[u8] = b"--picture\r\n";
-/// What ends a part. It goes out with its part: a browser shows a picture when it sees the boundary
+/// The last bytes of a part. They go out with their part: a browser shows a picture when it sees the boundary
 /// after it, which would otherwise wait for the next picture.
 const CLOSING: &[u8] = b"\r\n--picture\r\n";
 
@@ -20,7 +20,7 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// None yet.
+    /// A stream without a picture.
     pub(super) fn new() -> Self {
         Self {
             newest: watch::Sender::new(None),
@@ -92,13 +92,13 @@ mod tests {
     use super::*;
     use futures_util::FutureExt as _;
 
-    /// What the viewer can have without waiting.
+    /// The bytes that the viewer can have without waiting.
     fn ready(viewer: &mut Viewer) -> Option<Bytes> {
         viewer.next().now_or_never().flatten()
     }
 
     #[test]
-    fn a_part_carries_its_length_and_the_boundary_after_it() {
+    fn part_carries_its_length_and_next_boundary() {
         assert_eq!(
             part(b"\xFF\xD8jpeg\xFF\xD9"),
             &b"Content-Type: image/jpeg\r\nContent-Length: 8\r\n\r\n\xFF\xD8jpeg\xFF\xD9\r\n--picture\r\n"[..]
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_viewer_gets_the_newest_picture_and_no_other() {
+    fn slow_viewer_gets_the_newest_picture_only() {
         let pictures = Pictures::new();
         let mut viewer = pictures.follow();
         assert_eq!(ready(&mut viewer).unwrap(), OPENING);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_viewer_sees_the_picture_of_the_first_at_once() {
+    fn second_viewer_sees_the_last_picture_at_once() {
         let pictures = Pictures::new();
         let _first = pictures.follow();
         pictures.show(b"1");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_from_before_the_pause_is_not_shown() {
+    fn picture_from_before_the_pause_is_dropped() {
         let pictures = Pictures::new();
         let viewer = pictures.follow();
         pictures.show(b"old");

@@ -1,4 +1,4 @@
-//! What the server answers, and the headers of every answer.
+//! The answers of the server, and the headers of every answer.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ async fn guarded(request: Request, next: Next) -> Response {
         (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "no-referrer"),
-        // The pictures are nobody else's: without this any site could show them.
+        // Without this header any site could show the pictures.
         (
             header::HeaderName::from_static("cross-origin-resource-policy"),
             "same-origin",

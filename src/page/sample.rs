@@ -1,4 +1,4 @@
-//! What the page is told: once about the run, then about ten times a second about its state.
+//! The data of the page: once about the run, then about ten times a second about its state.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,27 @@ use serde::{Serialize, Serializer};
 
 use super::knobs::{self, Knobs};
 
-/// What is running, shown in the page's header.
+/// The run, shown in the page's header.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct PageInfo {
     /// The source of the pictures, in words: "built-in scene", a file's name, a camera's.
     pub(crate) source: String,
-    /// Width of the picture in pixels.
-    pub(crate) width: u32,
-    /// Height of the picture in pixels.
-    pub(crate) height: u32,
-    /// Pictures a second.
-    pub(crate) fps: f64,
-    /// The run's seed. A string in JSON, because a browser's numbers end at 2^53.
+    /// Width of the picture in pixels, where this end has the source.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) width: Option<u32>,
+    /// Height of the picture in pixels, likewise.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) height: Option<u32>,
+    /// Pictures a second, likewise.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) fps: Option<f64>,
+    /// The seed of the pictures, likewise. A string in JSON, because a browser's numbers end at 2^53.
     #[serde(serialize_with = "as_string")]
-    pub(crate) seed: u64,
+    pub(crate) seed: Option<u64>,
     /// The command that repeats this run.
     pub(crate) command: String,
     /// Which pictures there are.
     pub(crate) mode: Mode,
-    /// True where a link can be steered from the page.
-    pub(crate) knobs: bool,
     /// The codecs, policies and fillers that can be chosen on the page.
     pub(crate) choices: BTreeMap<&'static str, Vec<&'static str>>,
     /// The configured deadline γ in milliseconds, before any stretching.
@@ -33,19 +34,24 @@ pub(crate) struct PageInfo {
 }
 
 impl PageInfo {
-    /// This and the knobs' ranges, so that the sliders end where the checks do.
-    pub(super) fn with_limits(&self) -> String {
+    /// The information, whether the page has knobs, and their ranges, so that the sliders end where the checks do.
+    pub(super) fn with_limits(&self, knobs: bool) -> String {
         #[derive(Serialize)]
         struct WithLimits<'a> {
             #[serde(flatten)]
             info: &'a PageInfo,
+            knobs: bool,
             limits: BTreeMap<&'static str, [f64; 2]>,
         }
         let limits = knobs::LIMITS
             .iter()
             .map(|limit| (limit.field, [limit.min, limit.max]))
             .collect();
-        to_json(&WithLimits { info: self, limits })
+        to_json(&WithLimits {
+            info: self,
+            knobs,
+            limits,
+        })
     }
 }
 
@@ -63,7 +69,7 @@ pub(crate) enum Mode {
     Send,
 }
 
-/// What limits the sender just now, shown as a badge.
+/// The limit of the sender's rate at present, shown as a badge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) enum SenderState {
     /// No peer was heard yet, or no feedback came yet.
@@ -82,48 +88,55 @@ pub(crate) enum SenderState {
     /// The peer said goodbye.
     #[serde(rename = "peer gone")]
     PeerGone,
-    /// Nothing was heard for so long that sending has stopped.
+    /// Sending has stopped, because nothing was heard for the time of `--give-up`.
     #[serde(rename = "given up")]
     GivenUp,
 }
 
-/// The session at one time. Counts run from the start of the run; a number that does not exist at
-/// this end is `None` or NaN and shown as a dash.
+/// The session at one time. Counts run from the start of the run; a number that does not exist at this end is `None`.
+/// In JSON an unknown number is null and shown as a dash, or 0 where it is serialised with [`or_zero`].
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     /// Seconds since the start of the run.
     pub(crate) t_s: f64,
     /// The allowed rate *X*, bits a second.
-    pub(crate) x_bps: f64,
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) x_bps: Option<f64>,
     /// The receive rate *X_recv* last reported, bits a second.
-    pub(crate) x_recv_bps: f64,
-    /// What has gone out lately, bits a second.
-    pub(crate) throughput_bps: f64,
-    /// What of it was filler, bits a second.
-    pub(crate) filler_bps: f64,
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) x_recv_bps: Option<f64>,
+    /// The rate sent in the last second, bits a second.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) throughput_bps: Option<f64>,
+    /// The filler in that rate, bits a second.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) filler_bps: Option<f64>,
     /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
     pub(crate) tcp_bps: Option<f64>,
     /// The link's rate, bits a second, where the link is ours.
     pub(crate) link_bps: Option<f64>,
     /// The filtered round-trip time *R*, milliseconds.
-    pub(crate) rtt_ms: f64,
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) rtt_ms: Option<f64>,
     /// How long the link's queue takes to drain, milliseconds, where the link is ours.
     pub(crate) queue_ms: Option<f64>,
     /// The loss event rate *p*, in [0, 1].
-    pub(crate) p: f64,
-    /// Capture to display of the last frames shown, milliseconds; undefined before the first.
-    pub(crate) frame_delay_ms: f64,
-    /// The 95th percentile of the same over the last seconds.
-    pub(crate) frame_delay_p95_ms: f64,
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) p: Option<f64>,
+    /// Median time from capture to display of the frames of the last second, milliseconds.
+    pub(crate) frame_delay_ms: Option<f64>,
+    /// The 95th percentile of the same.
+    pub(crate) frame_delay_p95_ms: Option<f64>,
     /// PSNR of the last frame shown against the original, where both are here.
     pub(crate) psnr_db: Option<f64>,
     /// The size that the encoder now aims at, bytes a frame.
-    pub(crate) target_bytes: u64,
-    /// Frames that went out. These counts are `None` where the end that counts them is not here.
+    #[serde(serialize_with = "or_zero")]
+    pub(crate) target_bytes: Option<u64>,
+    /// Frames sent. This and the following counts are `None` where their end is not here.
     pub(crate) frames_sent: Option<u64>,
     /// Frames displayed, the late and the damaged included.
     pub(crate) frames_shown: Option<u64>,
-    /// Those, by the codec that made them.
+    /// Frames displayed, by codec.
     pub(crate) shown: BTreeMap<&'static str, u64>,
     /// Frames complete only after their playout time.
     pub(crate) frames_late: Option<u64>,
@@ -135,9 +148,9 @@ pub(crate) struct Sample {
     pub(crate) frames_frozen: Option<u64>,
     /// Frames that the sender gave up.
     pub(crate) frames_discarded: Option<u64>,
-    /// Those, by reason.
+    /// Frames given up, by reason.
     pub(crate) discarded: BTreeMap<&'static str, u64>,
-    /// What limits the sender.
+    /// The limit of the sender's rate.
     pub(crate) state: SenderState,
     /// The sending buffer's present deadline, milliseconds: above [`PageInfo::deadline_ms`] it is
     /// stretched. `None` where this end sends nothing.
@@ -146,7 +159,7 @@ pub(crate) struct Sample {
     pub(crate) tolerated_loss: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
-    /// The link and what the sender does now; nothing where the link is not ours.
+    /// The link and the sender's choice; nothing where the link is not ours.
     pub(crate) knobs: Knobs,
 }
 
@@ -156,8 +169,17 @@ pub(super) fn to_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("strings, numbers and maps with string keys serialise")
 }
 
-fn as_string<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn as_string<S: Serializer>(value: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&value.unwrap_or_default())
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn or_zero<T: Copy + Default + Serialize, S: Serializer>(
+    value: &Option<T>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    value.unwrap_or_default().serialize(serializer)
 }
 
 #[cfg(test)]
@@ -165,10 +187,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_undefined_number_is_null_and_not_an_error() {
+    fn undefined_number_is_null() {
         let sample = Sample {
-            x_bps: f64::INFINITY,
-            rtt_ms: f64::NAN,
+            x_bps: Some(f64::INFINITY),
+            rtt_ms: Some(f64::NAN),
             ..Sample::default()
         };
         let json: serde_json::Value = serde_json::from_str(&to_json(&sample)).unwrap();
@@ -181,17 +203,16 @@ mod tests {
     fn the_seed_survives_a_browsers_numbers() {
         let info = PageInfo {
             source: "scene".into(),
-            width: 640,
-            height: 480,
-            fps: 25.0,
-            seed: u64::MAX,
+            width: Some(640),
+            height: Some(480),
+            fps: Some(25.0),
+            seed: Some(u64::MAX),
             command: "evenkeel demo".into(),
             mode: Mode::Demo,
-            knobs: true,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
         };
-        let json: serde_json::Value = serde_json::from_str(&info.with_limits()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&info.with_limits(true)).unwrap();
         assert_eq!(json["seed"], u64::MAX.to_string());
         assert_eq!(json["mode"], "demo");
         assert_eq!(json["limits"]["loss_pct"][1], 100.0);

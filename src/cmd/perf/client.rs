@@ -1,53 +1,27 @@
 //! `evenkeel perf client`.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::net::SocketAddr;
 
-use evenkeel_net::{Clock, DriverStats, Handle, Tapped, processor_time};
+use evenkeel_net::{Clock, Handle, Tapped, processor_time};
 use evenkeel_perf::{Client, ClientConfig, ClientError, Count, Direction, FlowEvent, Phase, Terms};
 use evenkeel_rtp::session::Path;
 use tfrc::time::{Duration, Instant};
 
 use super::output::{Output, Started};
+use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Rows, Sample};
-use super::trace::TraceFile;
+use super::trace::FlowTraceFile;
 use super::{json, spawn, text, warnings};
 use crate::cli::PerfClientArgs;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::stop::Stop;
 use crate::wiring;
 
 /// How often the client's phase is looked at.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A test that was run.
-pub(super) struct PerfReport {
-    pub(super) server: SocketAddr,
-    pub(super) begun: json::Begun,
-    pub(super) intervals: Vec<Vec<Rows>>,
-    /// What was sent and what of it was received, a pair for each direction.
-    pub(super) ends: Vec<End>,
-    pub(super) driver: DriverStats,
-    /// Events that `--trace` had no time for.
-    pub(super) events_lost: u64,
-    /// Processor time of this process over the length of the test.
-    pub(super) processor: f64,
-    /// What the figures alone do not say: that nothing arrived, or that this host was too late for the rate.
-    pub(super) warnings: Vec<String>,
-    /// Why the test was not completed; then there is what we counted alone.
-    pub(super) error: Option<ClientError>,
-}
-
-/// One direction at the end. What the server counted is missing if it did not tell.
-pub(super) struct End {
-    pub(super) sent: Option<Rows>,
-    pub(super) received: Option<Rows>,
-    /// True if the client sent.
-    pub(super) forward: bool,
-}
-
 pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let mut output = Output::open(args.output.logfile.as_deref())?;
     let server = wiring::peer_at(&args.host, args.output.port)?;
     let terms = terms(args)?;
@@ -57,7 +31,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let trace = args
         .trace
         .as_deref()
-        .map(|path| TraceFile::open(path, terms.flows));
+        .map(|path| FlowTraceFile::open(path, terms.flows));
     let trace = trace.transpose()?;
     let nonce = RandomState::new().hash_one(0);
     let config = ClientConfig {
@@ -101,7 +75,7 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
     let processor = processor_time().saturating_sub(used).as_secs_f64() / seconds;
     let driver = run.handle.stats().map_err(Failure::runtime)?;
     let (client, captured) = spawn::stop(run.handle)?;
-    let traced = run.trace.map_or(Ok(()), TraceFile::finish);
+    let traced = run.trace.map_or(Ok(()), FlowTraceFile::finish);
     let ends = ends(&client, seconds);
     let none_arrived = warnings::none_arrived(&ends, terms.length, driver.sent.failed);
     let held = client.flows().filter_map(|flow| flow.held);
@@ -109,11 +83,11 @@ pub(super) fn run(args: &PerfClientArgs) -> Result<(), Failure> {
         .rate
         .and_then(|rate| warnings::too_late(rate, held, seconds));
     if let Some(line) = &too_late {
-        eprintln!("evenkeel: warning: {line}");
+        failure::warn(line);
     }
     let report = PerfReport {
         server,
-        begun: json::Begun {
+        begun: Begun {
             ends: [local, server],
             nonce,
             at: clock.unix_time(start),
@@ -189,7 +163,7 @@ struct Run {
     terms: Terms,
     interval: Duration,
     quiet: bool,
-    trace: Option<TraceFile>,
+    trace: Option<FlowTraceFile>,
     intervals: Vec<Vec<Rows>>,
 }
 

@@ -1,4 +1,4 @@
-//! Rows of each interval and test: what all flows of it sent and received meanwhile, as a server tells it.
+//! Rows of each interval of each test at a server: the sum of what all its flows sent and received.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ impl Intervals {
     }
 }
 
-/// What a server counts of a test.
+/// The halves of a test that its server counts.
 pub(super) fn halves(direction: Direction) -> impl Iterator<Item = Half> {
     let sent = direction.server_sends().then_some(Half::Sent);
     let received = direction.client_sends().then_some(Half::Received);
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_test_has_rows_an_interval_until_it_ends() {
+    fn each_test_has_rows_until_it_ends() {
         let at = Instant::from_millis;
         let count = |bytes| Count {
             bytes_received: bytes,

@@ -7,12 +7,12 @@ use evenkeel_lab::machine;
 use evenkeel_net::Lateness;
 use evenkeel_perf::{ClientError, Count, Direction, Mode, Terms};
 use serde_json::{Value, json};
-use tfrc::time::Duration;
 use tfrc::units::Rate;
 
-use super::client::{End, PerfReport};
 use super::intervals;
+use super::report::{Begun, End, PerfReport};
 use super::tally::{self, Half, Row, Rows};
+use crate::units::millis;
 
 /// The whole object.
 pub(super) fn report(report: &PerfReport) -> Value {
@@ -31,7 +31,7 @@ pub(super) fn report(report: &PerfReport) -> Value {
         };
         let sum = |rows: &Option<Rows>| rows.as_ref().map(|rows| row(&rows.sum));
         let (mut sent, received) = (sum(&direction.sent), sum(&direction.received));
-        // What is known at the end alone: a sender's row has its losses, too.
+        // Only at the end are losses known in a sender's row, too.
         if let (Some(sent), Some(received)) = (&mut sent, &received) {
             for key in ["jitter_ms", "lost_packets", "lost_percent"] {
                 sent[key] = received[key].clone();
@@ -74,21 +74,7 @@ pub(super) fn no_test(server: SocketAddr, error: ClientError) -> Value {
     })
 }
 
-/// A test that began, for either end.
-#[derive(Clone, Debug)]
-pub(super) struct Begun {
-    /// This end, and the other.
-    pub(super) ends: [SocketAddr; 2],
-    /// What names the test at both.
-    pub(super) nonce: u64,
-    /// When it began, since the Unix epoch.
-    pub(super) at: Duration,
-    /// Between two rows.
-    pub(super) interval: Duration,
-    pub(super) terms: Terms,
-}
-
-/// What a server counted of a test, for its own object.
+/// The counts of a test at its server, for the server's object.
 pub(super) struct Served<'a> {
     pub(super) begun: &'a Begun,
     /// Rows as they came.
@@ -208,7 +194,7 @@ fn row(row: &Row) -> Value {
         value["socket"] = json!(flow + 1);
     }
     if row.half == Half::Received {
-        value["jitter_ms"] = json!(row.count.jitter.as_secs_f64() * 1e3);
+        value["jitter_ms"] = json!(millis(row.count.jitter));
         value["lost_packets"] = json!(row.count.packets_lost);
         value["lost_percent"] = json!(row.lost_percent());
         value["marked_packets"] = json!(row.count.packets_marked);
@@ -216,7 +202,7 @@ fn row(row: &Row) -> Value {
     }
     if let (Half::Sent, Some(path)) = (row.half, row.path) {
         value["allowed_bits_per_second"] = json!(path.allowed_rate.bits_per_sec());
-        value["rtt_ms"] = json!(path.rtt.map(|rtt| rtt.as_secs_f64() * 1e3));
+        value["rtt_ms"] = json!(path.rtt.map(millis));
         value["loss_event_rate"] = json!(path.loss_event_rate.get());
     }
     value
@@ -241,7 +227,7 @@ fn end_streams(end: &End) -> Vec<Value> {
     (0..sent.len().max(received.len())).map(both).collect()
 }
 
-/// What both ends go by.
+/// The terms that both ends follow.
 fn agreed(terms: &Terms) -> Value {
     json!({
         "mode": match terms.mode {
@@ -254,7 +240,7 @@ fn agreed(terms: &Terms) -> Value {
         "packet_size": terms.segment_size,
         "ecn": terms.ecn,
         "burst_us": terms.burst.as_micros() as u64,
-        "nofeedback_floor_ms": terms.min_nofeedback.as_secs_f64() * 1e3,
+        "nofeedback_floor_ms": millis(terms.min_nofeedback),
         "reports": {
             "quarters": terms.reports.quarters,
             "session_bandwidth_bps": terms.reports.session_bandwidth.map(Rate::bits_per_sec),

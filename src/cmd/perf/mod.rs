@@ -4,6 +4,7 @@ mod client;
 mod intervals;
 mod json;
 mod output;
+mod report;
 mod server;
 mod spawn;
 mod tally;

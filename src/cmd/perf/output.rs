@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 use crate::outputs;
 
-/// A file that is written when there is something to write: what it had before stays until then.
+/// Opens a file to be written later: its old content stays until then.
 pub(super) fn reserve(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).open(path);
     file.map_err(|error| outputs::cannot("write", path, &error))
 }
 
-/// Takes what a file has away; a pipe or a terminal has no old text, and cannot be emptied.
+/// Empties a file; a pipe or a terminal has no old text, and cannot be emptied.
 pub(super) fn empty(file: &File) -> io::Result<()> {
     match file.metadata()?.is_file() {
         true => file.set_len(0),
@@ -25,29 +25,28 @@ pub(super) fn empty(file: &File) -> io::Result<()> {
     }
 }
 
-/// Says once that something has begun, to whoever waits for it.
+/// A flag that a test has begun, shared with the threads that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Started(Arc<AtomicBool>);
 
 impl Started {
-    /// From now on.
+    /// Sets the flag.
     pub(super) fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A file that keeps what it had until something has begun; what is written to it before waits in memory, and is gone
-/// if nothing begins.
+/// A file that keeps its old content until a test has begun. Earlier writes wait in memory, and are lost if no test begins.
 #[derive(Debug)]
 pub(super) struct Kept {
     file: File,
     begun: Started,
-    /// What was written so far; `None` once the file has it.
+    /// The writes so far; `None` once the file has them.
     waiting: Option<Vec<u8>>,
 }
 
 impl Kept {
-    /// Opens the file, and leaves in it what it has.
+    /// Opens the file, and leaves its old content.
     pub(super) fn open(path: &Path, begun: Started) -> Result<Self, Failure> {
         let file = reserve(path)?;
         let waiting = Some(Vec::new());
@@ -104,7 +103,7 @@ impl Output {
 
     /// Prints a line at once.
     pub(super) fn say(&mut self, line: impl Display) -> Result<(), Failure> {
-        // One call a line: a process that is told to end cuts none off; one that is killed may.
+        // One call a line: an interrupted process cuts no line off; a killed one may.
         self.out
             .write_all(format!("{line}\n").as_bytes())
             .and_then(|()| self.out.flush())
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_takes_the_place_of_the_last_one_when_its_test_begins_and_not_before() {
+    fn capture_replaces_the_last_when_its_test_begins() {
         let path = std::env::temp_dir().join(format!("evenkeel-kept-{}", std::process::id()));
         let read = || std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, "the last run\n").unwrap();

@@ -12,6 +12,7 @@ use tfrc::time::{Duration, Instant};
 
 use super::intervals::{Intervals, line};
 use super::output::{Output, Started};
+use super::report::Begun;
 use super::tally::Rows;
 use super::{json, spawn};
 use crate::cli::PerfServerArgs;
@@ -23,7 +24,7 @@ use crate::wiring;
 const POLL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let output = Output::open(args.output.logfile.as_deref())?;
     let clock = Clock::start();
     let address = SocketAddr::new(args.bind, args.output.port);
@@ -97,19 +98,19 @@ pub(super) fn run(args: &PerfServerArgs) -> Result<(), Failure> {
     captured
 }
 
-/// What is told of tests: lines, or an object each.
+/// The output about tests: lines, or an object each.
 struct Log {
     output: Output,
     json: bool,
     interval: Duration,
     clock: Clock,
     local: SocketAddr,
-    /// Those under way.
+    /// The tests under way.
     tests: BTreeMap<u16, Test>,
 }
 
 struct Test {
-    begun: json::Begun,
+    begun: Begun,
     at: Instant,
     used: Duration,
     intervals: Vec<Value>,
@@ -142,7 +143,7 @@ impl Log {
             let (at, client) = (event.at, event.client);
             match event.kind {
                 ServerEventKind::Began { test, terms, nonce } => {
-                    let begun = json::Begun {
+                    let begun = Begun {
                         ends: [self.local, client],
                         nonce,
                         at: self.clock.unix_time(at),

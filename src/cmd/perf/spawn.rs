@@ -1,7 +1,7 @@
 //! An end on its socket, with what is common to both: punctuality and the capture.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 
 use evenkeel_net::{Capture, Clock, Driver, Handle, Tapped};
 use evenkeel_perf::control;
@@ -41,12 +41,8 @@ pub(super) fn spawn<E: Endpoint + Send + 'static>(
 
 /// Our address on the way to `peer`, so that a capture shows the one that is used; any free port.
 pub(super) fn towards(peer: SocketAddr) -> io::Result<SocketAddr> {
-    let any: IpAddr = match peer {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
     // Nothing is sent: the system looks for a route.
-    let socket = UdpSocket::bind((any, 0))?;
+    let socket = UdpSocket::bind(wiring::any_port_towards(peer))?;
     socket.connect(peer)?;
     Ok(SocketAddr::new(socket.local_addr()?.ip(), 0))
 }

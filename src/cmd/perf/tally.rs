@@ -1,4 +1,4 @@
-//! From what the flows have counted to rows: one a flow and a time, and their sum.
+//! Makes rows of the counts of flows: one a flow and a time, and their sum.
 
 use evenkeel_perf::{Count, FlowState};
 use evenkeel_rtp::session::Path;
@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) start: f64,
     pub(super) end: f64,
     pub(super) count: Count,
-    /// What a single sender knows at the end.
+    /// The path of a single sender at the end.
     pub(super) path: Option<Path>,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Rows {
     pub(super) sum: Row,
 }
 
-/// What happened from one sample to the next.
+/// The rows from one sample to the next.
 pub(super) fn interval(half: Half, before: &Sample, after: &Sample) -> Rows {
     let flows = after.flows.iter().enumerate().map(|(index, state)| {
         let earlier = before.flows.get(index).map(|state| state.count);
@@ -88,7 +88,7 @@ pub(super) fn interval(half: Half, before: &Sample, after: &Sample) -> Rows {
     rows(half, before.at, after.at, flows)
 }
 
-/// What one side counted in all, in a test of that length. A receiver's time is its own: what waited in a queue comes
+/// The rows of one side over a whole test of that length. A receiver's time is its own: packets that waited in a queue come
 /// after the sender's time is over. It is no shorter than the test, or a path that broke would look fast.
 pub(super) fn total(half: Half, seconds: f64, counts: &[(Count, Option<Path>)]) -> Rows {
     let mut rows = rows(half, 0.0, seconds, counts.iter().copied());
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rate_of_a_receiver_is_over_its_own_time_and_that_of_a_sender_over_the_test() {
+    fn receiver_rate_is_over_its_own_time() {
         let count = |seconds| Count {
             bytes_sent: 1_250_000,
             bytes_received: 1_250_000,

@@ -3,6 +3,7 @@
 use evenkeel_net::SendCounters;
 
 use super::tally::{Half, Row, Rows};
+use crate::units::millis;
 
 /// With more flows than this only their sum is printed: the rest is in the JSON.
 const MAX_LINES: usize = 16;
@@ -19,7 +20,7 @@ pub(super) fn heading(half: Half) -> &'static str {
     }
 }
 
-/// What the system did not send, and why; `None` if it sent all.
+/// The packets that the system refused to send, with the reasons; `None` if it sent all.
 pub(super) fn refused(sent: &SendCounters) -> Option<String> {
     let SendCounters {
         failed,
@@ -84,13 +85,13 @@ fn line(row: &Row) -> String {
             "{head} {:>10}    {} {:>8.3} ms {:.2e}",
             row.packets(),
             bits(path.allowed_rate.bits_per_sec()),
-            path.rtt.map_or(0.0, |rtt| rtt.as_secs_f64() * 1e3),
+            path.rtt.map_or(0.0, millis),
             path.loss_event_rate.get(),
         ),
         (Half::Sent, None) => format!("{head} {:>10}", row.packets()),
         (Half::Received, _) => format!(
             "{head} {:>8.3} ms  {}/{} ({:.2}%)",
-            row.count.jitter.as_secs_f64() * 1e3,
+            millis(row.count.jitter),
             row.count.packets_lost,
             row.packets(),
             row.lost_percent(),

@@ -12,26 +12,27 @@ use tfrc::trace::Trace;
 
 use crate::failure::Failure;
 use crate::outputs;
+use crate::units::millis;
 
 use super::output;
 
-/// What the columns are. Throughput is of what this side sends, or receives where it does not send,
-/// since the line before of the same flow.
+/// The columns. Throughput counts what this side sends, or receives where it does not send, since the line before of the
+/// same flow.
 const HEADING: &str = "time_s,flow,event,x_bps,x_recv_bps,rtt_ms,p,throughput_bps\n";
 
 /// The file that `--trace` names.
-pub(super) struct TraceFile {
+pub(super) struct FlowTraceFile {
     out: Records<File>,
     file: File,
     name: String,
-    /// When the test began; `None` as long as the file has what it had.
+    /// The time at which the test began; `None` while the file has its old content.
     start: Option<Instant>,
     /// Of each flow, the time and the bytes of its last line.
     last: Vec<(f64, u64)>,
 }
 
-impl TraceFile {
-    /// Opens the file, and leaves in it what it has.
+impl FlowTraceFile {
+    /// Opens the file, and leaves its old content.
     pub(super) fn open(path: &Path, flows: u16) -> Result<Self, Failure> {
         let file = output::reserve(path)?;
         Ok(Self {
@@ -45,7 +46,7 @@ impl TraceFile {
         })
     }
 
-    /// The test runs since `start`: its lines take the place of those of another. Once is enough, and more do no harm.
+    /// The test runs since `start`: its lines replace the old content. Further calls change nothing.
     pub(super) fn begin(&mut self, start: Instant) -> Result<(), Failure> {
         if self.start.replace(start).is_some() {
             return Ok(());
@@ -114,7 +115,7 @@ fn columns(kind: &EventKind) -> Option<String> {
             "feedback,{:.0},{:.0},{:.6},{}",
             allowed_rate.bits_per_sec(),
             receive_rate.bits_per_sec(),
-            rtt.as_secs_f64() * 1e3,
+            millis(*rtt),
             loss_event_rate.get()
         )),
         EventKind::RateControl(Trace::NoFeedback { allowed_rate, .. }) => {
@@ -143,10 +144,10 @@ mod tests {
     use tfrc::units::{LossEventRate, Rate};
 
     #[test]
-    fn the_first_line_is_the_heading_and_times_count_from_the_start_of_the_test() {
+    fn heading_comes_first_and_times_start_at_zero() {
         let path = std::env::temp_dir().join(format!("evenkeel-trace-{}", std::process::id()));
         std::fs::write(&path, "the last run\n").unwrap();
-        let mut trace = TraceFile::open(&path, 1).unwrap();
+        let mut trace = FlowTraceFile::open(&path, 1).unwrap();
         let start = Instant::ZERO + Duration::from_secs(5);
         let event = |at| FlowEvent {
             flow: 0,
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_has_as_many_columns_as_the_heading() {
+    fn every_line_has_the_columns_of_the_heading() {
         let kinds = [
             EventKind::RateControl(Trace::NoFeedback {
                 branch: tfrc::trace::Branch::Idle,

@@ -1,9 +1,9 @@
-//! What a person should know of a test that ran to its end, beside its figures.
+//! Warnings about a test that ran to its end.
 
 use evenkeel_perf::Held;
 use tfrc::units::{Bytes, Rate};
 
-use super::client::End;
+use super::report::End;
 use super::tally::Row;
 
 /// Bytes that pass wherever IPv6 does: the least MTU that it permits is 1,280 (RFC 8200 §5), headers included.
@@ -11,7 +11,7 @@ const SAFE_LENGTH: u16 = 1_200;
 
 /// A host that keeps up is at its rate to a thousandth (docs/notebook, traffic generator); what starts and ends a test is less than the rest
 /// of this.
-const KEPT: f64 = 0.99;
+const RATE_KEPT_FRACTION: f64 = 0.99;
 
 /// A line if flows of this stated rate sent less while it alone held them back, which only a host that is late does. Nothing
 /// is said of a test, so many seconds long, in which TFRC held them back for most of the time.
@@ -30,7 +30,7 @@ pub(super) fn too_late(
         return None;
     }
     let sent = Rate::from_bytes_per_sec(bytes.as_f64() / time);
-    (sent < rate * KEPT).then(|| {
+    (sent < rate * RATE_KEPT_FRACTION).then(|| {
         format!(
             "this host was too late for -b: {sent} of {rate} a flow while nothing else held it back; leave it a core, \
              or let it catch up by more with --burst"
@@ -38,8 +38,8 @@ pub(super) fn too_late(
     })
 }
 
-/// A line for each direction in which packets of `length` bytes were sent and the other side had none; of ours the
-/// system `refused` so many, and said why.
+/// A line for each direction in which packets of `length` bytes were sent and none arrived. This system
+/// itself refused `refused` of them.
 pub(super) fn none_arrived(ends: &[End], length: u16, refused: u64) -> Vec<String> {
     let lines = ends.iter().filter_map(|end| {
         let (sent, received) = (end.sent.as_ref()?, end.received.as_ref()?);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_was_late_is_told_and_a_path_that_was_slow_is_not() {
+    fn late_host_is_warned_of_unlike_slow_path() {
         let held = |millis, bytes| Held {
             time: Duration::from_millis(millis),
             bytes: Bytes::new(bytes),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_which_none_arrived_are_told_with_a_size_that_passes() {
+    fn lost_packets_are_named_with_a_safe_size() {
         assert_eq!(
             none_arrived(&[end(9, Some(9)), end(7, Some(0))], 1_400, 0),
             [
@@ -119,7 +119,7 @@ mod tests {
             none_arrived(&[end(7, Some(0))], 1_400, 7),
             ["none of 7 packets of 1400 bytes arrived: the system refused 7"]
         );
-        // One of many, nothing sent, and nothing told.
+        // One packet of many, nothing sent, and no count of the server.
         for end in [end(7, Some(1)), end(0, Some(0)), end(7, None)] {
             assert!(none_arrived(&[end], 1_400, 0).is_empty());
         }

@@ -17,12 +17,12 @@ pub(crate) fn run(args: &VodArgs) -> Result<(), Failure> {
     }
 }
 
-/// How often an end is looked at.
+/// Time between two looks at an end.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often it prints a line.
+/// Time between two lines.
 const LINE: Duration = Duration::from_secs(1);
 
-/// When a run looks, prints and ends.
+/// The times at which a run looks, prints and ends.
 struct Rounds {
     stop: Stop,
     end: Option<Instant>,
@@ -32,7 +32,7 @@ struct Rounds {
 impl Rounds {
     fn new(now: Instant, args: &VodRunArgs) -> Result<Self, Failure> {
         Ok(Self {
-            stop: Stop::on_interrupt().map_err(Failure::runtime)?,
+            stop: Stop::on_interrupt()?,
             end: args.seconds.map(|seconds| now + seconds),
             next_line: now + LINE,
         })
@@ -50,8 +50,4 @@ impl Rounds {
         }
         is_due
     }
-}
-
-fn ms(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }

@@ -9,10 +9,11 @@ use evenkeel_rtp::session::Config;
 use evenkeel_vod::{Player, PlayerConfig, PlayerFigures, PlayerState};
 use serde_json::json;
 
-use super::{LOOK, Rounds, ms};
+use super::{LOOK, Rounds};
 use crate::cli::VodPlayArgs;
 use crate::failure::Failure;
 use crate::outputs;
+use crate::units::millis;
 use crate::wiring;
 
 pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
@@ -30,7 +31,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         buffer: args.buffer,
     };
     let socket = wiring::bind(args.bind, "BIND")?;
-    // What stands there is lost: not for a player that does not begin.
+    // The old content is lost, which a player that does not begin must not cause.
     let mut out = open(args.out.as_deref())?;
     let player = Player::new(clock.now(), config);
     let handle = Driver::spawn(clock, socket, player).map_err(Failure::runtime)?;
@@ -46,7 +47,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
         let written = played.iter().try_for_each(|packets| out.write_all(packets));
         match written.and_then(|()| out.flush()) {
             Ok(()) => {}
-            // Whoever looks has closed the window.
+            // The viewer was closed.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break None,
             Err(error) => break Some(error),
         }
@@ -59,7 +60,7 @@ pub(super) fn run(args: &VodPlayArgs) -> Result<(), Failure> {
             break None;
         }
     };
-    // A server that is not told waits for half a minute.
+    // A server without a BYE waits for half a minute.
     handle.call(Player::close).map_err(Failure::runtime)?;
     let figures = handle.stop().map_err(Failure::runtime)?.figures();
     if let (Some(error), Some(path)) = (failed, &args.out) {
@@ -100,9 +101,9 @@ fn line(figures: &PlayerFigures) -> String {
         PlayerState::Stalled => "stalled",
         PlayerState::Ended => "ended",
     };
-    let delay = figures
-        .delay_mean
-        .map_or_else(String::new, |delay| format!("  delay {:4.0} ms", ms(delay)));
+    let delay = figures.delay_mean.map_or_else(String::new, |delay| {
+        format!("  delay {:4.0} ms", millis(delay))
+    });
     format!(
         "{state:<9}  buffer {:4.1} s  stalls {:3}  lost {:5.2} %{delay}",
         figures.buffered.as_secs_f64(),
@@ -117,11 +118,11 @@ fn summary(figures: &PlayerFigures) -> serde_json::Value {
         "bytes": figures.bytes,
         "lost": figures.lost,
         "iplr": figures.loss_ratio(),
-        "iptd_mean_ms": figures.delay_mean.map(ms),
-        "iptd_max_ms": figures.delay_max.map(ms),
+        "iptd_mean_ms": figures.delay_mean.map(millis),
+        "iptd_max_ms": figures.delay_max.map(millis),
         "unplayed": figures.unplayed,
         "malformed": figures.malformed,
-        "startup_ms": figures.startup.map(ms),
+        "startup_ms": figures.startup.map(millis),
         "stalls": figures.stalls,
         "stalled_s": figures.stalled.as_secs_f64(),
     })

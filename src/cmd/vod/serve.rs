@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::BufReader;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use evenkeel_net::{Clock, Driver};
@@ -17,10 +17,12 @@ use tfrc::time::Duration;
 use tfrc::units::Rate;
 
 use super::frames::Frames;
-use super::{LOOK, Rounds, ms};
+use super::{LOOK, Rounds};
 use crate::cli::VodServeArgs;
-use crate::failure::Failure;
+use crate::description;
+use crate::failure::{self, Failure};
 use crate::outputs;
+use crate::units::millis;
 use crate::wiring;
 
 pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
@@ -38,8 +40,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         ));
     }
     if let Some(path) = &args.sdp {
-        fs::write(path, describe(peer, args.udp).to_string())
-            .map_err(|error| outputs::cannot("write", path, &error))?;
+        description::write(path, &describe(peer, args.udp))?;
     }
     let mut session = Config::new("vod", wiring::network_seed(None));
     session.peer = Some(peer);
@@ -71,7 +72,7 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
             break error;
         }
         if let Some(mismatch) = mismatch.filter(|_| !is_warned) {
-            eprintln!("evenkeel: warning: {mismatch}");
+            failure::warn(mismatch);
             is_warned = true;
         }
         let now = clock.now();
@@ -100,8 +101,8 @@ pub(super) fn run(args: &VodServeArgs) -> Result<(), Failure> {
         format!(
             "sent {} datagrams; waited for TFRC {:.0} ms on average, {:.0} ms at most; {} changes of rendition",
             figures.datagrams,
-            ms(mean_lag(&figures)),
-            ms(figures.lag_max),
+            millis(mean_lag(&figures)),
+            millis(figures.lag_max),
             figures.changes
         )
     })
@@ -133,14 +134,9 @@ fn content(args: &VodServeArgs) -> Result<Box<dyn Content>, Failure> {
     Ok(Box::new(Title::new(renditions?).map_err(Failure::usage)?))
 }
 
-/// What a player of another make must know.
+/// The description for a player of another make.
 fn describe(peer: SocketAddr, udp: bool) -> Description {
-    let origin = if peer.is_ipv4() {
-        Ipv4Addr::LOCALHOST.into()
-    } else {
-        Ipv6Addr::LOCALHOST.into()
-    };
-    let mut description = Description::new(origin, peer.ip(), peer.port(), PAYLOAD_TYPE);
+    let mut description = description::to_peer(peer, PAYLOAD_TYPE);
     description.encoding = "MP2T".into();
     description.clock_rate = CLOCK_RATE;
     if udp {
@@ -158,7 +154,7 @@ fn line(figures: &ServerFigures, rate: Rate, allowed: Option<Rate>) -> String {
         figures.position.as_secs_f64(),
         figures.rendition + 1,
         rate.bits_per_sec() / 1e6,
-        ms(figures.lag)
+        millis(figures.lag)
     )
 }
 
@@ -169,10 +165,10 @@ fn summary(figures: &ServerFigures, rates: &[Rate], late_max: Duration) -> serde
         "bytes": figures.bytes,
         "position_s": figures.position.as_secs_f64(),
         "is_done": figures.is_done,
-        "wait_mean_ms": ms(mean_lag(figures)),
-        "wait_max_ms": ms(figures.lag_max),
+        "wait_mean_ms": millis(mean_lag(figures)),
+        "wait_max_ms": millis(figures.lag_max),
         // Beyond that wait: from when a packet was to leave until the system was handed it.
-        "late_max_us": ms(late_max) * 1e3,
+        "late_max_us": millis(late_max) * 1e3,
         "rendition_changes": figures.changes,
         "rendition_rates_bps": rates,
     })

@@ -1,13 +1,13 @@
 //! The capturing thread: source → target → encoder → sending buffer, once a frame interval.
 
-use std::fmt;
+use std::fmt::Display;
 use std::io;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 
 use evenkeel_codec::picture::Picture;
-use evenkeel_codec::source::{Source, SourceError};
+use evenkeel_codec::source::SourceError;
 use evenkeel_codec::{EncodeError, VideoEncoder};
 use evenkeel_media::frame::EncodedFrame;
 use evenkeel_net::Clock;
@@ -15,11 +15,13 @@ use evenkeel_net::Handle;
 use evenkeel_rtp::packet::rtp::media_time;
 use tfrc::time::Instant;
 
-use crate::call_endpoint::CallEndpoint;
-use crate::choices::{Choice, Choices};
+use super::call_endpoint::CallEndpoint;
+use super::display::jpeg_for_page;
+use super::reference::{Original, References};
+use super::stall::Given;
+use crate::choices::Choice;
+use crate::inputs::Feed;
 use crate::page::Page;
-use crate::reference::{Original, References};
-use crate::stall::Given;
 use crate::stop::Stop;
 
 /// Ticks of the media clock in a second: every video payload has 90 kHz (RFC 3551 §5).
@@ -35,42 +37,28 @@ pub(crate) struct Coded {
 }
 
 /// Why no more pictures are sent.
-#[derive(Debug)]
-pub(crate) enum CaptureError {
-    /// There never was one of this source.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CaptureError {
+    /// The source of this name had no picture.
+    #[error("--source {0}: it ended before its first picture; is it whole, and is it video?")]
     Empty(String),
     /// The source of this name broke off.
+    #[error("--source {name} broke off: {}", reason(.1), name = .0)]
     Source(String, SourceError),
-    /// They cannot be coded.
+    /// The pictures cannot be coded.
+    #[error("cannot code what --source gives: {0}")]
     Encoder(EncodeError),
 }
 
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty(name) => write!(
-                f,
-                "--source {name}: it ended before its first picture; is it whole, and is it video?"
-            ),
-            Self::Source(name, SourceError::Io { error, .. }) => {
-                write!(f, "--source {name} broke off: {error}")
-            }
-            Self::Source(name, error) => write!(f, "--source {name} broke off: {error}"),
-            Self::Encoder(error) => write!(f, "cannot code what --source gives: {error}"),
-        }
+/// Why a source broke off, without the name that a failed read or write repeats.
+fn reason(error: &SourceError) -> &dyn Display {
+    match error {
+        SourceError::Io { error, .. } => error,
+        other => other,
     }
 }
 
-/// Pictures to send.
-pub(crate) struct Feed {
-    /// As `--source` has it.
-    pub(crate) name: String,
-    pub(crate) source: Box<dyn Source + Send>,
-    /// What is to be done with the next picture.
-    pub(crate) choices: Arc<Choices>,
-}
-
-/// What the thread works with.
+/// The work of the capturing thread.
 pub(crate) struct Capture {
     pub(crate) clock: Clock,
     pub(crate) stop: Stop,
@@ -153,7 +141,7 @@ impl Capture {
         };
         let picture = Arc::new(picture);
         if let Some(page) = self.page.as_ref().filter(|page| page.has_viewers()) {
-            page.show_sent(&crate::display::jpeg_for_page(&picture));
+            page.show_sent(&jpeg_for_page(&picture));
         }
         let Some(target) = target else {
             return Ok(true);
@@ -186,7 +174,7 @@ impl Capture {
         Ok(endpoint.is_some_and(|endpoint| endpoint.post(push).is_ok()))
     }
 
-    /// What the endpoint answers, while it is there.
+    /// The answer of the endpoint, while it is there.
     fn call<R: Send + 'static>(
         &self,
         question: impl FnOnce(&mut CallEndpoint, Instant) -> R + Send + 'static,

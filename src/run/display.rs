@@ -14,18 +14,18 @@ use evenkeel_media::frame::ReceivedFrame;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_net::Clock;
 
+use super::reference::References;
 use crate::page::Page;
-use crate::reference::References;
 
-/// Quality at which the page shows pictures: good enough that what one sees is the call's doing.
+/// Quality at which the page shows pictures: faults that a viewer sees come from the call.
 const PAGE_QUALITY: f64 = 90.0;
 
-/// What the thread works with.
+/// The work of the displaying thread.
 pub(crate) struct Display {
     pub(crate) clock: Clock,
     pub(crate) decoder: StreamDecoder,
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// Where the timestamps of those that do not decode go.
+    /// Takes the timestamps of frames that do not decode.
     pub(crate) undecodable: SyncSender<u32>,
     pub(crate) originals: References,
     pub(crate) shown: SyncSender<ShownFrame>,
@@ -89,7 +89,7 @@ mod tests {
     use evenkeel_codec::sink::Null;
 
     #[test]
-    fn what_was_lost_what_did_not_decode_and_what_cannot_be_shown_are_told_apart() {
+    fn lost_undecodable_and_absurd_parts_are_told_apart() {
         let whole =
             encode(&Picture::new(64, 32), Scale::from_quality(50.0)).expect("a size of JPEG");
         assert!(whole.intervals.len() > 1);

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
+use evenkeel_codec::StreamDecoder;
 use evenkeel_codec::sink::Sink;
 use evenkeel_codec::source::Program;
-use evenkeel_codec::{Codec, StreamDecoder};
 use evenkeel_media::call::{Call, CallEvent};
 use evenkeel_media::policy::PolicyConfig;
-use evenkeel_media::reassemble::Payloads;
 use evenkeel_media::report::ShownFrame;
 use evenkeel_net::Clock;
 use evenkeel_net::Socket;
@@ -17,50 +16,50 @@ use evenkeel_net::{Driver, Handle};
 use evenkeel_rtp::session;
 use tfrc::time::Duration;
 
-use crate::call_endpoint::CallEndpoint;
-use crate::capture::{Capture, CaptureError, Coded, Feed};
-use crate::display::Display;
+use super::call_endpoint::CallEndpoint;
+use super::capture::{Capture, CaptureError, Coded};
+use super::display::Display;
+use super::reference::References;
+use super::stall::{Given, Stalls};
 use crate::failure::Failure;
+use crate::inputs::Feed;
 use crate::page::Page;
-use crate::reference::References;
-use crate::stall::{Given, Stalls};
 use crate::stop::Stop;
+use crate::wiring::Stream;
 
 /// Figures of frames that may wait for the monitor: seconds of them.
-const FIGURES: usize = 1_024;
+const FIGURE_CAPACITY: usize = 1_024;
 
-/// How long a source may take for the picture that it is at: a pipe or a stream may have stalled.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The end of a run waits this long for a source to give its next picture: a pipe or a stream may have stalled.
+const SOURCE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the media of a call is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stream {
-    /// With which it begins.
-    pub(crate) codec: Codec,
-    pub(crate) payloads: Payloads,
-}
-
-/// What an end is made of.
+/// The configuration of an end.
 pub(crate) struct CallProcessConfig {
-    pub(crate) clock: Clock,
-    pub(crate) stop: Stop,
+    /// The name of the end in traces.
+    pub(crate) name: &'static str,
     pub(crate) socket: Socket,
     pub(crate) session: session::Config,
     pub(crate) policy: PolicyConfig,
-    /// What both its media are.
+    /// The media of both directions.
     pub(crate) stream: Stream,
     /// Present if this end sends.
     pub(crate) source: Option<Feed>,
     /// Present if this end receives.
     pub(crate) sink: Option<Box<dyn Sink + Send>>,
-    /// What this end captures, for whoever shows it in the same process.
-    pub(crate) captured: References,
-    /// What the other end captures, if it is in the same process.
-    pub(crate) originals: References,
+}
+
+/// The parts of the program that an end shares.
+pub(super) struct Surroundings {
+    pub(super) clock: Clock,
+    pub(super) stop: Stop,
+    /// The pictures that this end captures, for its peer in the same program.
+    pub(super) captured: References,
+    /// The pictures that its peer captures, if that is in the same program.
+    pub(super) originals: References,
     /// Shows what this end captures.
-    pub(crate) sent_page: Option<Arc<Page>>,
+    pub(super) sent_page: Option<Arc<Page>>,
     /// Shows what this end receives.
-    pub(crate) received_page: Option<Arc<Page>>,
+    pub(super) received_page: Option<Arc<Page>>,
 }
 
 /// One end of a call, running.
@@ -73,15 +72,18 @@ pub(crate) struct CallProcess {
     clock: Clock,
     stop: Stop,
     capture: Option<JoinHandle<Result<(), CaptureError>>>,
-    /// That from which the source has its pictures, if one does.
+    /// The program that gives the source its pictures, if there is one.
     program: Option<Program>,
     display: Option<JoinHandle<std::io::Result<()>>>,
 }
 
 impl CallProcess {
     /// Starts every thread of an end.
-    pub(crate) fn start(config: CallProcessConfig) -> Result<Self, Failure> {
-        let clock = config.clock;
+    pub(super) fn start(
+        config: CallProcessConfig,
+        surroundings: Surroundings,
+    ) -> Result<Self, Failure> {
+        let clock = surroundings.clock;
         let call = Call::new(
             clock.now(),
             config.session,
@@ -91,8 +93,8 @@ impl CallProcess {
         let (endpoint, outlets) = CallEndpoint::new(call);
         let endpoint =
             Arc::new(Driver::spawn(clock, config.socket, endpoint).map_err(Failure::runtime)?);
-        let (coded_in, coded) = sync_channel(FIGURES);
-        let (shown_in, shown) = sync_channel(FIGURES);
+        let (coded_in, coded) = sync_channel(FIGURE_CAPACITY);
+        let (shown_in, shown) = sync_channel(FIGURE_CAPACITY);
         let display = match config.sink {
             None => None,
             Some(sink) => Some(
@@ -101,10 +103,10 @@ impl CallProcess {
                     decoder: StreamDecoder::new(config.stream.codec),
                     frames: outlets.frames,
                     undecodable: outlets.undecodable,
-                    originals: config.originals,
+                    originals: surroundings.originals,
                     shown: shown_in,
                     sink,
-                    page: config.received_page,
+                    page: surroundings.received_page,
                 }
                 .start()
                 .map_err(Failure::runtime)?,
@@ -122,13 +124,13 @@ impl CallProcess {
             Some(feed) => Some(
                 Capture {
                     clock,
-                    stop: config.stop.clone(),
+                    stop: surroundings.stop.clone(),
                     feed,
                     given,
                     endpoint: Arc::downgrade(&endpoint),
-                    captured: config.captured,
+                    captured: surroundings.captured,
                     coded: coded_in,
-                    page: config.sent_page,
+                    page: surroundings.sent_page,
                 }
                 .start()
                 .map_err(Failure::runtime)?,
@@ -141,7 +143,7 @@ impl CallProcess {
             shown,
             stalls,
             clock,
-            stop: config.stop,
+            stop: surroundings.stop,
             capture,
             program,
             display,
@@ -154,7 +156,7 @@ impl CallProcess {
             || self.display.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
-    /// Says BYE and ends every thread. The first thing that had gone wrong is the error.
+    /// Says BYE and ends every thread. The first failure is the error.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.stop.ask();
         let captured = self.join_capture();
@@ -174,13 +176,13 @@ impl CallProcess {
             .map_err(Failure::runtime)
     }
 
-    /// Waits for the capturing thread, unless its source keeps it: that thread ends with the process, and the
-    /// program that the source waits for ends here.
+    /// Waits for the capturing thread, unless its source blocks: that thread ends with the process, and the program that
+    /// the source waits for ends here.
     fn join_capture(&mut self) -> std::thread::Result<Result<(), CaptureError>> {
         let Some(capture) = self.capture.take() else {
             return Ok(Ok(()));
         };
-        let deadline = self.clock.now() + PATIENCE;
+        let deadline = self.clock.now() + SOURCE_TIMEOUT;
         while !capture.is_finished() {
             let now = self.clock.now();
             if now >= deadline {
@@ -189,7 +191,7 @@ impl CallProcess {
                 }
                 return Ok(Ok(()));
             }
-            self.clock.sleep_until(now + PATIENCE / 100);
+            self.clock.sleep_until(now + SOURCE_TIMEOUT / 100);
         }
         capture.join()
     }
@@ -200,6 +202,7 @@ mod tests {
     use super::*;
     use crate::choices::{Choice, Choices};
     use crate::wiring::{self, Role};
+    use evenkeel_codec::Codec;
     use evenkeel_codec::picture::Picture;
     use evenkeel_codec::source::{Format, FrameRate, Source, SourceError};
     use evenkeel_media::filler::Filler;
@@ -225,7 +228,7 @@ mod tests {
         }
     }
 
-    /// How an end ends that sends this.
+    /// The end of a call that sends this.
     fn end_of(source: impl Source + Send + 'static, stop: Stop) -> Result<(), Failure> {
         let clock = Clock::start();
         let peer = Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port");
@@ -247,31 +250,34 @@ mod tests {
             source: Box::new(source),
             choices: Arc::new(Choices::fixed(choice)),
         };
-        let process = CallProcess::start(CallProcessConfig {
-            clock,
-            stop,
+        let config = CallProcessConfig {
+            name: "end",
             socket: Socket::bind(([127, 0, 0, 1], 0).into()).expect("a port"),
             session,
             policy: PolicyConfig::new(format.frame_rate.interval()),
             stream: wiring::stream(codec, &[], &format).expect("a size that H.264 has"),
             source: Some(feed),
             sink: None,
+        };
+        let surroundings = Surroundings {
+            clock,
+            stop,
             captured: References::default(),
             originals: References::default(),
             sent_page: None,
             received_page: None,
-        });
-        let process = process.expect("an end");
+        };
+        let process = CallProcess::start(config, surroundings).expect("an end");
         let give_up = clock.now() + Duration::from_secs(20);
         while !process.has_ended() && clock.now() < give_up {
-            clock.sleep_until(clock.now() + PATIENCE / 100);
+            clock.sleep_until(clock.now() + SOURCE_TIMEOUT / 100);
         }
         assert!(process.has_ended(), "no picture is sent, and nothing said");
         process.finish()
     }
 
     #[test]
-    fn pictures_that_cannot_be_coded_end_an_end_in_one_line() {
+    fn uncodable_pictures_end_the_call_with_one_line() {
         let failure = end_of(Grows(0), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         let said = failure.to_string();
@@ -281,7 +287,7 @@ mod tests {
         );
     }
 
-    /// A pipe whose writer Ctrl-C ends, if it is asked for, before it wrote a picture.
+    /// A pipe whose writer ends before it wrote a picture, by Ctrl-C if there is a `Stop`.
     struct Pipe(Option<Stop>);
 
     impl Source for Pipe {
@@ -296,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_a_picture_is_told_unless_ctrl_c_ended_it() {
+    fn empty_source_is_an_error_unless_interrupted() {
         let failure = end_of(Pipe(None), Stop::default()).expect_err("what was wrong");
         assert_eq!(failure.status(), 1);
         assert!(failure.to_string().contains("--source clip.y4m"));

@@ -1,5 +1,4 @@
-//! What was captured, kept until it has been seen: the original that quality and delay are measured
-//! against when both ends run in one process.
+//! Captured pictures, kept until they are shown: the originals of quality and delay where both ends run in one process.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +7,7 @@ use evenkeel_codec::picture::Picture;
 use tfrc::time::Instant;
 
 /// Frames kept. Four seconds at 25 fps: beyond that a frame is no longer waited for.
-const KEPT: usize = 100;
+const MAX_ORIGINALS: usize = 100;
 
 /// One captured picture.
 #[derive(Clone)]
@@ -29,7 +28,7 @@ impl References {
     /// Keeps an original and forgets the oldest.
     pub(crate) fn keep(&self, original: Original) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() == KEPT {
+        if kept.len() == MAX_ORIGINALS {
             kept.pop_front();
         }
         kept.push_back(original);
@@ -71,6 +70,6 @@ mod tests {
         let references = References::default();
         (0..1_000).for_each(|timestamp| references.keep(original(timestamp)));
         assert!(references.take(0).is_none());
-        assert!(references.take(1_000 - KEPT as u32).is_some());
+        assert!(references.take(1_000 - MAX_ORIGINALS as u32).is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! A call on its own thread: what it decides is handed out to those who wait for it.
+//! A call on its own thread, which hands its frames and events out to other threads.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -10,11 +10,11 @@ use tfrc::time::Instant;
 
 /// Frames that may wait for the display. One that finds no room is dropped: showing it later would
 /// only make the next ones late too.
-const FRAMES: usize = 4;
+const FRAME_CAPACITY: usize = 4;
 /// Events that may wait for the monitor: some seconds of them.
-const EVENTS: usize = 8_192;
+const EVENT_CAPACITY: usize = 8_192;
 
-/// The endpoint that the driver drives: a [`Call`], and the ways out of it.
+/// The endpoint that the driver drives: a [`Call`], and the channels out of it.
 pub(crate) struct CallEndpoint {
     /// The call itself.
     pub(crate) call: Call,
@@ -23,23 +23,23 @@ pub(crate) struct CallEndpoint {
     events: SyncSender<CallEvent>,
 }
 
-/// What comes out of an endpoint.
+/// The outputs of an endpoint.
 pub(crate) struct Outlets {
-    /// Frames, each at the moment at which it is to be shown.
+    /// Frames, each at its playout time.
     pub(crate) frames: Receiver<ReceivedFrame>,
-    /// The way back: timestamps of those that did not decode.
+    /// The way back: timestamps of frames that did not decode.
     pub(crate) undecodable: SyncSender<u32>,
-    /// What the session and the media decided.
+    /// The events of the session and the media.
     pub(crate) events: Receiver<CallEvent>,
 }
 
 impl CallEndpoint {
     /// An endpoint around a call.
     pub(crate) fn new(call: Call) -> (Self, Outlets) {
-        let (frames, due) = sync_channel(FRAMES);
-        let (events, happened) = sync_channel(EVENTS);
-        // Those that waited, and the one at the decoder.
-        let (refused, undecodable) = sync_channel(FRAMES + 1);
+        let (frames, due) = sync_channel(FRAME_CAPACITY);
+        let (events, happened) = sync_channel(EVENT_CAPACITY);
+        // The frames that waited, and the one at the decoder.
+        let (refused, undecodable) = sync_channel(FRAME_CAPACITY + 1);
         (
             Self {
                 call,
@@ -129,12 +129,12 @@ mod tests {
         Call::new(Instant::ZERO, config, policy, Payload::H264)
     }
 
-    /// What is under way to an end.
+    /// The datagrams under way to an end.
     #[derive(Default)]
     struct Way(VecDeque<(Instant, Vec<u8>)>);
 
     impl Way {
-        /// Takes what leaves one end now, and gives the other what left ten milliseconds ago.
+        /// Takes the datagrams that leave `from` now, and gives `to` the ones that left ten milliseconds ago.
         fn carry(
             &mut self,
             now: Instant,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_the_display_has_no_room_for_or_cannot_decode_are_followed_by_a_keyframe() {
+    fn dropped_and_undecodable_frames_are_followed_by_keyframes() {
         let format = Format {
             width: 64,
             height: 48,
@@ -197,7 +197,7 @@ mod tests {
             for frame in outlets
                 .frames
                 .try_iter()
-                .take(if stands { 0 } else { FRAMES })
+                .take(if stands { 0 } else { FRAME_CAPACITY })
             {
                 if step / 1_000 == 6 && !reasons.contains(&NotShown::Undecodable) {
                     decoder = Codec::H264.decoder();

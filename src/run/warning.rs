@@ -1,4 +1,4 @@
-//! What the one who runs an end must know of the other, in a sentence each.
+//! Warnings about the peer, in a sentence each.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use evenkeel_media::event::EventKind as MediaEvent;
 use evenkeel_rtp::session::{Breach, EventKind, Lie, RateSource};
 use tfrc::time::Duration;
 
-/// What becomes of a receiver that was caught at reporting this.
+/// The warning about a receiver whose reports are false.
 macro_rules! caught {
     ($reported:literal) => {
         concat!(
@@ -38,15 +38,15 @@ pub(crate) fn of(event: &CallEvent) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The receiver of an end that does nothing but send, and is over when it sends no more.
+/// The receiver of a run that only sends, and ends when nothing is sent any more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Receiver {
+pub(crate) struct AwaitedReceiver {
     pub(crate) address: SocketAddr,
     pub(crate) give_up: Duration,
 }
 
-impl Receiver {
-    /// Why no more is sent to it, once that is so.
+impl AwaitedReceiver {
+    /// The reason for which nothing more is sent, if this event is one.
     pub(crate) fn lost(&self, event: &EventKind) -> Option<String> {
         let Self { address, give_up } = self;
         match event {
@@ -141,17 +141,40 @@ fn of_session(event: &EventKind) -> Option<Cow<'static, str>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_payload_type_that_is_not_taken_is_told_with_its_number_and_what_helps() {
-        let event = EventKind::UnknownPayloadType { payload_type: 97 };
-        let text = of_session(&event).expect("a warning");
-        assert!(text.contains("type 97") && text.contains("--sdp"), "{text}");
+    fn address(host: u8) -> SocketAddr {
+        ([192, 0, 2, host], 5_004).into()
     }
 
     #[test]
-    fn a_receiver_that_is_lost_is_named_with_the_time_that_was_waited_and_what_helps() {
-        let receiver = Receiver {
-            address: ([192, 0, 2, 7], 5_004).into(),
+    fn warnings_name_the_event_and_its_remedy() {
+        let lied = |lie, again| EventKind::ReceiverLied {
+            address: address(7),
+            ssrc: 1,
+            lie,
+            again,
+        };
+        let second = EventKind::SecondSender {
+            heard: address(7),
+            ignored: address(8),
+        };
+        let unknown = EventKind::UnknownPayloadType { payload_type: 97 };
+        let again = "start this end again";
+        for (event, words) in [
+            (unknown, ["type 97", "--sdp"]),
+            (second, ["from 192.0.2.8:5004 is", "hears 192.0.2.7:5004"]),
+            (lied(Lie::NeverSent, false), ["never sent", again]),
+            (lied(Lie::ReceiveRate, false), ["receive rate", again]),
+            (lied(Lie::NeverSent, true), ["whatever its name", again]),
+        ] {
+            let text = of_session(&event).expect("a warning");
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        }
+    }
+
+    #[test]
+    fn lost_receiver_is_named_with_timeout_and_remedy() {
+        let receiver = AwaitedReceiver {
+            address: address(7),
             give_up: Duration::from_secs(3),
         };
         let text = receiver.lost(&EventKind::GaveUp).expect("a reason");
@@ -167,19 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_sender_is_told_with_who_is_heard() {
-        let address = |host| ([192, 0, 2, host], 5_004).into();
-        let event = EventKind::SecondSender {
-            heard: address(7),
-            ignored: address(8),
-        };
-        let text = of_session(&event).expect("a warning");
-        assert!(text.contains("from 192.0.2.8:5004 is ignored"), "{text}");
-        assert!(text.contains("hears 192.0.2.7:5004"), "{text}");
-    }
-
-    #[test]
-    fn uncompressed_pictures_of_another_size_are_told_with_both_and_what_helps() {
+    fn uncompressed_size_mismatch_names_both_sizes_and_remedy() {
         let kind = MediaEvent::OtherSize {
             sent: (320, 240),
             received: (640, 480),
@@ -189,29 +200,6 @@ mod tests {
         let text = of(&CallEvent::Media(event)).expect("a warning");
         for words in ["of 320x240 come", "takes 640x480", "--size", "--sdp"] {
             assert!(text.contains(words), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_receiver_that_was_caught_is_warned_of_with_what_it_did_and_what_helps() {
-        let told = |lie, again| {
-            let address = ([192, 0, 2, 7], 5004).into();
-            let caught = EventKind::ReceiverLied {
-                address,
-                ssrc: 1,
-                lie,
-                again,
-            };
-            of_session(&caught).expect("a warning")
-        };
-        let texts = [
-            (told(Lie::NeverSent, false), "never sent"),
-            (told(Lie::ReceiveRate, false), "receive rate"),
-            (told(Lie::NeverSent, true), "whatever its name"),
-        ];
-        for (text, what) in texts {
-            assert!(text.contains(what), "{text}");
-            assert!(text.contains("start this end again"), "{text}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! `evenkeel lab`: every figure and table of the papers.
 
-use std::fs;
+mod named;
+
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use evenkeel_lab::experiment::Experiment;
-use evenkeel_lab::nearest::nearest;
 use evenkeel_lab::result::{RunResult, Verdict};
 use evenkeel_lab::runner::{self, Plan, Progress, RunnerError};
 use evenkeel_lab::{golden, recorded, report, result};
@@ -14,9 +14,11 @@ use serde_json::json;
 use tfrc::time::Duration;
 
 use crate::cli::{LabArgs, LabCommand, LabListArgs, LabRunArgs};
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::outputs;
 use crate::stop::Stop;
+
+pub(crate) use named::{all, named};
 
 /// Runs the subcommand.
 pub(crate) fn run(args: &LabArgs) -> Result<(), Failure> {
@@ -42,7 +44,7 @@ fn write_report(out: &Path, experiments: &[Experiment]) -> Result<PathBuf, Failu
     })
 }
 
-/// Says where the results are, or what they are as JSON; of `all`, once the report is there.
+/// Prints the folders of the results, or the results as JSON; of `all`, once the report is written.
 pub(crate) fn say_results(
     out: &Path,
     results: &[RunResult],
@@ -142,14 +144,14 @@ fn run_experiments(args: &LabRunArgs) -> Result<(), Failure> {
     verdict(&results)
 }
 
-/// Runs a plan until it is done or interrupted, and tells how each experiment came out.
+/// Runs a plan until it is done or interrupted, and prints the verdict of each experiment.
 pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Failure> {
     require_writable(plan)?;
-    let stop = Stop::on_interrupt().map_err(Failure::runtime)?;
+    let stop = Stop::on_interrupt()?;
     let clock = Clock::start();
     let mut told = None;
     let mut ran = Vec::new();
-    // Whoever stopped reading stops no run: the results are in files.
+    // A closed standard output stops no run: the results are in files.
     let mut unread = Ok(());
     let mut tell = |progress: &Progress<'_>| {
         if let Some(result) = progress.finished {
@@ -159,9 +161,13 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
             }
         }
         let now = clock.now();
-        if progress.left.is_some() && told.is_none_or(|told| now - told >= TELL_EVERY) {
+        if let Some(left) = progress.left
+            && told.is_none_or(|told| now - told >= PROGRESS_INTERVAL)
+        {
             told = Some(now);
-            eprintln!("{}", left(progress));
+            let (done, total) = (progress.done, progress.total);
+            let seconds = left.as_secs_f64();
+            eprintln!("{done} of {total} runs, about {seconds:.0} s left");
         }
     };
     let ended = runner::run(plan, clock, stop.flag(), &mut tell);
@@ -180,7 +186,7 @@ pub(crate) fn execute(plan: &Plan<'_>, json: bool) -> Result<Vec<RunResult>, Fai
     Ok(results)
 }
 
-/// Finds what results cannot be written to before anything is run for them.
+/// Finds a folder of results that cannot be written before anything is run.
 fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
     let ids = plan.experiments.iter().map(|it| it.id.as_str());
     result::require_writable(&plan.out, ids).map_err(|(folder, error)| {
@@ -191,89 +197,8 @@ fn require_writable(plan: &Plan<'_>) -> Result<(), Failure> {
     })
 }
 
-/// Every experiment of a folder, by name.
-pub(crate) fn all(folder: &Path) -> Result<Vec<Experiment>, Failure> {
-    let files = files(folder)?;
-    let experiments = files.iter().map(|file| Experiment::load(file, &[]));
-    experiments
-        .map(|read| read.map_err(Failure::usage))
-        .collect()
-}
-
-/// The file of every experiment, by name.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error: std::io::Error| {
-        Failure::usage(format!(
-            "{}: {error}: run in the repository, or name its folder with --experiments",
-            folder.display()
-        ))
-    };
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            files.push(path);
-        }
-    }
-    files.sort_by_cached_key(|file| in_order(&file.to_string_lossy()));
-    Ok(files)
-}
-
-/// Sorts figure 5.3 before figure 5.10: what is between numbers, and the numbers.
-fn in_order(name: &str) -> Vec<(String, u64)> {
-    let mut parts = Vec::new();
-    let mut rest = name;
-    while !rest.is_empty() {
-        let (text, after) = rest.split_at(
-            rest.find(|c: char| c.is_ascii_digit())
-                .unwrap_or(rest.len()),
-        );
-        let digits = after.find(|c: char| !c.is_ascii_digit());
-        let (number, after) = after.split_at(digits.unwrap_or(after.len()));
-        parts.push((text.to_owned(), number.parse().unwrap_or(u64::MAX)));
-        rest = after;
-    }
-    parts
-}
-
-/// The experiments of these names, each once, with these settings.
-pub(crate) fn named(
-    folder: &Path,
-    ids: &[String],
-    settings: &[String],
-) -> Result<Vec<Experiment>, Failure> {
-    let first = |(index, id): &(usize, &String)| !ids[..*index].contains(id);
-    let ids = ids.iter().enumerate().filter(first);
-    ids.map(|(_, id)| one(folder, id, settings)).collect()
-}
-
-/// The experiment of this name, with these settings.
-fn one(folder: &Path, id: &str, settings: &[String]) -> Result<Experiment, Failure> {
-    let file = folder.join(format!("{id}.toml"));
-    if !file.is_file() {
-        let names = files(folder)?;
-        let names = names.iter().filter_map(|file| file.file_stem()?.to_str());
-        let meant =
-            nearest(id, names).map_or_else(String::new, |name| format!(", but there is {name}"));
-        return Err(Failure::usage(format!(
-            "{id}: no such experiment{meant}: `evenkeel lab list` names them ({} is no file)",
-            file.display()
-        )));
-    }
-    Experiment::load(&file, settings).map_err(Failure::usage)
-}
-
-/// How often it is told how far a plan is.
-const TELL_EVERY: Duration = Duration::from_secs(5);
-
-fn left(progress: &Progress<'_>) -> String {
-    let (done, total) = (progress.done, progress.total);
-    let seconds = progress.left.map_or(0.0, |left| left.as_secs_f64());
-    format!("{done} of {total} runs, about {seconds:.0} s left")
-}
+/// Time between two lines of progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 fn print(result: &RunResult) -> Result<(), Failure> {
     let (id, verdict) = (&result.id, result.verdict().name());
@@ -292,17 +217,17 @@ fn print(result: &RunResult) -> Result<(), Failure> {
         ))?;
     }
     for check in result.stale() {
-        eprintln!(
-            "evenkeel: warning: {} {} passes, and the file has a reason why it does not: one of the two is to be mended",
+        failure::warn(format_args!(
+            "{} {} passes, and the file has a reason why it does not: one of the two is to be mended",
             result.id, check.name
-        );
+        ));
     }
     Ok(())
 }
 
-/// A metric that is not what it was fails the run; blessed, it becomes what it has to be.
+/// A metric that differs from its golden result fails the run, or with `bless` becomes the golden result.
 ///
-/// Golden results of recorded links are of the recordings: what models gave in their place is not compared.
+/// Golden results of recorded links come from the recordings: results of models in their place are not compared.
 fn hold_to(
     folder: &Path,
     bless: bool,
@@ -315,13 +240,13 @@ fn hold_to(
         let of_result = experiments.iter().find(|it| it.id == result.id);
         let absent = of_result.map(|it| it.definition.scenario.absent_recordings());
         if let Some(absent) = absent.filter(|absent| !absent.is_empty()) {
-            eprintln!(
-                "evenkeel: warning: {}: models stand in for {}, so the result is not held to its golden one: name the \
+            failure::warn(format_args!(
+                "{}: models stand in for {}, so the result is not held to its golden one: name the \
                  folder of the recordings in {}",
                 result.id,
                 absent.join(", "),
                 recorded::FOLDER_VARIABLE
-            );
+            ));
             continue;
         }
         if bless {
@@ -391,28 +316,5 @@ mod tests {
             "id                    from  clock    core time  caption\n\
              why-not-full-buffers  x     virtual        9 s  ends\n"
         );
-    }
-
-    #[test]
-    fn figures_stand_in_the_order_of_their_numbers() {
-        let mut names = [
-            "thesis-fig5-10",
-            "thesis-fig5-3",
-            "sigcomm-tab25",
-            "sigcomm-a1",
-        ];
-        names.sort_by_cached_key(|name| in_order(name));
-        let sorted = [
-            "sigcomm-a1",
-            "sigcomm-tab25",
-            "thesis-fig5-3",
-            "thesis-fig5-10",
-        ];
-        assert_eq!(names, sorted);
-        assert_eq!(
-            in_order("a2b"),
-            [("a".to_owned(), 2), ("b".to_owned(), u64::MAX)]
-        );
-        assert_eq!(in_order("7"), [(String::new(), 7)]);
     }
 }

@@ -1,0 +1,30 @@
+//! Options of `evenkeel call`.
+
+use std::net::SocketAddr;
+
+use clap::Args;
+use tfrc::time::Duration;
+
+use super::{PictureArgs, RunArgs};
+use crate::units;
+
+/// `evenkeel call`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Example: evenkeel call 192.0.2.7:5004     and there: evenkeel call 192.0.2.9:5004"
+)]
+pub(crate) struct CallArgs {
+    /// The other end: ADDR or ADDR:PORT (5004 unless given)
+    #[arg(value_name = "PEER")]
+    pub(crate) peer: String,
+    /// Local address and port
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004", value_parser = units::address)]
+    pub(crate) bind: SocketAddr,
+    /// Stop sending after this long without a report, and listen on: sending resumes once the peer is heard
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
+    pub(crate) give_up: Duration,
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}

@@ -1,0 +1,38 @@
+//! Options of `evenkeel send`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use tfrc::time::Duration;
+use tfrc::units::Rate;
+
+use super::{PictureArgs, RunArgs};
+use crate::units;
+
+/// `evenkeel send`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Example: evenkeel send 192.0.2.7 --source clip.mp4 --sdp stream.sdp")]
+pub(crate) struct SendArgs {
+    /// The receiver: ADDR or ADDR:PORT (5004 unless given)
+    #[arg(value_name = "DEST")]
+    pub(crate) dest: String,
+    /// Local address and port; any free port unless given
+    #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
+    pub(crate) bind: Option<SocketAddr>,
+    /// Write the session description here before sending
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sdp: Option<PathBuf>,
+    /// Send at this rate, on a path that is yours alone, instead of the 128 kb/s that a receiver without
+    /// RTCP gets. Circuit breakers hold if reception reports come
+    #[arg(long, value_name = "RATE", value_parser = units::rate)]
+    pub(crate) fixed_rate: Option<Rate>,
+    /// End, with status 1, after this long without a report, or when a circuit breaker stops media for good. With
+    /// --fixed-rate no report is waited for
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
+    pub(crate) give_up: Duration,
+    #[command(flatten)]
+    pub(crate) picture: PictureArgs,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}

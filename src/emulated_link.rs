@@ -1,0 +1,111 @@
+//! The emulated link of `demo` and `link`: its rate or the trace that it follows, its queue and its losses.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use evenkeel_lab::recorded;
+use evenkeel_link::{DeliveryTrace, LinkConfig, Loss, Schedule};
+use evenkeel_net::{Direction, LinkChange};
+use tfrc::time::Duration;
+use tfrc::units::Rate;
+
+use crate::failure::Failure;
+use crate::outputs::cannot;
+use crate::queue::LinkQueue;
+use crate::units;
+
+/// The value of `--rate` of an emulator.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum LinkRate {
+    /// `2M`.
+    Constant(Rate),
+    /// `trace:FILE`, in Mahimahi's format.
+    Trace(PathBuf),
+}
+
+/// A rate, or `trace:FILE`.
+pub(crate) fn link_rate(text: &str) -> Result<LinkRate, String> {
+    match text.strip_prefix("trace:") {
+        Some("") => Err("no file: write trace:FILE, as in trace:lte.down".into()),
+        Some(file) => Ok(LinkRate::Trace(file.into())),
+        None => {
+            let rate = units::rate(text).map_err(|why| format!("{why}, or trace:FILE"));
+            rate.map(LinkRate::Constant)
+        }
+    }
+}
+
+/// Reads the trace that was `given`: `--trace-link FILE`, or how else its option is written.
+pub(crate) fn read(given: impl fmt::Display, file: &Path) -> Result<DeliveryTrace, Failure> {
+    recorded::read(file).map_err(|what| {
+        Failure::usage(format!(
+            "{given}: {what}: give a file in Mahimahi's format, in each line the millisecond at which 1500 bytes can \
+             be delivered"
+        ))
+    })
+}
+
+/// Reads `--schedule`.
+pub(crate) fn schedule(path: &Path) -> Result<Schedule, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| cannot("read", path, &error))?;
+    Schedule::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// A link with this rate, one-way delay, queue and share of lost packets.
+pub(crate) fn config(rate: Rate, delay: Duration, queue: LinkQueue, loss: f64) -> LinkConfig {
+    LinkConfig {
+        rate,
+        delay,
+        queue: queue.limit,
+        discipline: queue.discipline,
+        loss: random_loss(loss),
+        ..LinkConfig::default()
+    }
+}
+
+/// Loss of this share of packets, each for itself.
+pub(crate) fn random_loss(share: f64) -> Loss {
+    if share > 0.0 {
+        Loss::Bernoulli(share)
+    } else {
+        Loss::None
+    }
+}
+
+/// A schedule of the way forward. The delay of a schedule is one way and holds both ways; its rate and loss hold on the way
+/// back only `if_both` ways carry media.
+pub(crate) fn follow_schedule(schedule: Schedule, if_both: bool) -> Vec<(Direction, LinkChange)> {
+    let back = match if_both {
+        true => schedule.clone(),
+        false => schedule.delays_only(),
+    };
+    vec![
+        (Direction::Forward, LinkChange::Schedule(schedule)),
+        (Direction::Reverse, LinkChange::Schedule(back)),
+    ]
+}
+
+/// A trace of these ways.
+pub(crate) fn follow_trace(
+    trace: &DeliveryTrace,
+    directions: &[Direction],
+) -> Vec<(Direction, LinkChange)> {
+    let change = |way: &Direction| (*way, LinkChange::Trace(trace.clone()));
+    directions.iter().map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_rate_is_a_rate_or_a_file() {
+        let rate = Rate::from_bits_per_sec(2e6);
+        assert_eq!(link_rate("2M"), Ok(LinkRate::Constant(rate)));
+        let file = LinkRate::Trace("lte.down".into());
+        assert_eq!(link_rate("trace:lte.down"), Ok(file));
+        assert!(link_rate("trace:").unwrap_err().contains("trace:FILE"));
+        assert!(link_rate("fast").unwrap_err().contains("3M"));
+    }
+}

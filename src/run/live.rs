@@ -1,0 +1,294 @@
+//! The present state of a run: a line for the terminal, a sample for the page.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use evenkeel_codec::quality::percentile;
+use evenkeel_media::call::CallEvent;
+use evenkeel_media::event::{Discard, EventKind as MediaEvent};
+use evenkeel_media::report::ShownFrame;
+use evenkeel_rtp::session::{EventKind as SessionEvent, Path, RateSource};
+use tfrc::time::{Duration, Instant};
+use tfrc::trace::Trace as Decision;
+use tfrc::units::{Bytes, Rate};
+
+use super::snapshot::{Sending, Snapshot};
+use crate::choices::Choice;
+use crate::page::{Sample, SenderState};
+use crate::tcp::Totals;
+use crate::units::millis;
+
+/// The time over which a line's and a sample's figures are taken.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The parts of the first stream that are in this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AtHand {
+    pub(super) sends: bool,
+    pub(super) receives: bool,
+    /// The link between the two, and so both ends of it.
+    pub(super) link: bool,
+}
+
+/// The figures of the last second, and the counts since the start.
+#[derive(Default)]
+pub(super) struct Live {
+    start: Instant,
+    now: Instant,
+    snapshot: Option<Snapshot>,
+    /// The bytes sent, or received where no sender is at hand, at each tick of the window.
+    bytes: VecDeque<(Instant, Bytes)>,
+    /// The filler among the bytes sent.
+    filler: VecDeque<(Instant, Bytes)>,
+    /// The totals of TCP, where the link is ours.
+    tcp: VecDeque<(Instant, Totals)>,
+    shown: VecDeque<ShownFrame>,
+    /// The frames shown since the start, by codec.
+    shown_by: BTreeMap<&'static str, u64>,
+    /// The choice on the page, where there is one.
+    choice: Option<Choice>,
+    phase: SenderState,
+    /// The size that the encoder now aims at, once it has one.
+    target: Option<Bytes>,
+    sent: u64,
+    displayed: u64,
+    damaged: u64,
+    concealed: u64,
+    frozen: u64,
+    late: u64,
+    discarded: BTreeMap<&'static str, u64>,
+}
+
+impl Live {
+    /// Nothing has happened yet.
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            start: now,
+            now,
+            ..Self::default()
+        }
+    }
+
+    /// Takes in an event of either end.
+    pub(super) fn handle_event(&mut self, event: &CallEvent) {
+        match event {
+            CallEvent::Session(event) => match event.kind {
+                SessionEvent::RateControl(Decision::Feedback {
+                    loss_event_rate, ..
+                }) => {
+                    self.phase = if loss_event_rate.is_zero() {
+                        SenderState::SlowStart
+                    } else {
+                        SenderState::CongestionAvoidance
+                    };
+                }
+                SessionEvent::RateControl(Decision::NoFeedback { .. }) => {
+                    self.phase = SenderState::NoFeedback;
+                }
+                SessionEvent::PeerLeft => self.phase = SenderState::PeerGone,
+                SessionEvent::GaveUp => self.phase = SenderState::GivenUp,
+                _ => {}
+            },
+            CallEvent::Media(event) => match event.kind {
+                MediaEvent::Target { size, .. } => self.target = Some(size),
+                MediaEvent::Sent { .. } => self.sent += 1,
+                MediaEvent::Discarded { reason, .. } => self.count_discarded(reason),
+                MediaEvent::Completed { late: true, .. } => self.late += 1,
+                MediaEvent::Dropped { reason, .. } => self.frozen += u64::from(reason.freezes()),
+                _ => {}
+            },
+        }
+    }
+
+    /// Takes in a frame that was shown.
+    pub(super) fn handle_shown(&mut self, frame: &ShownFrame) {
+        self.displayed += 1;
+        *self.shown_by.entry(frame.codec.name()).or_default() += 1;
+        self.damaged += u64::from(frame.damaged);
+        self.concealed += u64::from(frame.concealed > 0);
+        self.shown.push_back(*frame);
+    }
+
+    /// Takes in the state at a tick, and forgets states older than the window.
+    pub(super) fn handle_snapshot(&mut self, now: Instant, snapshot: Snapshot) {
+        self.now = now;
+        let oldest = now - WINDOW;
+        let state = &snapshot.state;
+        let bytes = state.sent.or(state.received);
+        self.bytes.extend(bytes.map(|bytes| (now, bytes)));
+        self.filler
+            .extend(state.filler_sent.map(|filler| (now, filler)));
+        self.tcp.extend(snapshot.tcp.map(|tcp| (now, tcp)));
+        forget(&mut self.bytes, oldest);
+        forget(&mut self.filler, oldest);
+        forget(&mut self.tcp, oldest);
+        while self.shown.front().is_some_and(|frame| frame.at < oldest) {
+            self.shown.pop_front();
+        }
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Takes in the choice on the page.
+    pub(super) fn handle_choice(&mut self, choice: Choice) {
+        self.choice = Some(choice);
+    }
+
+    /// The parts at hand, of which there can be figures.
+    pub(super) fn at_hand(&self) -> AtHand {
+        let state = self.snapshot.as_ref().map(|snapshot| snapshot.state);
+        state.map_or_else(AtHand::default, |state| AtHand {
+            sends: state.sent.is_some(),
+            receives: state.received.is_some(),
+            link: state.link_rate.is_some(),
+        })
+    }
+
+    /// The source of the first end's rate, if that end sends.
+    pub(super) fn rate_source(&self) -> Option<RateSource> {
+        self.snapshot.as_ref()?.rate_source
+    }
+
+    /// The deadline in force at the first end, if it sends.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        Some(self.sending()?.deadline)
+    }
+
+    /// The losses per packet that TFRC does not count, with `--random-loss`.
+    pub(super) fn tolerated_loss(&self) -> Option<f64> {
+        self.sending()?.tolerated_loss
+    }
+
+    /// Datagrams that the ends ignored, by kind.
+    pub(super) fn ignored(&self) -> BTreeMap<&'static str, u64> {
+        let snapshot = self.snapshot.as_ref();
+        snapshot.map_or_else(BTreeMap::new, |snapshot| snapshot.ignored.clone())
+    }
+
+    fn sending(&self) -> Option<Sending> {
+        self.snapshot.as_ref()?.sending
+    }
+
+    /// One line for the terminal.
+    pub(super) fn line(&self) -> String {
+        let sample = self.sample();
+        let mbps = |bps: Option<f64>| bps.unwrap_or_default() / 1e6;
+        let mut line = format!("{:5.0} s", sample.t_s);
+        if let Some(x) = sample.x_bps {
+            line += &format!("  X {:6.2} Mb/s", x / 1e6);
+        }
+        line += &format!("  throughput {:6.2} Mb/s", mbps(sample.throughput_bps));
+        if let (Some(flows), Some(rate)) = (sample.knobs.tcp, sample.tcp_bps) {
+            line += &format!("  TCP {flows} × {:.2} Mb/s", rate / 1e6);
+        }
+        if let Some(p) = sample.p {
+            let rtt = sample.rtt_ms.unwrap_or_default();
+            line += &format!("  RTT {rtt:4.0} ms  p {:6.3} %", p * 100.0);
+        }
+        if let Some(queue) = sample.queue_ms {
+            line += &format!("  queue {queue:3.0} ms");
+        }
+        if let Some(delay) = sample.frame_delay_p95_ms {
+            line += &format!("  delay p95 {delay:4.0} ms");
+        }
+        if let Some(psnr) = sample.psnr_db {
+            line += &format!("  PSNR {psnr:4.1} dB");
+        }
+        let counts = [
+            (sample.frames_sent, "sent"),
+            (sample.frames_discarded, "discarded"),
+            (sample.frames_shown, "shown"),
+            (sample.frames_late, "late"),
+        ];
+        let counts = counts.map(|(frames, what)| Some(format!("{} {what}", frames?)));
+        let counts: Vec<String> = counts.into_iter().flatten().collect();
+        line += &format!("  frames: {}", counts.join(", "));
+        if let (Some(deadline), true) = (sample.deadline_ms, self.is_stretched()) {
+            line += &format!("  (deadline {deadline:.0} ms)");
+        }
+        if let Some(ratio) = sample.tolerated_loss {
+            line += &format!("  (tolerates {:.1} % loss)", ratio * 100.0);
+        }
+        let ignored: u64 = sample.ignored.values().sum();
+        if ignored > 0 {
+            line += &format!("  ignored {ignored}");
+        }
+        line
+    }
+
+    /// One sample for the page.
+    pub(super) fn sample(&self) -> Sample {
+        let delays = self.shown.iter().filter_map(|frame| frame.delay);
+        let delays: Vec<f64> = delays.map(millis).collect();
+        let psnrs: Vec<f64> = self.shown.iter().filter_map(|frame| frame.psnr).collect();
+        let snapshot = self.snapshot.as_ref();
+        let link = snapshot.and_then(|snapshot| snapshot.link);
+        let path = self.path();
+        let AtHand {
+            sends, receives, ..
+        } = self.at_hand();
+        let sent = |frames: u64| sends.then_some(frames);
+        let received = |frames: u64| receives.then_some(frames);
+        Sample {
+            t_s: self.now.saturating_since(self.start).as_secs_f64(),
+            x_bps: path.map(|path| path.allowed_rate.bits_per_sec()),
+            x_recv_bps: path.map(|path| path.receive_rate.bits_per_sec()),
+            throughput_bps: rate(&self.bytes).map(Rate::bits_per_sec),
+            filler_bps: rate(&self.filler).map(Rate::bits_per_sec),
+            tcp_bps: self.tcp_rate().map(Rate::bits_per_sec),
+            link_bps: link.map(|link| link.rate.bits_per_sec()),
+            rtt_ms: path.and_then(|path| path.rtt).map(millis),
+            queue_ms: link.map(|link| millis(link.queue_delay)),
+            p: path.map(|path| path.loss_event_rate.get()),
+            frame_delay_ms: percentile(&delays, 50.0),
+            frame_delay_p95_ms: percentile(&delays, 95.0),
+            psnr_db: percentile(&psnrs, 50.0),
+            target_bytes: self.target.map(Bytes::get),
+            frames_sent: sent(self.sent),
+            frames_shown: received(self.displayed),
+            shown: self.shown_by.clone(),
+            frames_late: received(self.late),
+            frames_damaged: received(self.damaged),
+            frames_concealed: received(self.concealed),
+            frames_frozen: received(self.frozen),
+            frames_discarded: sent(self.discarded.values().sum()),
+            discarded: self.discarded.clone(),
+            state: self.phase,
+            deadline_ms: self.deadline().map(millis),
+            tolerated_loss: self.tolerated_loss(),
+            ignored: self.ignored(),
+            knobs: snapshot
+                .map(|snapshot| snapshot.knobs(self.choice))
+                .unwrap_or_default(),
+        }
+    }
+
+    fn is_stretched(&self) -> bool {
+        self.sending().is_some_and(|sending| sending.stretched)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.snapshot.as_ref()?.path.as_ref()
+    }
+
+    /// Of one flow in the mean.
+    fn tcp_rate(&self) -> Option<Rate> {
+        let ((_, first), (_, last)) = (self.tcp.front()?, self.tcp.back()?);
+        last.rate_of_one_since(first)
+    }
+
+    fn count_discarded(&mut self, reason: Discard) {
+        *self.discarded.entry(reason.name()).or_default() += 1;
+    }
+}
+
+/// The mean rate over the ticks of the window, once there are two.
+fn rate(ticks: &VecDeque<(Instant, Bytes)>) -> Option<Rate> {
+    let ((from, first), (to, last)) = (ticks.front()?, ticks.back()?);
+    (to > from).then(|| (*last - *first) / (*to - *from))
+}
+
+/// Leaves two ticks at least, to take a difference of.
+fn forget<T>(ticks: &mut VecDeque<(Instant, T)>, oldest: Instant) {
+    while ticks.len() > 2 && ticks.front().is_some_and(|(at, _)| *at < oldest) {
+        ticks.pop_front();
+    }
+}

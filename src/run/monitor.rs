@@ -1,0 +1,202 @@
+//! Watches a run: gathers events, figures and states, and reports them to the terminal, the page and the files.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use evenkeel_media::call::CallEvent;
+use evenkeel_media::report::CallReport;
+use evenkeel_net::Clock;
+use evenkeel_net::{LinkEvent, RelayHandle};
+use tfrc::time::{Duration, Instant};
+
+use super::call_process::CallProcess;
+use super::live::Live;
+use super::snapshot::Snapshot;
+use super::summary::RunSummary;
+use super::warning::{self, AwaitedReceiver};
+use crate::choices::Choices;
+use crate::cli::RunArgs;
+use crate::failure::{self, Failure};
+use crate::outputs::{self, Outputs};
+use crate::page::Page;
+use crate::stop::Stop;
+use crate::tcp::{Measured, TcpFlows};
+use crate::trace;
+
+/// How often the state is sampled, for the page and the means.
+const TICK_INTERVAL: Duration = Duration::from_millis(100);
+/// Ticks from one line on the terminal to the next.
+const TICKS_PER_LINE: u32 = 10;
+
+/// The emulated link, if there is one.
+pub(crate) struct LinkView {
+    pub(crate) relay: Arc<RelayHandle<TcpFlows>>,
+    pub(crate) events: Receiver<LinkEvent>,
+    /// The codec, policy and filler of the senders.
+    pub(crate) choices: Arc<Choices>,
+}
+
+/// The parts of a run that a monitor watches beside the ends, and the places that it reports to.
+pub(super) struct MonitorConfig {
+    pub(super) clock: Clock,
+    pub(super) stop: Stop,
+    pub(super) page: Option<Arc<Page>>,
+    pub(super) outputs: Outputs,
+    pub(super) link: Option<LinkView>,
+    pub(super) seed: u64,
+    /// The configured deadline, within which frames are in time.
+    pub(super) deadline: Duration,
+    /// The receiver without which the run ends, if there is one.
+    pub(super) receiver: Option<AwaitedReceiver>,
+}
+
+/// A run under way.
+pub(super) struct Monitor {
+    config: MonitorConfig,
+    /// The ends at hand, the one that sends first.
+    ends: Vec<(&'static str, CallProcess)>,
+    until: Option<Instant>,
+    report: CallReport,
+    tcp: Measured,
+    live: Live,
+    /// The reason to end, once nothing is sent any more.
+    lost: Option<Failure>,
+    /// The warnings so far, each once.
+    warnings: Vec<Cow<'static, str>>,
+}
+
+impl Monitor {
+    /// A monitor of these ends.
+    pub(super) fn new(
+        config: MonitorConfig,
+        args: &RunArgs,
+        ends: Vec<(&'static str, CallProcess)>,
+    ) -> Self {
+        let now = config.clock.now();
+        let measured_from = now + args.warmup();
+        Self {
+            ends,
+            until: args.seconds.map(|time| now + time),
+            report: CallReport::new(measured_from, config.deadline),
+            tcp: Measured::new(measured_from),
+            live: Live::new(now),
+            lost: None,
+            warnings: Vec::new(),
+            config,
+        }
+    }
+
+    /// Watches until the run is over, then ends everything in order and writes the summary.
+    pub(super) fn run(mut self) -> Result<(), Failure> {
+        let watched = self.gather_until_over();
+        // After any error, too, the peer gets a BYE and files get their ends.
+        let finished = self.finish();
+        watched.and(finished)
+    }
+
+    fn gather_until_over(&mut self) -> Result<(), Failure> {
+        let mut next = self.config.clock.now();
+        let mut ticks = 0;
+        while !self.is_over() {
+            next = (next + TICK_INTERVAL).max(self.config.clock.now());
+            self.config.clock.sleep_until(next);
+            self.gather()?;
+            ticks += 1;
+            if ticks % TICKS_PER_LINE == 0 {
+                outputs::tell(self.config.outputs.json_is_said(), self.live.line())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let out_of_time = |until| self.config.clock.now() >= until;
+        self.until.is_some_and(out_of_time)
+            || self.lost.is_some()
+            || self.config.stop.is_asked()
+            || self.ends.iter().any(|(_, end)| end.has_ended())
+    }
+
+    /// Takes in the events and figures since the last tick, and samples the state.
+    fn gather(&mut self) -> Result<(), Failure> {
+        self.gather_events()?;
+        let now = self.config.clock.now();
+        for (_, end) in &mut self.ends {
+            for text in end.stalls.poll(now) {
+                eprintln!("evenkeel: {text}");
+            }
+        }
+        let snapshot = Snapshot::take(
+            &self.ends,
+            self.config.link.as_ref().map(|link| &*link.relay),
+        )?;
+        self.report.handle_state(now, &snapshot.state);
+        if let Some(totals) = snapshot.tcp {
+            self.tcp.handle_totals(totals);
+        }
+        self.live.handle_snapshot(now, snapshot);
+        if let Some(link) = &self.config.link {
+            self.live.handle_choice(link.choices.get());
+        }
+        if let Some(page) = &self.config.page {
+            page.publish(&self.live.sample());
+        }
+        Ok(())
+    }
+
+    fn gather_events(&mut self) -> Result<(), Failure> {
+        for (name, end) in &mut self.ends {
+            // Shown frames come first, so that a BYE ends the gap after them.
+            for shown in end.shown.try_iter() {
+                self.live.handle_shown(&shown);
+                self.report.handle_shown(&shown);
+            }
+            for event in end.events.try_iter() {
+                self.report.handle_event(&event);
+                self.live.handle_event(&event);
+                end.stalls.handle_event(&event);
+                if let CallEvent::Session(event) = &event
+                    && let Some(receiver) = &self.config.receiver
+                    && let Some(why) = receiver.lost(&event.kind)
+                {
+                    self.warnings.push(why.clone().into());
+                    self.lost = Some(Failure::runtime(why));
+                } else if let Some(text) = warning::of(&event)
+                    && !self.warnings.contains(&text)
+                {
+                    failure::warn(&text);
+                    self.warnings.push(text);
+                }
+                self.config.outputs.trace(name, || trace::call(&event))?;
+            }
+            for coded in end.coded.try_iter() {
+                self.report.handle_coded(coded.at, coded.size_error);
+            }
+        }
+        if let Some(link) = &self.config.link {
+            for LinkEvent { direction, event } in link.events.try_iter() {
+                let part = trace::direction(direction);
+                self.config.outputs.trace(part, || trace::link(&event))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.config.stop.ask();
+        let mut ended = self.gather_events();
+        let lost = self.lost.take().map_or(Ok(()), Err);
+        let summary = RunSummary {
+            seed: self.config.seed,
+            deadline: self.config.deadline,
+            tcp: self.tcp.means(),
+            warnings: &self.warnings,
+        };
+        let summary = summary.as_json(&self.report.summary(), &self.live);
+        for (_, end) in self.ends {
+            ended = ended.and(end.finish());
+        }
+        ended.and(self.config.outputs.finish(&summary)).and(lost)
+    }
+}

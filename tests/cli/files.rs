@@ -1,0 +1,123 @@
+//! Files that a run reads and writes: missing, full, or one and the same.
+
+use super::*;
+
+#[test]
+fn missing_file_or_host_is_named() {
+    for (words, missing) in [
+        ("demo --source no-such.y4m", "no-such.y4m"),
+        ("demo --schedule no-such.txt", "no-such.txt"),
+        ("demo --json no-such-folder/x.json", "no-such-folder"),
+        ("demo --record no-such-folder/x.y4m", "no-such-folder"),
+        ("recv 127.0.0.1:0 --sdp no-such.sdp", "no-such.sdp"),
+        ("send no/host", "no/host"),
+    ] {
+        let short = format!("{words} --headless --seconds 1 --warmup 0");
+        refuses(&short, &[missing]);
+    }
+}
+
+#[test]
+fn malformed_description_is_named_with_its_fault() {
+    let file = Temporary::new("none.sdp");
+    let name = &file.path;
+    for (bytes, why) in [
+        (&b""[..], "it is empty"),
+        (b"\xff\xfe", "it is no text"),
+        (b"hello", "line 1"),
+        (b"v=0\r\n", "no origin"),
+    ] {
+        file.write(bytes);
+        refuses(
+            &format!("recv 127.0.0.1:0 --headless --sdp {name}"),
+            &["--sdp", name, why, "evenkeel send --sdp"],
+        );
+    }
+}
+
+#[test]
+fn written_file_does_not_empty_a_read_one() {
+    let file = Temporary::file("own.y4m", grey(2));
+    let name = &file.path;
+    for option in ["--record", "--json", "--trace"] {
+        let demo = format!("demo --headless --source {name} {option} {name}");
+        refuses(&demo, &[option, "--source", name]);
+    }
+    let send = "send 127.0.0.1:9 --headless --seconds 1";
+    let own = format!("{send} --source {name} --sdp {name}");
+    refuses(&own, &["--sdp", "--source", name]);
+    assert_eq!(file.read(), grey(2));
+
+    let schedule = b"0, 1M, 20ms, 0\n";
+    file.write(schedule);
+    let demo = format!("demo --headless --schedule {name} --json {name}");
+    refuses(&demo, &["--json", "--schedule", name]);
+    for option in ["--record", "--json", "--trace"] {
+        let recv = format!("recv 127.0.0.1:0 --headless --sdp {name} {option} {name}");
+        refuses(&recv, &[option, "--sdp", name]);
+    }
+    let serve = format!("vod serve --to 127.0.0.1:9 --sdp {name}");
+    refuses(&format!("{serve} {name}"), &["--sdp", "FILE", name]);
+    let trace = format!("{serve} --trace {name}");
+    refuses(&trace, &["--sdp", "--trace", name]);
+    assert_eq!(file.read(), schedule);
+}
+
+/// A run with `--json scene` may have left such a file.
+#[test]
+fn file_named_as_the_scene_may_be_written() {
+    let folder = Temporary::new("scene");
+    fs::create_dir_all(&folder.path).expect("a folder");
+    let scene = format!("{}/scene", folder.path);
+    fs::write(&scene, "the last run").expect("write a file");
+    let demo = "demo --headless --seconds 0.5 --warmup 0 --size 160x120 --json scene";
+    let output = program(demo).current_dir(&folder.path).output();
+    let output = output.expect("run the program");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let summary = fs::read_to_string(scene).expect("the summary");
+    assert!(summary.starts_with('{'), "{summary}");
+}
+
+#[test]
+fn full_disk_ends_the_run() {
+    if !fs::exists("/dev/full").is_ok_and(|exists| exists) {
+        return;
+    }
+    // The second run shows so little that a buffer of the usual size would hold all of it until the end.
+    for more in [
+        "--seconds 60 --size 160x120",
+        "--seconds 1.5 --size 16x16 --fps 8",
+    ] {
+        let output = run(&format!("demo --headless --record /dev/full {more}"));
+        ends(1, &output, &["cannot write --record /dev/full"]);
+    }
+    for option in ["--json", "--trace"] {
+        let demo = "demo --headless --seconds 1 --warmup 0";
+        let output = run(&format!("{demo} {option} /dev/full"));
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let named = format!("cannot write {option} /dev/full");
+        assert!(said.contains(&named), "{said}");
+    }
+}
+
+#[test]
+fn router_without_interfaces_leaves_the_last_files() {
+    let files = ["log", "pcapng"].map(|name| Temporary::file(name, "the last run"));
+    let [log, pcap] = files.each_ref().map(|file| &file.path);
+    refuses(
+        &format!("link router nosuch0 nosuch1 --log {log} --pcap {pcap}"),
+        &[],
+    );
+    assert!(files.iter().all(|file| file.read() == b"the last run"));
+}
+
+#[test]
+fn player_that_does_not_begin_leaves_its_file() {
+    let (_taken, address) = taken_port();
+    let title = Temporary::file("play.ts", "the last title");
+    let play = format!("vod play {address} --out {}", title.path);
+    refuses(&play, &[&address, "in use"]);
+    assert_eq!(title.read(), b"the last title");
+}

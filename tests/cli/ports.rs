@@ -1,0 +1,69 @@
+//! Addresses and ports: malformed, busy, or without an answer.
+
+use super::*;
+
+#[test]
+fn malformed_port_is_named() {
+    for words in [
+        "send 127.0.0.1:99999",
+        "send localhost:http",
+        "call [::1]:65536",
+        "recv 127.0.0.1:99999",
+        "demo --page 127.0.0.1:99999",
+    ] {
+        refuses(words, &["port ", "is no number", "65535"]);
+    }
+}
+
+#[test]
+fn busy_port_is_named_with_its_remedy() {
+    let (_taken, address) = taken_port();
+    for (command, option) in [
+        ("recv --headless --seconds 1", ""),
+        ("send 127.0.0.1:9 --headless --seconds 1", "--bind"),
+        ("call 127.0.0.1:9 --headless --seconds 1", "--bind"),
+        ("conform --only B.2.1-1", "--bind"),
+        ("link relay 127.0.0.1:0 127.0.0.1:9 --seconds 1", "--from"),
+    ] {
+        refuses(
+            &format!("{command} {option} {address}"),
+            &[option, &address, "in use", "another port"],
+        );
+    }
+    refuses(
+        &format!("link relay {address} 127.0.0.1:9 --seconds 1"),
+        &["LISTEN", &address, "in use", "another port"],
+    );
+
+    let taken = UdpSocket::bind("0.0.0.0:0").expect("a free port");
+    let port = taken.local_addr().expect("its address").port().to_string();
+    refuses(
+        &format!("perf server --port {port}"),
+        &["--port", &port, "in use", "another port"],
+    );
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("its address").to_string();
+    refuses(
+        &format!("demo --page {address} --seconds 1"),
+        &[&address, "--page"],
+    );
+}
+
+#[test]
+fn peer_at_port_0_is_refused() {
+    for words in [
+        "send 127.0.0.1:0 --headless --seconds 1",
+        "call [::1]:0 --headless --seconds 1",
+        "vod serve title.ts --to 127.0.0.1:0",
+    ] {
+        refuses(words, &[":0'", "port 0", "where it listens"]);
+    }
+}
+
+#[test]
+fn sender_without_reports_ends_and_names_the_receiver() {
+    let (_silent, peer) = taken_port();
+    let send = format!("send {peer} --headless --size 160x120 --give-up 1s --seconds 60");
+    ends(1, &run(&send), &[&peer, "1s (--give-up)", "evenkeel recv"]);
+}
