@@ -86,6 +86,8 @@ const SHAPES = {
 
 let info = null;
 let samples = [];
+/** The settings at the start of the run. */
+let start = null;
 let connection = "connecting";
 let colours = palette();
 let updateKnobs = () => {};
@@ -125,12 +127,15 @@ follow({
   },
   history(all) {
     samples = [];
+    // The first sample of the run is the first of the history, however old.
+    start = all[0]?.knobs ?? null;
     all.forEach(add);
     charts.forEach((chart) => chart.reset());
     restartPictures();
     cursor.changed();
   },
   sample(sample) {
+    start ??= sample.knobs;
     add(sample);
     cursor.changed();
   },
@@ -198,7 +203,7 @@ function tellRun() {
   const image = $("received").querySelector("img");
   const [width, height] = info.width ? [info.width, info.height] : [image.naturalWidth, image.naturalHeight];
   const facts = [info.mode, info.source, width && `${width}\u00d7${height}`, info.fps && `${Number(info.fps.toFixed(2))} fps`,
-    info.mode !== "recv" && `seed ${info.seed}`];
+    info.seed && `seed ${info.seed}`];
   $("run").replaceChildren(...facts.filter(Boolean).map((fact) => item(fact)));
 }
 
@@ -211,7 +216,7 @@ function tell(sample) {
   const quality = sample.psnr_db === null ? [] : [`PSNR ${sample.psnr_db.toFixed(1)}\u00a0dB`];
   const delay = Number.isFinite(sample.frame_delay_ms) ? [`delay ${text(millis(sample.frame_delay_ms))}`] : [];
   set($("received-note"), [...framesPerSecond(), ...quality, ...delay].join(", "));
-  set($("command"), commandWith(info.command, sample.knobs, info.start));
+  set($("command"), commandWith(info.command, sample.knobs, start));
   set($("phase"), PHASES[sample.state] ?? "");
   accounts(sample);
 }
