@@ -228,10 +228,12 @@ pub(crate) fn page(
     }
     let page = Page::start(run.page, info, controls).map_err(Failure::usage)?;
     let output_is_json = run.json.as_deref().is_some_and(is_standard_output);
-    tell(
-        output_is_json,
-        format_args!("page: http://{}", page.address()),
-    )?;
+    let address = page.address();
+    let note = match run.page.port() {
+        port if port == 0 || port == address.port() => String::new(),
+        port => format!(" (port {port} is taken)"),
+    };
+    tell(output_is_json, format_args!("page: http://{address}{note}"))?;
     Ok(Some(Arc::new(page)))
 }
 

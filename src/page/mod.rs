@@ -27,6 +27,9 @@ use self::pictures::Pictures;
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
 
+/// Ports that are tried, beginning with the one asked for: as many runs as one machine may well have at once.
+const PORTS_TRIED: u16 = 20;
+
 /// Applies the knobs that a viewer moved; an error is one line, shown to that viewer.
 pub(crate) type Controls = Box<dyn Fn(Knobs) -> Result<(), String> + Send + Sync>;
 
@@ -50,7 +53,8 @@ struct Shared {
 }
 
 impl Page {
-    /// Listens on `bind` and serves until stopped; port 0 takes any free one ([`Page::address`]).
+    /// Listens on `bind` and serves until stopped; port 0 takes any free one, and a port that is taken gives way to the
+    /// next free one ([`Page::address`]).
     ///
     /// `controls` is called on the server's thread with knobs whose ranges were checked, and should
     /// return quickly; a page without it has no knobs.
@@ -59,7 +63,7 @@ impl Page {
         info: &PageInfo,
         controls: Option<Controls>,
     ) -> Result<Self, PageError> {
-        let listener = TcpListener::bind(bind).map_err(|error| PageError::bind(bind, error))?;
+        let listener = listen(bind).map_err(|error| PageError::bind(bind, error))?;
         let failed = |error| PageError::Start { error };
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -143,9 +147,10 @@ impl Drop for Page {
 /// Why the page cannot be served. Each is one line that says what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Another program listens there.
+    /// Other programs listen there and on the ports after it.
     #[error(
-        "the page's address {bind} is in use: end the other program or choose another with --page {}:0 (any free port)",
+        "the page's address {bind} and the {} ports after it are in use: end another program or choose with --page {}:0 (any free port)",
+        PORTS_TRIED - 1,
         Host(bind)
     )]
     Busy {
@@ -168,6 +173,22 @@ pub(crate) enum PageError {
         /// Why.
         error: io::Error,
     },
+}
+
+/// Listens on `bind`, or on the next port that is free if that one is taken.
+fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
+    let last = match bind.port() {
+        0 => 0,
+        port => port.saturating_add(PORTS_TRIED - 1),
+    };
+    let is_taken = |result: &io::Result<_>| matches!(result, Err(error) if error.kind() == io::ErrorKind::AddrInUse);
+    let mut attempts =
+        (bind.port()..=last).map(|port| TcpListener::bind(SocketAddr::new(bind.ip(), port)));
+    let first = attempts.next().expect("a range of one at least");
+    if !is_taken(&first) {
+        return first;
+    }
+    attempts.find(|result| !is_taken(result)).unwrap_or(first)
 }
 
 impl PageError {
@@ -259,14 +280,20 @@ mod tests {
     }
 
     #[test]
-    fn busy_port_is_one_line_with_its_remedy() {
+    fn busy_port_gives_way_to_the_next_free_one() {
         let first = start();
-        let refused = Page::start(first.address(), &info(), None);
-        let error = refused.err().unwrap().to_string();
+        let second = Page::start(first.address(), &info(), None).expect("another port");
+        let [taken, free] = [first.address(), second.address()].map(|address| address.port());
+        assert!(
+            free > taken && free - taken < PORTS_TRIED,
+            "{taken}, {free}"
+        );
+        let all_taken = PageError::bind(first.address(), io::ErrorKind::AddrInUse.into());
+        let remedy = "end another program or choose with --page 127.0.0.1:0 (any free port)";
         assert_eq!(
-            error,
+            all_taken.to_string(),
             format!(
-                "the page's address {} is in use: end the other program or choose another with --page 127.0.0.1:0 (any free port)",
+                "the page's address {} and the 19 ports after it are in use: {remedy}",
                 first.address()
             )
         );
@@ -279,7 +306,8 @@ mod tests {
         let mut open = get(&page, "/api/events");
         line(&mut open, "data: {");
         drop(page);
-        assert!(Page::start(address, &info(), None).is_ok());
+        let again = Page::start(address, &info(), None).expect("a free port");
+        assert_eq!(again.address(), address);
     }
 
     #[test]

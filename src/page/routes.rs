@@ -35,11 +35,12 @@ const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Path, content type and content of everything that does not change while the program runs.
-const ASSETS: [(&str, &str, &str); 8] = [
+const ASSETS: [(&str, &str, &str); 9] = [
     ("/", HTML, include_str!("assets/index.html")),
     ("/page.css", CSS, include_str!("assets/page.css")),
     ("/page.js", JAVASCRIPT, include_str!("assets/page.js")),
     ("/chart.js", JAVASCRIPT, include_str!("assets/chart.js")),
+    ("/status.js", JAVASCRIPT, include_str!("assets/status.js")),
     ("/format.js", JAVASCRIPT, include_str!("assets/format.js")),
     ("/knobs.js", JAVASCRIPT, include_str!("assets/knobs.js")),
     ("/stream.js", JAVASCRIPT, include_str!("assets/stream.js")),

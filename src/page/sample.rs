@@ -12,13 +12,10 @@ pub(crate) struct PageInfo {
     /// The source of the pictures, in words: "built-in scene", a file's name, a camera's.
     pub(crate) source: String,
     /// Width of the picture in pixels, where this end has the source.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) width: Option<u32>,
     /// Height of the picture in pixels, likewise.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) height: Option<u32>,
     /// Pictures a second, likewise.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) fps: Option<f64>,
     /// The seed of the pictures, likewise. A string in JSON, because a browser's numbers end at 2^53.
     #[serde(serialize_with = "as_string")]
@@ -94,34 +91,28 @@ pub(crate) enum SenderState {
 }
 
 /// The session at one time. Counts run from the start of the run; a number that does not exist at this end is `None`.
-/// In JSON an unknown number is null and shown as a dash, or 0 where it is serialised with [`or_zero`].
+/// In JSON an unknown number is null, and the page leaves it out.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Sample {
     /// Seconds since the start of the run.
     pub(crate) t_s: f64,
     /// The allowed rate *X*, bits a second.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) x_bps: Option<f64>,
     /// The receive rate *X_recv* last reported, bits a second.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) x_recv_bps: Option<f64>,
     /// The rate sent in the last second, bits a second.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) throughput_bps: Option<f64>,
     /// The filler in that rate, bits a second.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) filler_bps: Option<f64>,
     /// The throughput of a TCP flow beside the call in the mean, bits a second, if there is one.
     pub(crate) tcp_bps: Option<f64>,
     /// The link's rate, bits a second, where the link is ours.
     pub(crate) link_bps: Option<f64>,
     /// The filtered round-trip time *R*, milliseconds.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) rtt_ms: Option<f64>,
     /// How long the link's queue takes to drain, milliseconds, where the link is ours.
     pub(crate) queue_ms: Option<f64>,
     /// The loss event rate *p*, in [0, 1].
-    #[serde(serialize_with = "or_zero")]
     pub(crate) p: Option<f64>,
     /// Median time from capture to display of the frames of the last second, milliseconds.
     pub(crate) frame_delay_ms: Option<f64>,
@@ -130,7 +121,6 @@ pub(crate) struct Sample {
     /// PSNR of the last frame shown against the original, where both are here.
     pub(crate) psnr_db: Option<f64>,
     /// The size that the encoder now aims at, bytes a frame.
-    #[serde(serialize_with = "or_zero")]
     pub(crate) target_bytes: Option<u64>,
     /// Frames sent. This and the following counts are `None` where their end is not here.
     pub(crate) frames_sent: Option<u64>,
@@ -171,15 +161,10 @@ pub(super) fn to_json(value: &impl Serialize) -> String {
 
 #[expect(clippy::ref_option, reason = "serde calls it so")]
 fn as_string<S: Serializer>(value: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&value.unwrap_or_default())
-}
-
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-fn or_zero<T: Copy + Default + Serialize, S: Serializer>(
-    value: &Option<T>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    value.unwrap_or_default().serialize(serializer)
+    match value {
+        Some(value) => serializer.collect_str(value),
+        None => serializer.serialize_none(),
+    }
 }
 
 #[cfg(test)]
@@ -194,8 +179,13 @@ mod tests {
             ..Sample::default()
         };
         let json: serde_json::Value = serde_json::from_str(&to_json(&sample)).unwrap();
-        assert!(json["x_bps"].is_null() && json["rtt_ms"].is_null() && json["link_bps"].is_null());
-        assert_eq!(json["p"], 0.0);
+        assert!(
+            json["x_bps"].is_null()
+                && json["p"].is_null()
+                && json["rtt_ms"].is_null()
+                && json["link_bps"].is_null()
+        );
+        assert_eq!(json["t_s"], 0.0);
         assert_eq!(json["state"], "waiting");
     }
 

@@ -13,6 +13,7 @@ use tfrc::units::{Bytes, Rate};
 
 use super::snapshot::{Sending, Snapshot};
 use crate::choices::Choice;
+use crate::failure::Failure;
 use crate::page::{Sample, SenderState};
 use crate::tcp::Totals;
 use crate::units::millis;
@@ -165,6 +166,30 @@ impl Live {
 
     fn sending(&self) -> Option<Sending> {
         self.snapshot.as_ref()?.sending
+    }
+
+    /// The failure of a run that was to show pictures and has shown none, with the most likely cause.
+    pub(super) fn no_picture(&self) -> Option<Failure> {
+        let snapshot = self.snapshot.as_ref()?;
+        let received = snapshot.state.received.filter(|_| self.displayed == 0)?;
+        let ignored = snapshot.ignored.iter().max_by_key(|(_, count)| **count);
+        let why = match ignored {
+            _ if self.frozen + self.late > 0 => {
+                "frames arrived, but none could be shown: see the warnings above".into()
+            }
+            Some((kind, count)) => format!(
+                "{count} datagrams were ignored ({kind}): check that both ends have the same --sdp, codec and --feedback"
+            ),
+            None if received == Bytes::ZERO => {
+                "nothing arrived from the peer: check that it runs, its address and \
+                port, and that no firewall drops UDP"
+                    .into()
+            }
+            None => "no frame arrived whole".into(),
+        };
+        Some(Failure::runtime(format_args!(
+            "no picture was shown: {why}"
+        )))
     }
 
     /// One line for the terminal.

@@ -186,17 +186,23 @@ impl Monitor {
     fn finish(mut self) -> Result<(), Failure> {
         self.config.stop.ask();
         let mut ended = self.gather_events();
-        let lost = self.lost.take().map_or(Ok(()), Err);
+        let lost = self.lost.take().or_else(|| self.live.no_picture());
         let summary = RunSummary {
             seed: self.config.seed,
             deadline: self.config.deadline,
             tcp: self.tcp.means(),
             warnings: &self.warnings,
         };
-        let summary = summary.as_json(&self.report.summary(), &self.live);
+        let figures = self.report.summary();
+        for line in summary.lines(&figures, &self.live) {
+            ended = ended.and(outputs::tell(self.config.outputs.json_is_said(), line));
+        }
+        let summary = summary.as_json(&figures, &self.live);
         for (_, end) in self.ends {
             ended = ended.and(end.finish());
         }
-        ended.and(self.config.outputs.finish(&summary)).and(lost)
+        ended
+            .and(self.config.outputs.finish(&summary))
+            .and(lost.map_or(Ok(()), Err))
     }
 }

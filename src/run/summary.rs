@@ -1,4 +1,4 @@
-//! `--json`: the summary of a run under its documented keys.
+//! The summary of a run: a few lines for the terminal, and one JSON object under its documented keys.
 
 use std::borrow::Cow;
 
@@ -22,6 +22,111 @@ pub(super) struct RunSummary<'a> {
 }
 
 impl RunSummary<'_> {
+    /// Five lines at most, of what is known: rates, frames, delay, network, quality.
+    pub(super) fn lines(&self, summary: &Summary, live: &Live) -> Vec<String> {
+        let at_hand = live.at_hand();
+        let mbps = |rate: Rate| rate.bits_per_sec() / 1e6;
+        let known = |parts: [Option<String>; 5]| parts.into_iter().flatten().collect::<Vec<_>>();
+        let count = |is: bool, frames: u64, what: &str| is.then(|| format!("{frames} {what}"));
+        let (flows, tcp) = self.tcp;
+        let lines = [
+            (
+                "rates",
+                known([
+                    summary
+                        .throughput
+                        .map(|rate| format!("{:.2} Mb/s of media", mbps(rate))),
+                    summary
+                        .x_mean
+                        .map(|rate| format!("{:.2} Mb/s allowed", mbps(rate))),
+                    summary
+                        .link_mean
+                        .map(|rate| format!("{:.2} Mb/s link", mbps(rate))),
+                    summary
+                        .filler
+                        .filter(|rate| *rate > Rate::ZERO)
+                        .map(|rate| format!("{:.2} Mb/s filler", mbps(rate))),
+                    flows.zip(tcp).map(|(flows, rate)| {
+                        format!("{flows:.0} TCP with {:.2} Mb/s each", mbps(rate))
+                    }),
+                ]),
+            ),
+            (
+                "frames",
+                known([
+                    count(at_hand.sends, summary.frames_sent, "sent"),
+                    count(
+                        at_hand.sends,
+                        summary.frames_discarded,
+                        "discarded before sending",
+                    ),
+                    count(at_hand.receives, summary.frames_shown, "shown"),
+                    count(at_hand.receives, summary.frames_late, "late for playout"),
+                    count(
+                        at_hand.receives,
+                        summary.frames_concealed + summary.frames_frozen,
+                        "broken",
+                    ),
+                ]),
+            ),
+            (
+                "delay",
+                known([
+                    summary
+                        .frame_delay_p50_ms
+                        .map(|ms| format!("{ms:.0} ms capture to display")),
+                    summary
+                        .frame_delay_p95_ms
+                        .map(|ms| format!("{ms:.0} ms at the 95th percentile")),
+                    summary
+                        .frame_delay_p95_ms
+                        .map(|_| format!("{:.0} ms deadline", millis(self.deadline))),
+                    summary
+                        .longest_gap_ms
+                        .map(|ms| format!("{ms:.0} ms longest gap")),
+                    None,
+                ]),
+            ),
+            (
+                "network",
+                known([
+                    summary
+                        .rtt_p50_ms
+                        .map(|ms| format!("{ms:.0} ms round trip")),
+                    summary
+                        .packet_loss_pct
+                        .map(|share| format!("{share:.2} % of packets lost")),
+                    summary
+                        .loss_event_rate
+                        .map(|p| format!("{:.3} % loss event rate", p * 100.0)),
+                    summary
+                        .packets_recovered
+                        .filter(|packets| *packets > 0)
+                        .map(|packets| format!("{packets} packets recovered")),
+                    None,
+                ]),
+            ),
+            (
+                "quality",
+                known([
+                    summary
+                        .psnr_mean_db
+                        .map(|db| format!("PSNR {db:.1} dB in the mean")),
+                    summary
+                        .psnr_p5_db
+                        .map(|db| format!("{db:.1} dB at the 5th percentile")),
+                    None,
+                    None,
+                    None,
+                ]),
+            ),
+        ];
+        let filled = lines.into_iter().filter(|(_, parts)| !parts.is_empty());
+        filled
+            .map(|(name, parts)| format!("{name:<8} {}", parts.join(", ")))
+            .collect()
+    }
+
     /// The summary; what was not at hand is null.
     pub(super) fn as_json(&self, summary: &Summary, live: &Live) -> Value {
         let at_hand = live.at_hand();
@@ -79,8 +184,8 @@ mod tests {
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
-    /// The JSON of these figures where the sender, the receiver and the link are at hand, or not.
-    fn json_of(figures: &Summary, [sends, receives, link]: [bool; 3]) -> Value {
+    /// A run in which the sender, the receiver and the link are at hand, or not.
+    fn live_with([sends, receives, link]: [bool; 3]) -> Live {
         let mut live = Live::new(Instant::ZERO);
         let snapshot = Snapshot {
             state: State {
@@ -92,13 +197,20 @@ mod tests {
             ..Snapshot::default()
         };
         live.handle_snapshot(Instant::ZERO, snapshot);
-        let summary = RunSummary {
+        live
+    }
+
+    fn run_summary() -> RunSummary<'static> {
+        RunSummary {
             seed: 1,
-            deadline: Duration::ZERO,
+            deadline: Duration::from_millis(150),
             tcp: (None, None),
             warnings: &[],
-        };
-        summary.as_json(figures, &live)
+        }
+    }
+
+    fn json_of(figures: &Summary, at_hand: [bool; 3]) -> Value {
+        run_summary().as_json(figures, &live_with(at_hand))
     }
 
     #[test]
@@ -118,6 +230,36 @@ mod tests {
         ] {
             assert_eq!(json[format!("frames_{key}")], frames);
         }
+    }
+
+    #[test]
+    fn lines_have_only_what_is_known() {
+        let figures = Summary {
+            throughput: Some(Rate::from_bits_per_sec(2_500_000.0)),
+            frames_sent: 500,
+            frame_delay_p50_ms: Some(103.4),
+            frame_delay_p95_ms: Some(140.0),
+            ..Summary::default()
+        };
+        let lines = |at_hand| {
+            let live = live_with(at_hand);
+            run_summary().lines(&figures, &live)
+        };
+        let delay =
+            "delay    103 ms capture to display, 140 ms at the 95th percentile, 150 ms deadline";
+        let rates = "rates    2.50 Mb/s of media";
+        assert_eq!(
+            lines([true, false, false]),
+            [
+                rates,
+                "frames   500 sent, 0 discarded before sending",
+                delay
+            ]
+        );
+        assert_eq!(
+            lines([false, true, false])[1],
+            "frames   0 shown, 0 late for playout, 0 broken"
+        );
     }
 
     /// 0 would say that frames were looked for. No end knows when its peer captured a picture, or showed it.

@@ -131,6 +131,56 @@ async function focusables(page) {
     .map((node) => ({ role: node.role.value, name: node.name?.value ?? "" }));
 }
 
+/** The pages of two commands that send to each other, at two widths. */
+async function pages(browser, first, second) {
+  const [here, there] = [await freePort(), await freePort()];
+  const [portOfFirst, portOfSecond] = [await freePort(), await freePort()];
+  const page = (port) => ["--page", `127.0.0.1:${port}`, "--seconds", "60"];
+  const args = {
+    recv: [["recv", `127.0.0.1:${here}`, ...page(portOfFirst)]],
+    send: [["send", `127.0.0.1:${here}`, ...page(portOfSecond)]],
+    call: [
+      ["call", `127.0.0.1:${there}`, "--bind", `127.0.0.1:${here}`, ...page(portOfFirst)],
+      ["call", `127.0.0.1:${here}`, "--bind", `127.0.0.1:${there}`, ...page(portOfSecond)],
+    ],
+  };
+  const commands = [args[first].at(0), args[second].at(-1)];
+  const programs = commands.map((words) => spawn(PROGRAM, words, { stdio: ["ignore", "ignore", "inherit"] }));
+  try {
+    for (const [command, port] of [[first, portOfFirst], [second, portOfSecond]]) {
+      for (const width of [1400, 390]) {
+        const page = await browser.newPage({ viewport: { width, height: 900 } });
+        const of = `${command} at ${width} px`;
+        await until(`${of}: its page is there`, 10, () => page.goto(`http://127.0.0.1:${port}/`).then(() => true, () => false));
+        const shown = command === "send" ? "#sent" : "#received";
+        await until(`${of}: a picture is there`, 15, () => page.locator(`${shown} img`).isVisible());
+        await until(`${of}: the state is no riddle`, 15, async () => /^(Good|Late|\d+\s%)/.test(await badges(page)));
+        const { width: wide, height: high } = await page.locator(`${shown} .screen`).boundingBox();
+        assert.ok(wide > 280 && Math.abs(wide / high - 4 / 3) < 0.02, `${of}: the picture has ${wide} x ${high} px`);
+        const header = await page.locator("#run").innerText();
+        assert.match(header, /640×480/, of);
+        assert.doesNotMatch(header, /\b0×0|\b0 fps|seed 0/, of);
+        if (command === "call") {
+          const own = await page.locator("#sent .screen").boundingBox();
+          assert.ok(own.width < wide / 2, `${of}: one's own picture is small`);
+        }
+        if (command === "recv") {
+          const rates = await page.locator("#chart-rates .legend").innerText();
+          assert.doesNotMatch(rates, /Allowed rate/, `${of}: a receiver has no allowed rate`);
+        }
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${of}: nothing overflows`);
+        if (FOLDER) {
+          await mkdir(FOLDER, { recursive: true });
+          await page.screenshot({ path: path.join(FOLDER, `${command}-${width}.png`), fullPage: true });
+        }
+        await page.close();
+      }
+    }
+  } finally {
+    for (const other of programs) other.kill("SIGINT");
+  }
+}
+
 // ---- the checks
 
 const CHECKS = {
@@ -152,7 +202,8 @@ const CHECKS = {
   },
 
   async "the charts move and their legends count"(page) {
-    for (const id of ["rates", "delay", "rtt"]) {
+    await page.locator("#details summary").click();
+    for (const id of ["rates", "delay", "rtt", "x"]) {
       await changes(page, `#chart-${id} canvas`, 3);
       assert.match(await page.locator(`#chart-${id} .legend`).innerText(), /\d+\s*(Mb\/s|kb\/s|ms)/);
     }
@@ -172,9 +223,26 @@ const CHECKS = {
     await canvas.press("Escape");
   },
 
-  async "the state has its badge"(page) {
-    await until("slow start or congestion avoidance", 10, async () => /Slow start|Congestion avoidance/.test(await badges(page)));
+  async "the state is said in plain words, and in TFRC's a click away"(page) {
+    await until("the state is good", 30, async () => /Good: \d+\sms, [\d.]+\s[kM]b\/s of a 3\.00\sMb\/s link/.test(await badges(page)));
     assert.match(await badges(page), /Live/);
+    assert.match(await page.locator("#phase").innerText(), /^(Slow start|Congestion avoidance): /);
+  },
+
+  async "a peak of a second does not flatten a chart"(page) {
+    const peaks = await page.evaluate(async () => {
+      const { peaks } = await import("/chart.js");
+      const spec = { atLeast: 100, series: [{ value: (sample) => sample.ms }] };
+      const minute = (peak, length) => Array.from({ length: 600 }, (_, n) => ({ ms: n >= 300 && n < 300 + length ? peak : 140 }));
+      return [minute(900, 20), minute(900, 40), minute(200, 20), []].map((samples) => peaks(spec, samples));
+    });
+    assert.deepEqual(peaks, [
+      { peak: 900, usual: 140 }, { peak: 900, usual: 900 }, { peak: 200, usual: 200 }, { peak: 100, usual: 100 },
+    ]);
+  },
+
+  async "each command's page shows its pictures at any width"(_page, { browser }) {
+    for (const [first, second] of [["recv", "send"], ["call", "call"]]) await pages(browser, first, second);
   },
 
   async "the rate slider changes the link and the rate follows"(page) {
@@ -204,6 +272,9 @@ const CHECKS = {
     await until("TCP has throughput", 10, async () => (await sample()).tcp_bps > 200e3);
     await until("the allowed rate falls", 30, async () => (await allowed()) < 1.2e6);
     await until("the chart's legend says so", 3, async () => /TCP, each\s*\d/.test(await page.locator("#chart-rates .legend").innerText()));
+    await until("the fair share is shown", 3, async () => /Fair share\s*600\skb\/s/.test(await page.locator("#chart-rates .legend").innerText()));
+    await until("so is the ratio", 3, async () => /[\d.]+ times what each TCP flow has/.test(await badges(page)));
+    await until("the command has the flows", 3, async () => / --tcp 4$/.test(await page.locator("#command").innerText()));
     const flows = async () => (await sample()).knobs.tcp;
     await page.getByRole("button", { name: "Stop TCP" }).click();
     await until("the button stops all flows", 3, async () => (await flows()) === 0);
@@ -283,7 +354,7 @@ const CHECKS = {
       const shown = await table.innerText();
       return Object.keys((await sample()).discarded).every((reason) => shown.includes(reason.replaceAll("_", " ")));
     });
-    for (const row of ["Sent", "Shown", "Late for playout", "Damaged on the way", "Concealed in part", "Came and not shown", "Discarded before sending"]) {
+    for (const row of ["Sent", "Shown", "Late for playout", "Damaged on the way", "Concealed in part", "Arrived, not shown", "Discarded before sending"]) {
       assert.match(await table.innerText(), new RegExp(`${row}\\s+[\\d\\u202f]+\\s+[\\d.]+`));
     }
     await slide(page, "loss_pct", "ArrowLeft", (loss) => loss === 0);

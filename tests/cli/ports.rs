@@ -41,13 +41,28 @@ fn busy_port_is_named_with_its_remedy() {
         &format!("perf server --port {port}"),
         &["--port", &port, "in use", "another port"],
     );
+}
 
+#[test]
+fn busy_page_port_gives_way_to_another() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = taken.local_addr().expect("its address").to_string();
-    refuses(
-        &format!("demo --page {address} --seconds 1"),
-        &[&address, "--page"],
+    let address = taken.local_addr().expect("its address");
+    let output = run(&format!("demo --page {address} --seconds 2"));
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    let note = format!(" (port {} is taken)", address.port());
+    assert!(
+        said.lines()
+            .any(|line| line.starts_with("page: http://127.0.0.1:") && line.ends_with(&note)),
+        "{said}"
     );
+}
+
+#[test]
+fn run_that_shows_no_picture_fails() {
+    let output = run("recv 127.0.0.1:0 --headless --seconds 1");
+    let why = "no picture was shown: nothing arrived";
+    ends(1, &output, &[why, "address", "firewall"]);
 }
 
 #[test]

@@ -5,6 +5,10 @@
 export const SPAN_S = 60;
 /** A gap this long between samples is a gap in the line. */
 const GAP_S = 2;
+/** An event of a second is in a percentile of the last second for two, and ten samples come a second. */
+const OUTLIER_SAMPLES = 20;
+/** A peak beyond this many times all else leaves the chart, with its value at the edge. */
+const OUTLIER_FACTOR = 2;
 const LEFT = 46;
 const RIGHT = 8;
 const TOP = 8;
@@ -21,7 +25,7 @@ export function palette() {
 /**
  * One chart. `spec` has a title and series (name, colour, dash, width, value(sample), show(value)), and
  * either scale "linear" (with unit and divisor, and `atLeast`, the least top of its axis) or "log"
- * (with `decades`) or "lanes" (bars a second, one lane a series). `mark(info)` gives a fixed line.
+ * (with `decades`) or "lanes" (bars a second, one lane a series).
  */
 export class Chart {
   constructor(spec, cursor) {
@@ -42,9 +46,10 @@ export class Chart {
     head.className = "chart-head";
     head.append(title, this.aside);
     this.element = document.createElement("section");
-    this.element.className = "card chart";
+    this.element.className = `card chart ${spec.scale}`;
     this.element.id = `chart-${spec.id}`;
     this.element.append(head, this.legend, this.canvas);
+    this.element.hidden = true;
     this.listen(cursor);
   }
 
@@ -75,22 +80,26 @@ export class Chart {
     this.spec.series.forEach((series, index) => {
       const entry = this.entries[index];
       const value = sample ? (series.read ?? series.value)(sample) : undefined;
-      // A series that this end does not have (a link that is not ours) is not in the legend.
+      // A series that this end does not have (a link that it does not emulate) is not in the legend.
       if (value !== undefined && value !== null) entry.row.hidden = false;
       const [digits, unit] = series.show(value);
       entry.digits.textContent = digits;
       entry.unit.textContent = unit ? `\u00a0${unit}` : "";
     });
+    this.element.hidden = !this.shown().some((series) => !series.reference);
+  }
+
+  /** The series of which there are values at this end. */
+  shown() {
+    return this.spec.series.filter((_, index) => !this.entries[index].row.hidden);
   }
 
   /** Forgets which series there were. */
   reset() {
-    this.spec.series.forEach((series, index) => {
-      this.entries[index].row.hidden = Boolean(series.optional);
-    });
+    for (const { row } of this.entries) row.hidden = true;
   }
 
-  draw(samples, now, ago, info, colours) {
+  draw(samples, now, ago, colours) {
     const ratio = window.devicePixelRatio || 1;
     const width = this.canvas.clientWidth;
     const height = this.canvas.clientHeight;
@@ -108,7 +117,7 @@ export class Chart {
     area.x = (t) => area.right - ((now - t) / SPAN_S) * (area.right - area.left);
     timeAxis(pen, area, colours);
     const scale = { linear, log, lanes }[this.spec.scale];
-    scale(pen, area, this.spec, samples, info, colours);
+    scale(pen, area, { ...this.spec, series: this.shown() }, samples, colours);
     if (ago !== null) drawCursor(pen, area, ago, colours);
   }
 }
@@ -131,7 +140,7 @@ function legendEntry(series, scale) {
   }
   name.append(series.name);
   row.append(name, value);
-  row.hidden = Boolean(series.optional);
+  row.hidden = true;
   return { row, digits, unit };
 }
 
@@ -168,16 +177,22 @@ function roundTop(value) {
   return [10 * decade, 4];
 }
 
-function linear(pen, area, spec, samples, info, colours) {
-  const mark = spec.mark?.(info);
-  let highest = Math.max(spec.atLeast, mark ? mark.value * 1.25 : 0);
-  for (const sample of samples) {
-    for (const series of spec.series) {
-      const value = series.value(sample);
-      if (value > highest) highest = value;
-    }
+/** The highest value, and the highest that an axis must show: a peak of a second does not flatten the rest. */
+export function peaks(spec, samples) {
+  const highest = { peak: spec.atLeast, usual: spec.atLeast };
+  for (const series of spec.series) {
+    const values = samples.map(series.value).filter((value) => value > 0).sort((a, b) => b - a);
+    if (values.length === 0) continue;
+    const beyond = Math.min(OUTLIER_SAMPLES, Math.floor(values.length / 4));
+    highest.peak = Math.max(highest.peak, values[0]);
+    highest.usual = Math.max(highest.usual, values[beyond]);
   }
-  const [top, parts] = roundTop(highest * 1.04);
+  return highest.peak > OUTLIER_FACTOR * highest.usual ? highest : { ...highest, usual: highest.peak };
+}
+
+function linear(pen, area, spec, samples, colours) {
+  const { peak, usual } = peaks(spec, samples);
+  const [top, parts] = roundTop(usual * 1.04);
   const y = (value) => area.bottom - (value / top) * (area.bottom - area.top);
   // All labels of an axis have the same unit, and no more places than they need.
   const [, unit, unitName] = spec.units.find(([least]) => top >= least);
@@ -188,19 +203,14 @@ function linear(pen, area, spec, samples, info, colours) {
   }
   label(pen, unitName, area.left + 6, area.top + 7, colours.soft, colours.card);
   lines(pen, area, spec.series, samples, y, colours);
-  if (mark) {
-    pen.setLineDash([2, 3]);
-    pen.strokeStyle = colours.ink;
-    pen.beginPath();
-    pen.moveTo(area.left, Math.round(y(mark.value)) + 0.5);
-    pen.lineTo(area.right, Math.round(y(mark.value)) + 0.5);
-    pen.stroke();
-    pen.setLineDash([]);
-    label(pen, mark.name, area.left + 6, y(mark.value) - 9, colours.ink, colours.card);
+  if (peak > top) {
+    const shown = `↑ ${Number((peak / unit).toPrecision(3))}`;
+    pen.textAlign = "left";
+    label(pen, shown, area.right - pen.measureText(shown).width - 4, area.top + 7, colours.soft, colours.card);
   }
 }
 
-function log(pen, area, spec, samples, _info, colours) {
+function log(pen, area, spec, samples, colours) {
   const [low, high] = spec.decades;
   const y = (value) => {
     const decade = Math.max(low, Math.log10(value));
@@ -216,7 +226,7 @@ function log(pen, area, spec, samples, _info, colours) {
 const superscript = (n) => String(n).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
 
 /** Bars a second, a lane for each series, so that nothing depends on its colour. */
-function lanes(pen, area, spec, samples, _info, colours) {
+function lanes(pen, area, spec, samples, colours) {
   const height = (area.bottom - area.top) / spec.series.length;
   const bars = spec.series.map((series) => bySecond(samples, series.total));
   const highest = Math.max(spec.atLeast, ...bars.flatMap((lane) => lane.map(([, value]) => value)));
@@ -261,7 +271,7 @@ function bySecond(samples, total) {
 function lines(pen, area, all, samples, y, colours) {
   pen.save();
   pen.beginPath();
-  pen.rect(area.left, 0, area.right - area.left + 1, area.bottom + 1);
+  pen.rect(area.left, area.top - 2, area.right - area.left + 1, area.bottom - area.top + 3);
   pen.clip();
   pen.lineJoin = "round";
   for (const series of all) {

@@ -2,7 +2,8 @@
 
 import { Chart, SPAN_S, palette } from "/chart.js";
 import { bytes, count, millis, percent, probability, rate, text, words } from "/format.js";
-import { build } from "/knobs.js";
+import { build, commandWith } from "/knobs.js";
+import { fairShare, status } from "/status.js";
 import { follow } from "/stream.js";
 
 /** Text that changes faster than this cannot be read. */
@@ -21,34 +22,19 @@ const CHARTS = [
   {
     id: "rates", title: "Rates", scale: "linear", atLeast: 100e3, units: RATE_UNITS,
     series: [
-      { name: "Link", colour: "grey", width: 2, dash: [9, 4], step: true, optional: true, value: (s) => s.link_bps, show: rate },
-      { name: "Receive rate", colour: "orange", width: 1.5, dash: [5, 2], value: (s) => s.x_recv_bps, show: rate },
-      { name: "TCP, each", colour: "purple", width: 2, dash: [8, 2, 2, 2], optional: true, value: (s) => s.tcp_bps, show: rate },
+      { name: "Link", colour: "grey", width: 2, dash: [9, 4], step: true, reference: true, value: (s) => s.link_bps, show: rate },
+      { name: "Fair share", colour: "grey", width: 1.5, dash: [1, 3], step: true, value: fairShare, show: rate },
+      { name: "TCP, each", colour: "purple", width: 2, dash: [8, 2, 2, 2], value: (s) => s.tcp_bps, show: rate },
       { name: "Throughput", colour: "green", width: 2, dash: [2, 2], value: (s) => s.throughput_bps, show: rate },
       { name: "Allowed rate", colour: "blue", width: 2.5, value: (s) => s.x_bps, show: rate },
     ],
   },
   {
     id: "delay", title: "Frame delay, capture to display", scale: "linear", atLeast: 100, units: MS_UNITS,
-    mark: (info) => ({ value: info.deadline_ms, name: `${Math.round(info.deadline_ms)} ms` }),
     series: [
       { name: "Each frame", colour: "blue", width: 1.5, value: (s) => s.frame_delay_ms, show: millis },
       { name: "95th percentile", colour: "orange", width: 2.5, value: (s) => s.frame_delay_p95_ms, show: millis },
-      { name: "Deadline", colour: "grey", width: 2, dash: [9, 4], step: true, optional: true, value: (s) => s.deadline_ms, show: millis },
-    ],
-  },
-  {
-    id: "rtt", title: "Round trip and queue", scale: "linear", atLeast: 20, units: MS_UNITS,
-    series: [
-      { name: "Round-trip time", colour: "blue", width: 2.5, value: (s) => s.rtt_ms, show: millis },
-      { name: "Queue", colour: "orange", width: 2, dash: [5, 2], optional: true, value: (s) => s.queue_ms, show: millis },
-    ],
-  },
-  {
-    id: "loss", title: "Loss event rate p", scale: "log", decades: [-5, 0],
-    series: [
-      // Zero has no place on this scale, but is worth saying in the legend.
-      { name: "p", colour: "purple", width: 2.5, value: (s) => (s.p > 0 ? s.p : null), read: (s) => s.p, show: probability },
+      { name: "Deadline", colour: "grey", width: 2, dash: [9, 4], step: true, reference: true, value: (s) => s.deadline_ms, show: millis },
     ],
   },
   {
@@ -61,14 +47,34 @@ const CHARTS = [
     ],
   },
 ];
+/** What only someone who knows TFRC can read, a click away. */
+const DETAILS = [
+  {
+    id: "rtt", title: "Round trip R and queue", scale: "linear", atLeast: 20, units: MS_UNITS,
+    series: [
+      { name: "Round-trip time", colour: "blue", width: 2.5, value: (s) => s.rtt_ms, show: millis },
+      { name: "Queue", colour: "orange", width: 2, dash: [5, 2], value: (s) => s.queue_ms, show: millis },
+    ],
+  },
+  {
+    id: "x", title: "Rates of TFRC", scale: "linear", atLeast: 100e3, units: RATE_UNITS,
+    series: [
+      { name: "Receive rate", colour: "orange", width: 1.5, dash: [5, 2], value: (s) => s.x_recv_bps, show: rate },
+      { name: "Allowed rate X", colour: "blue", width: 2.5, value: (s) => s.x_bps, show: rate },
+    ],
+  },
+  {
+    id: "loss", title: "Loss event rate p", scale: "log", decades: [-5, 0],
+    series: [
+      // Zero has no place on this scale, but is worth saying in the legend.
+      { name: "p", colour: "purple", width: 2.5, value: (s) => (s.p > 0 ? s.p : null), read: (s) => s.p, show: probability },
+    ],
+  },
+];
 
-const BADGES = {
-  waiting: ["warn", "Waiting for the peer"],
-  "slow start": ["good", "Slow start"],
-  "congestion avoidance": ["good", "Congestion avoidance"],
-  nofeedback: ["warn", "No feedback"],
-  "peer gone": ["bad", "Peer gone"],
-  "given up": ["bad", "Given up"],
+const PHASES = {
+  "slow start": "Slow start: no loss event yet, and the rate doubles each round trip.",
+  "congestion avoidance": "Congestion avoidance: the throughput equation bounds the rate.",
 };
 /** The shape says as much as the colour. */
 const SHAPES = {
@@ -80,6 +86,8 @@ const SHAPES = {
 
 let info = null;
 let samples = [];
+/** The settings at the start of the run. */
+let start = null;
 let connection = "connecting";
 let colours = palette();
 let updateKnobs = () => {};
@@ -100,8 +108,11 @@ const cursor = {
   },
 };
 
-const charts = CHARTS.map((spec) => new Chart(spec, cursor));
-$("charts").prepend(...charts.map((chart) => chart.element));
+const chartsOf = (specs) => specs.map((spec) => new Chart(spec, cursor));
+const [main, detailed] = [chartsOf(CHARTS), chartsOf(DETAILS)];
+const charts = [...main, ...detailed];
+$("charts").prepend(...main.map((chart) => chart.element));
+$("detailed").append(...detailed.map((chart) => chart.element));
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
   colours = palette();
@@ -116,12 +127,15 @@ follow({
   },
   history(all) {
     samples = [];
+    // The first sample of the run is the first of the history, however old.
+    start = all[0]?.knobs ?? null;
     all.forEach(add);
     charts.forEach((chart) => chart.reset());
     restartPictures();
     cursor.changed();
   },
   sample(sample) {
+    start ??= sample.knobs;
     add(sample);
     cursor.changed();
   },
@@ -153,7 +167,7 @@ function redraw() {
   if (!info) return;
   const newest = samples.at(-1);
   const now = newest?.t_s ?? 0;
-  for (const chart of charts) chart.draw(samples, now, cursor.ago, info, colours);
+  for (const chart of charts) chart.draw(samples, now, cursor.ago, colours);
   if (performance.now() - texted < TEXT_MS) return;
   texted = performance.now();
   readCharts(newest, now);
@@ -164,6 +178,7 @@ function readCharts(newest, now) {
   const at = cursor.ago === null ? newest : nearest(now - cursor.ago);
   const aside = cursor.ago === null || !at ? "" : `${(now - at.t_s).toFixed(1)} s ago`;
   for (const chart of charts) chart.read(at, aside);
+  $("details").hidden = detailed.every((chart) => chart.element.hidden);
 }
 
 function nearest(t) {
@@ -173,17 +188,23 @@ function nearest(t) {
 
 /** What is running. */
 function describe() {
-  const size = `${info.width}\u00d7${info.height}`;
-  const facts = [info.mode, info.source, size, `${Number(info.fps.toFixed(2))} fps`, `seed ${info.seed}`];
-  $("run").replaceChildren(...facts.map((fact) => item(fact)));
+  tellRun();
   document.title = `${info.source}, ${info.mode} – Evenkeel`;
-  $("command").textContent = info.command;
   $("sent").hidden = info.mode === "recv";
   $("received").hidden = info.mode === "send";
-  $("stage").classList.toggle("one", info.mode === "recv" || info.mode === "send");
-  for (const screen of document.querySelectorAll(".screen")) screen.style.aspectRatio = `${info.width} / ${info.height}`;
+  $("stage").className = { recv: "one", send: "one", call: "call" }[info.mode] ?? "";
+  if (info.width) for (const screen of document.querySelectorAll(".screen")) screen.style.setProperty("--aspect", info.width / info.height);
   $("knobs").hidden = !info.knobs;
   updateKnobs = info.knobs ? build($("sliders"), $("knobs-error"), info.limits, info.choices) : () => {};
+}
+
+/** The header. A receiver has the size from the first picture, and no seed. */
+function tellRun() {
+  const image = $("received").querySelector("img");
+  const [width, height] = info.width ? [info.width, info.height] : [image.naturalWidth, image.naturalHeight];
+  const facts = [info.mode, info.source, width && `${width}\u00d7${height}`, info.fps && `${Number(info.fps.toFixed(2))} fps`,
+    info.seed && `seed ${info.seed}`];
+  $("run").replaceChildren(...facts.filter(Boolean).map((fact) => item(fact)));
 }
 
 /** Everything that is said in words and numbers outside the charts. */
@@ -193,16 +214,19 @@ function tell(sample) {
   const filler = sample.filler_bps > 0 ? [`filler ${text(rate(sample.filler_bps))}`] : [];
   set($("sent-note"), [`aims at ${text(bytes(sample.target_bytes))} a frame`, ...filler].join(", "));
   const quality = sample.psnr_db === null ? [] : [`PSNR ${sample.psnr_db.toFixed(1)}\u00a0dB`];
-  set($("received-note"), [...quality, `delay ${text(millis(sample.frame_delay_ms))}`].join(", "));
+  const delay = Number.isFinite(sample.frame_delay_ms) ? [`delay ${text(millis(sample.frame_delay_ms))}`] : [];
+  set($("received-note"), [...framesPerSecond(), ...quality, ...delay].join(", "));
+  set($("command"), commandWith(info.command, sample.knobs, start));
+  set($("phase"), PHASES[sample.state] ?? "");
   accounts(sample);
 }
 
 /** `sample` is the newest, if there is one yet. */
 function badges(sample) {
   const shown = [];
-  if (connection === "live" && sample) {
-    shown.push(BADGES[sample.state] ?? ["plain", sample.state]);
-    if (info && sample.deadline_ms > info.deadline_ms + 0.5) {
+  if (connection === "live" && sample && info) {
+    shown.push(status(samples, info));
+    if (sample.deadline_ms > info.deadline_ms + 0.5) {
       shown.push(["warn", `Deadline stretched to ${Math.round(sample.deadline_ms)}\u00a0ms`]);
     }
   }
@@ -221,20 +245,38 @@ function badges(sample) {
   }));
 }
 
+/** Frames shown in each of the last seconds, in the mean. */
+function framesPerSecond() {
+  const now = samples.at(-1);
+  const since = samples.find((sample) => sample.t_s >= now.t_s - 2);
+  const span = now.t_s - since.t_s;
+  return span > 1 && now.frames_shown ? [`${Math.round((now.frames_shown - since.frames_shown) / span)} fps`] : [];
+}
+
+/** Where the frames went. In a call, this end's frames and the peer's are two accounts. */
 function accounts(sample) {
-  const offered = sample.frames_sent + sample.frames_discarded;
-  const row = (name, frames, sub = false) => [name, frames === null ? null : count(frames), offered ? text(percent((100 * frames) / offered)) : "–", sub];
+  const captured = sample.frames_sent === null ? null : sample.frames_sent + sample.frames_discarded;
+  const arrived = sample.frames_shown === null ? null : sample.frames_shown + sample.frames_frozen;
+  const both = info.mode === "demo";
+  const row = (name, frames, base, sub) => [name, frames === null ? null : count(frames), base ? text(percent((100 * frames) / base)) : "–", sub];
   const reasons = Object.entries(sample.discarded).sort(([a], [b]) => a.localeCompare(b));
-  fill($("frames"), [
-    row("Sent", sample.frames_sent),
-    row("Shown", sample.frames_shown),
-    row("Late for playout", sample.frames_late, true),
-    row("Damaged on the way", sample.frames_damaged, true),
-    row("Concealed in part", sample.frames_concealed, true),
-    row("Came and not shown", sample.frames_frozen),
-    row("Discarded before sending", sample.frames_discarded),
-    ...reasons.map(([reason, frames]) => row(words(reason), frames, true)),
-  ].filter(([, frames]) => frames !== null));
+  const received = both ? captured : arrived;
+  const sending = [
+    row("Captured", captured, captured, false),
+    row("Sent", sample.frames_sent, captured, true),
+    row("Discarded before sending", sample.frames_discarded, captured, true),
+    ...reasons.map(([reason, frames]) => row(words(reason), frames, captured, true)),
+  ];
+  const receiving = [
+    ...(both ? [] : [row("Arrived", arrived, arrived, false)]),
+    row("Shown", sample.frames_shown, received, true),
+    row("Late for playout", sample.frames_late, received, true),
+    row("Damaged on the way", sample.frames_damaged, received, true),
+    row("Concealed in part", sample.frames_concealed, received, true),
+    row("Arrived, not shown", sample.frames_frozen, received, true),
+  ];
+  set($("share"), both || info.mode === "send" ? "Share of captured" : info.mode === "recv" ? "Share of arrived" : "Share");
+  fill($("frames"), [...sending, ...receiving].filter(([, frames]) => frames !== null));
   const kinds = Object.entries(sample.ignored).filter(([, datagrams]) => datagrams > 0).sort(([, a], [, b]) => b - a);
   $("ignored-none").hidden = kinds.length > 0;
   $("ignored-table").hidden = kinds.length === 0;
@@ -274,7 +316,11 @@ function restartPictures() {
     if ($(id).hidden) continue;
     // The number makes it another picture, so that the browser asks again.
     const ask = () => { image.src = `/${id}.mjpg?${Date.now()}`; };
-    image.onload = () => { image.hidden = false; };
+    image.onload = () => {
+      image.hidden = false;
+      image.parentElement.style.setProperty("--aspect", image.naturalWidth / image.naturalHeight);
+      if (info) tellRun();
+    };
     image.onerror = () => { if (connection === "live") setTimeout(ask, 1000); };
     ask();
   }
