@@ -45,15 +45,7 @@ fn main() -> ExitCode {
         {
             asked.exit();
         }
-        // clap's first paragraph says what is wrong with which option; the rest repeats the usage.
-        Err(wrong) => Err(Failure::usage(
-            wrong
-                .to_string()
-                .split("\n\n")
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches("error: "),
-        )),
+        Err(wrong) => Err(Failure::usage(complaint(&wrong))),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,6 +54,19 @@ fn main() -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// What is wrong with which option, and what was probably meant. The usage that clap repeats is left out.
+fn complaint(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let mut paragraphs = text.split("\n\n").map(str::trim);
+    let wrong = paragraphs.next().unwrap_or_default();
+    let tips = paragraphs.filter(|paragraph| paragraph.starts_with("tip: "));
+    let parts: Vec<&str> = [wrong.trim_start_matches("error: ")]
+        .into_iter()
+        .chain(tips)
+        .collect();
+    parts.join("; ")
 }
 
 fn dispatch(command: Command) -> Result<(), Failure> {

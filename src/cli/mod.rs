@@ -32,7 +32,7 @@ pub(crate) use vod::{VodArgs, VodCommand, VodPlayArgs, VodRunArgs, VodServeArgs}
 
 /// Live video that shares the network fairly: TFRC (RFC 5348) over RTP, end to end.
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(version, about, max_term_width = 80, arg_required_else_help = true)]
 #[command(
     after_help = "Example: evenkeel demo        then open http://127.0.0.1:8080 and move the sliders"
 )]

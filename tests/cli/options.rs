@@ -106,3 +106,39 @@ fn closed_standard_output_is_one_line_of_error() {
         ends(1, &output, &["standard output"]);
     }
 }
+
+#[test]
+fn misspelt_option_and_command_are_guessed() {
+    for (words, guess) in [
+        ("demo --rat 3M", "'--rate'"),
+        ("dmo", "'demo'"),
+        ("lab rnu", "'run'"),
+    ] {
+        refuses(words, &["tip: ", "similar", guess]);
+    }
+}
+
+#[test]
+fn help_fits_80_columns() {
+    for command in [
+        "",
+        "demo",
+        "call",
+        "send",
+        "recv",
+        "conform",
+        "doctor",
+        "link relay",
+        "testbed run",
+        "lab run",
+        "perf client",
+        "vod play",
+    ] {
+        for option in ["-h", "--help"] {
+            let output = run(&format!("{command} {option}"));
+            let help = text(&output.stdout);
+            let widest = help.lines().map(|line| line.chars().count()).max();
+            assert!(widest.is_some_and(|columns| columns <= 80), "{help}");
+        }
+    }
+}
