@@ -1,7 +1,6 @@
 //! The data sender (RFC 5348 §4): reports in, the allowed rate and departure times out.
 
 mod limits;
-mod receivable;
 mod rfc3448;
 mod rfc5348;
 mod rtt;
@@ -15,8 +14,8 @@ use crate::equation;
 use crate::pacer::Pacer;
 use crate::time::{Instant, Nanos};
 use crate::trace::{Bound, Trace};
+use crate::trust::{MAX_RATE, MIN_RTT};
 use crate::units::{Bytes, LossEventRate, Rate};
-pub use receivable::Receivable;
 
 use limits::{DataLimit, ReceiveRates};
 use rtt::{RTT_WEIGHTS, RoundTrip};
@@ -26,11 +25,6 @@ use small_packets::SmallPackets;
 const MAX_BACKOFF: f64 = 64.0;
 /// The nofeedback timer before the first report (RFC 5348 §4.2).
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
-/// The shortest round trip believed: a clock's resolution, so that nothing divides by zero.
-const MIN_RTT: Duration = Duration::from_micros(1);
-/// X stays below this whatever a receiver claims, so that time never stands still between two packets:
-/// 8 Tb/s, beyond any host.
-const MAX_RATE: Rate = Rate::from_bytes_per_sec(1e12);
 /// The largest s: no datagram is larger.
 const MAX_SEGMENT: Bytes = Bytes::new(65_535);
 

@@ -10,13 +10,11 @@ use core::time::Duration;
 use super::ack_vector::{AckVector, Anchor};
 use super::arrival_batch::{ArrivalBatch, BatchedArrival};
 use super::packet_status::{Delivery, ReportHeader, StatusRun};
-use super::peer_clock::PeerClock;
 use super::sent_record::{SentRecord, SentState};
-use super::transit_bounds::BelievedTransit;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
-use crate::suspicions::Suspicions;
 use crate::time::{Instant, Nanos};
+use crate::trust::{BelievedDelay, BelievedTransit, PeerClock, Suspicions};
 use crate::units::Bytes;
 
 /// Reported arrivals that cannot have happened.
@@ -79,7 +77,7 @@ pub struct SentPacketTracker<const N: usize> {
     arrived: Instant,
     /// The packet that is said to have arrived last: when, and when it had left.
     newest: (Instant, Instant),
-    /// What is believed of arrival times; `None` before the first.
+    /// Bounds on arrival times; `None` before the first report.
     transit: Option<BelievedTransit>,
     batch: ArrivalBatch,
     refused: RefusedArrivals,
@@ -89,8 +87,7 @@ pub struct SentPacketTracker<const N: usize> {
     pub(super) resolution: Duration,
     /// X_recv and the delay of the last report, if that carried no arrival times.
     pub(super) vector: Option<AckVector>,
-    /// R with the last report, if it came without a delay that had to be believed.
-    checked_rtt: Option<Duration>,
+    believed_delay: BelievedDelay,
     suspicions: Suspicions,
     /// [`RefusedArrivals::never_sent`] when reports were last settled.
     judged_claims: u64,
@@ -129,7 +126,7 @@ impl<const N: usize> SentPacketTracker<N> {
             claimed: 0,
             resolution: Duration::ZERO,
             vector: None,
-            checked_rtt: None,
+            believed_delay: BelievedDelay::default(),
             suspicions: Suspicions::default(),
             judged_claims: 0,
             is_trusting: false,
@@ -144,14 +141,14 @@ impl<const N: usize> SentPacketTracker<N> {
         self
     }
 
-    /// Goes on counting where those before stopped whose receivers were at the place of this one's.
+    /// Adds further suspicions to those of earlier receivers at the same place.
     #[must_use]
     pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
         self.suspicions = suspicions;
         self
     }
 
-    /// What was noted against the receiver and those before.
+    /// Returns the suspicions of the receiver and of those before it.
     pub const fn suspicions(&self) -> Suspicions {
         self.suspicions
     }
@@ -266,13 +263,13 @@ impl<const N: usize> SentPacketTracker<N> {
     /// True if two reports claimed packets that never left, which no honest receiver does. A single one may be a
     /// datagram that was damaged on its way, and what says the same a copy of it.
     pub const fn has_caught_a_lie(&self) -> bool {
-        self.suspicions.lies.count() >= 2 && !self.is_trusting
+        self.suspicions.prove_lies() && !self.is_trusting
     }
 
     /// True if three packets came without the mark of our own with which they had left: the receiver hides
     /// marks, or the path takes them away. Either way none that comes back can be relied on.
     pub const fn loses_marks(&self) -> bool {
-        self.suspicions.erased_marks.count() >= 3 && !self.is_trusting
+        self.suspicions.prove_erased_marks() && !self.is_trusting
     }
 
     /// Packets that had their turn and that no report ever spoke of.
@@ -361,7 +358,7 @@ impl<const N: usize> SentPacketTracker<N> {
         &mut self.sent[seq as usize % N]
     }
 
-    /// When a packet can have arrived that was sent at that time.
+    /// Returns the earliest believed arrival of a packet that left at `sent_at`.
     pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
         self.transit
             .map_or(Instant::ZERO, |transit| transit.earliest(sent_at))

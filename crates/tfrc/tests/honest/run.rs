@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use tfrc::sender::Receivable;
 use tfrc::sent_packets::{
     AckVector, Arrivals, MeteredArrivals, PacketStatus, ReportHeader, SentPacketTracker,
 };
 use tfrc::time::{Duration, Instant};
+use tfrc::trust::Receivable;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, ReceiverConfig};
 

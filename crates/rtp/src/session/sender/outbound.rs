@@ -1,8 +1,8 @@
 //! The media that leaves towards one receiver at a time.
 
-use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
+use tfrc::trust::Receivable;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Ecn, Sender, SenderConfig};
 
