@@ -6,6 +6,7 @@
 use core::time::Duration;
 
 use super::interval::Interval;
+use crate::config_error::TfrcConfigError;
 use crate::time::Instant;
 use crate::units::LossEventRate;
 
@@ -38,22 +39,48 @@ impl Default for Average {
     }
 }
 
+impl Average {
+    /// Checks the ranges of the variants.
+    pub(crate) fn validate(&self) -> Result<(), TfrcConfigError> {
+        match *self {
+            Self::Weighted(_) | Self::Window(_) => Ok(()),
+            Self::Plain(n) => {
+                let is_valid = (1..=MAX_INTERVALS).contains(&n.into());
+                TfrcConfigError::unless(is_valid, "average", n.into(), "from 1 to 32 intervals")
+            }
+            Self::Ewma(weight) => {
+                let is_valid = weight > 0.0 && weight <= 1.0;
+                TfrcConfigError::unless(is_valid, "average", weight, "above 0, at most 1")
+            }
+        }
+    }
+}
+
 /// w_0 … w_(n−1), the newest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights(&'static [f64]);
 
 impl Weights {
     /// The weights of RFC 5348 §5.4: 1 for the newer half, then falling evenly. RECOMMENDED is n = 8, and
-    /// more SHOULD NOT be used beside TCP. `n` is held between 1 and [`MAX_INTERVALS`].
+    /// more SHOULD NOT be used beside TCP.
+    ///
+    /// # Panics
+    ///
+    /// Panics unless `n` is from 1 to [`MAX_INTERVALS`].
     pub const fn falling(n: usize) -> Self {
         const ROWS: [[f64; MAX_INTERVALS]; MAX_INTERVALS + 1] = falling_rows();
-        let n = hold(n);
+        assert!(n >= 1, "there must be 1 weight or more");
         Self(ROWS[n].split_at(n).0)
     }
 
-    /// All 1, as in the left half of the paper's figure 18; `n` is held as above.
+    /// All 1, as in the left half of the paper's figure 18.
+    ///
+    /// # Panics
+    ///
+    /// Panics unless `n` is from 1 to [`MAX_INTERVALS`].
     pub const fn equal(n: usize) -> Self {
-        Self([1.0; MAX_INTERVALS].as_slice().split_at(hold(n)).0)
+        assert!(n >= 1, "there must be 1 weight or more");
+        Self([1.0; MAX_INTERVALS].as_slice().split_at(n).0)
     }
 
     /// Any others: 1 to [`MAX_INTERVALS`] of them, none negative, the first positive and all finite.
@@ -69,16 +96,6 @@ impl Default for Weights {
     /// n = 8 (RFC 5348 §5.4).
     fn default() -> Self {
         Self(&[1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2])
-    }
-}
-
-const fn hold(n: usize) -> usize {
-    if n < 1 {
-        1
-    } else if n > MAX_INTERVALS {
-        MAX_INTERVALS
-    } else {
-        n
     }
 }
 
@@ -273,7 +290,7 @@ struct Plain(u8);
 
 impl Estimate for Plain {
     fn intervals(&self) -> usize {
-        hold(usize::from(self.0))
+        usize::from(self.0)
     }
 
     fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
@@ -300,7 +317,7 @@ impl Estimate for Ewma {
     }
 
     fn loss_event_rate(&self, view: &View<'_>, _: f64) -> LossEventRate {
-        let weight = self.0.clamp(f64::MIN_POSITIVE, 1.0);
+        let weight = self.0;
         let lengths = view.closed.iter().rev().map(Interval::counted);
         let mean = lengths.reduce(|mean, length| mean + weight * (length - mean));
         let mean = mean.unwrap_or(1.0);

@@ -56,7 +56,15 @@ impl LossEstimator {
     pub(crate) const CACHED: usize = offset_of!(Self, history) + History::CACHED;
 
     /// An estimator that has seen nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(config: &ReceiverConfig) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("{error}");
+        }
         Self {
             history: History::new(config.standard),
             intervals: Intervals::after(Rules::new(config), &config.past),

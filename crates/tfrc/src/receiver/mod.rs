@@ -78,7 +78,7 @@ pub struct ReceiverConfig {
     /// round trips at most, and the current interval does not while it is as short. Off by default.
     pub small_packets: bool,
     /// Quarters of a round trip from a report to the next: 4 by default, as RFC 5348 §6.1 has it. Others are
-    /// for comparison. At least 1: [`Receiver::new`] takes 0 as 1, and [`ReceiverConfig::validate`] refuses it.
+    /// for comparison. At least 1.
     pub report_quarters: u32,
     /// The edition of the standard. RFC 5348 by default.
     pub standard: Standard,
@@ -101,20 +101,20 @@ impl Default for ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// Checks the ranges that [`Receiver::new`] would otherwise enforce.
+    /// Checks the ranges that [`Receiver::new`] and [`LossEstimator::new`] demand.
     ///
     /// # Errors
     ///
-    /// Names the field that is out of its range.
+    /// Names the first field that is out of its range.
     pub fn validate(&self) -> Result<(), TfrcConfigError> {
-        if self.report_quarters == 0 {
-            return Err(TfrcConfigError {
-                field: "report_quarters",
-                value: 0.0,
-                remedy: "give 1 or more; 4 is one report a round trip",
-            });
-        }
-        Ok(())
+        let quarters = self.report_quarters;
+        TfrcConfigError::unless(
+            quarters > 0,
+            "report_quarters",
+            quarters.into(),
+            "1 or more",
+        )?;
+        self.average.validate()
     }
 }
 
@@ -165,6 +165,11 @@ impl Receiver {
     pub const MAX_TOLERATED_LOSS: f64 = MAX_RATIO;
 
     /// A receiver that has seen nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a configuration is handed over"
@@ -177,7 +182,7 @@ impl Receiver {
             counters: Counters::default(),
             timestamp: 0,
             computed: LossEventRate::ZERO,
-            report_quarters: config.report_quarters.max(1),
+            report_quarters: config.report_quarters,
             standard: config.standard,
             is_computed: false,
         }

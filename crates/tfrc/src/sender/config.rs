@@ -1,14 +1,12 @@
 //! The configuration of a sender.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use super::rtt::RTT_WEIGHTS;
 use crate::Standard;
 use crate::config_error::TfrcConfigError;
 use crate::units::Bytes;
-
-/// The largest s: no datagram is larger.
-pub(super) const MAX_SEGMENT: Bytes = Bytes::new(65_535);
 
 /// How a sender behaves.
 #[derive(Clone, Debug)]
@@ -17,8 +15,7 @@ pub struct SenderConfig {
     /// sender use. The average would feed back on itself where frames fit into one packet: a lower
     /// rate makes smaller packets, which lower the average and so the rate, down to nothing. RFC 4828
     /// takes the same way out. A sender that has only small packets to send must give their size, or
-    /// it sends more of them than a TCP would. Between 1 and 65,535 bytes: [`Sender::new`](super::Sender::new) takes the nearest, and
-    /// [`SenderConfig::validate`] refuses any other.
+    /// it sends more of them than a TCP would. Within [`SenderConfig::SEGMENT_SIZES`].
     pub segment_size: Bytes,
     /// Spacing by √R against oscillation (RFC 5348 §4.5). On by default.
     pub oscillation_reduction: bool,
@@ -30,9 +27,8 @@ pub struct SenderConfig {
     /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
     /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.
     pub min_nofeedback: Duration,
-    /// The weight of the newest sample in R and R_sqmean, between 0.001 and 1: [`Sender::new`](super::Sender::new) takes the nearest, and
-    /// [`SenderConfig::validate`] refuses any other. 0.1 by default, as
-    /// RFC 5348 §4.3 has it (its q is the rest); 0.05 in the experiments of `sigcomm` §3.4. More makes X
+    /// The weight of the newest sample in R and R_sqmean, between 0.001 and 1. 0.1 by default, as RFC 5348 §4.3
+    /// has it (its q is the rest); 0.05 in the experiments of `sigcomm` §3.4. More makes X
     /// follow delay, a round trip late: it may oscillate with it.
     pub rtt_weight: f64,
     /// t_RTO in the throughput equation. 4R by default.
@@ -76,26 +72,19 @@ impl Default for SenderConfig {
 }
 
 impl SenderConfig {
-    /// Checks the ranges that [`Sender::new`](super::Sender::new) would otherwise enforce.
+    /// The range of [`SenderConfig::segment_size`]: no UDP datagram is larger (RFC 768).
+    pub const SEGMENT_SIZES: RangeInclusive<Bytes> = Bytes::new(1)..=Bytes::new(65_535);
+
+    /// Checks the ranges that [`Sender::new`](super::Sender::new) demands.
     ///
     /// # Errors
     ///
     /// Names the first field that is out of its range.
     pub fn validate(&self) -> Result<(), TfrcConfigError> {
-        if !(Bytes::new(1)..=MAX_SEGMENT).contains(&self.segment_size) {
-            return Err(TfrcConfigError {
-                field: "segment_size",
-                value: self.segment_size.as_f64(),
-                remedy: "give 1 to 65535 bytes; 1460 fills an Ethernet frame",
-            });
-        }
-        if !RTT_WEIGHTS.contains(&self.rtt_weight) {
-            return Err(TfrcConfigError {
-                field: "rtt_weight",
-                value: self.rtt_weight,
-                remedy: "give 0.001 to 1; RFC 5348 has 0.1",
-            });
-        }
-        Ok(())
+        let (size, weight) = (self.segment_size, self.rtt_weight);
+        let is_valid = Self::SEGMENT_SIZES.contains(&size);
+        TfrcConfigError::unless(is_valid, "segment_size", size.as_f64(), "from 1 to 65535")?;
+        let is_valid = RTT_WEIGHTS.contains(&weight);
+        TfrcConfigError::unless(is_valid, "rtt_weight", weight, "from 0.001 to 1")
     }
 }

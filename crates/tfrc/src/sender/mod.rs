@@ -17,7 +17,6 @@ use crate::trace::{Bound, Trace};
 use crate::trust::{MAX_RATE, MIN_RTT};
 use crate::units::{Bytes, LossEventRate, Rate};
 
-use config::MAX_SEGMENT;
 pub use config::{RetransmissionTimeout, SenderConfig};
 use limits::{DataLimit, ReceiveRates};
 use rtt::RoundTrip;
@@ -74,8 +73,15 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that is ready to send: one packet a second until the first report (RFC 5348 §4.2).
-    pub fn new(now: Instant, mut config: SenderConfig) -> Self {
-        config.segment_size = config.segment_size.clamp(Bytes::new(1), MAX_SEGMENT);
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`SenderConfig::validate`] refuses `config`.
+    #[track_caller]
+    pub fn new(now: Instant, config: SenderConfig) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("{error}");
+        }
         let allowed = Rate::from_bytes_per_sec(config.segment_size.as_f64());
         Self {
             allowed,
@@ -102,6 +108,11 @@ impl Sender {
 
     /// A sender to a receiver that takes the place of another, whose past its reports tell: as after idle time, X may double in a
     /// round trip from the initial rate on, and no more. RFC 5348 §4.3 leaves the first two round trips open.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`Sender::new`] does.
+    #[track_caller]
     pub fn returning(now: Instant, config: SenderConfig) -> Self {
         Self {
             is_returning: true,
@@ -255,7 +266,7 @@ impl Sender {
         self.receive_rate
     }
 
-    /// s, the size of a full packet as the configuration has it, brought into its range.
+    /// s, the size of a full packet ([`SenderConfig::segment_size`]).
     pub const fn segment_size(&self) -> Bytes {
         self.config.segment_size
     }

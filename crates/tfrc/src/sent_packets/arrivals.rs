@@ -12,6 +12,8 @@ use crate::time::{Instant, Nanos};
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Reports at the ends of frames are so far apart at least: 100 a second are 2 % of a stream of 2 Mb/s.
 const FRAME_GAP: Duration = Duration::from_millis(10);
+/// The fewest packets that a report may be limited to.
+const MIN_LIMIT: usize = 4;
 /// Packets above a hole that make it a loss (RFC 5348 §5.1).
 const NDUPACK: u64 = 3;
 
@@ -101,12 +103,21 @@ pub struct Arrivals<const N: usize> {
 }
 
 impl<const N: usize> Arrivals<N> {
-    const IS_POWER_OF_TWO: () = assert!(N.is_power_of_two());
+    const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N >= MIN_LIMIT);
 
-    /// A ring that nothing has come into, for reports of `limit` packets, four at least and N at most.
+    /// A ring without arrivals, for reports of `limit` packets at most.
+    ///
+    /// # Panics
+    ///
+    /// Panics unless `limit` is from 4 to N.
+    #[track_caller]
     pub fn new(limit: usize) -> Self {
-        let () = Self::IS_POWER_OF_TWO;
-        let limit = limit.clamp(4, N.max(4)) as u64;
+        let () = Self::IS_IN_RANGE;
+        assert!(
+            (MIN_LIMIT..=N).contains(&limit),
+            "a report must be of {MIN_LIMIT} to {N} packets, not {limit}"
+        );
+        let limit = limit as u64;
         Self {
             slots: [Slot::EMPTY; N],
             limit,

@@ -99,6 +99,11 @@ impl<const N: usize> SentPacketTracker<N> {
     const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N <= 1 << 15);
 
     /// A tracker that has seen no packet, for a stream whose first packet has this number.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(first: u64, config: ReceiverConfig) -> Self {
         let () = Self::IS_IN_RANGE;
         Self {
