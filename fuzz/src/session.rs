@@ -342,7 +342,7 @@ impl Party {
         };
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
-            PathSignal::TransitBounds {
+            PathSignal::TransitReport {
                 sent_at,
                 round_trip,
                 least,

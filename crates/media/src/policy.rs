@@ -102,7 +102,7 @@ impl Policy {
         self.model.handle_losses(sample.lost);
         match sample.signal {
             PathSignal::Deliveries => self.model.handle_report(now, sample.deliveries()),
-            PathSignal::TransitBounds {
+            PathSignal::TransitReport {
                 sent_at,
                 round_trip,
                 least,
@@ -157,7 +157,7 @@ impl Policy {
 
     /// True if the model sets the rate. The model needs feedback: if anything else sets X, frames are made for X.
     fn follows_model(&self, path: &Path) -> bool {
-        self.config.rules == Rules::Evenkeel && path.source == RateSource::Feedback
+        self.config.rules == Rules::Evenkeel && path.rate_source == RateSource::Feedback
     }
 
     /// Gives the target of a picture captured at `now` behind `queued` bytes; `None` if the picture is better left out.

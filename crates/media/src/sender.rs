@@ -333,7 +333,7 @@ mod tests {
         rtt: Some(Duration::from_millis(100)),
         loss_event_rate: LossEventRate::ZERO,
         receive_rate: Rate::ZERO,
-        source: evenkeel_rtp::session::RateSource::Feedback,
+        rate_source: evenkeel_rtp::session::RateSource::Feedback,
     };
 
     fn at(ms: u64) -> Instant {

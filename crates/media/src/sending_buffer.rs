@@ -249,7 +249,7 @@ mod tests {
             rtt: Some(Duration::from_millis(60)),
             loss_event_rate: LossEventRate::ZERO,
             receive_rate: Rate::ZERO,
-            source: evenkeel_rtp::session::RateSource::Feedback,
+            rate_source: evenkeel_rtp::session::RateSource::Feedback,
         }
     }
 

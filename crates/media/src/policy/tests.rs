@@ -14,7 +14,7 @@ fn path(kbps: f64, rtt_ms: u64) -> Path {
         rtt: Some(Duration::from_millis(rtt_ms)),
         loss_event_rate: LossEventRate::ZERO,
         receive_rate: Rate::ZERO,
-        source: RateSource::Feedback,
+        rate_source: RateSource::Feedback,
     }
 }
 
@@ -236,7 +236,7 @@ fn frames_follow_the_set_rate_without_feedback() {
         let mut policy = policy(Rules::Evenkeel);
         let path = Path {
             rtt: None,
-            source,
+            rate_source: source,
             ..path(12_000.0, 0)
         };
         for n in 0..100 {

@@ -28,7 +28,7 @@ fn path_sample_comes_with_each_report() {
             assert_eq!(!sample.deliveries.is_empty(), is_per_packet, "{mode:?}");
             match sample.signal {
                 PathSignal::Deliveries => assert!(is_per_packet, "{mode:?}"),
-                PathSignal::TransitBounds { .. } => panic!("nobody asked for {sample:?}"),
+                PathSignal::TransitReport { .. } => panic!("nobody asked for {sample:?}"),
                 PathSignal::RoundTrip {
                     sent_at,
                     round_trip,
@@ -141,7 +141,7 @@ fn requested_transit_bounds_are_those_of_the_path() {
         assert!(pair.samples.len() > 50);
         assert_eq!(pair.session(End::A).statistics().ignored_total(), 0);
         for sample in &pair.samples {
-            let PathSignal::TransitBounds {
+            let PathSignal::TransitReport {
                 round_trip,
                 least,
                 largest,

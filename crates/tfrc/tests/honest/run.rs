@@ -124,8 +124,9 @@ impl Receiver {
             Self::Metered(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
                 let seqs = span.first..span.first + span.count as u64;
-                let fates = seqs.map(|seq| metered.arrivals().status(seq));
-                let received = fates.map(|fate| matches!(fate, PacketStatus::Arrived { .. }));
+                let statuses = seqs.map(|seq| metered.arrivals().status(seq));
+                let received =
+                    statuses.map(|status| matches!(status, PacketStatus::Arrived { .. }));
                 SentReport::Vector(vector, received.collect())
             }
             Self::Computing(receiver) => {

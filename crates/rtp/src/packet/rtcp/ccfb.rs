@@ -41,7 +41,7 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// What the report says of itself. Its clock counts from some multiple of 18 hours.
+    /// The header of the report. Its clock counts from some multiple of 18 hours.
     pub const fn header(&self) -> ReportHeader {
         ReportHeader {
             first: self.first,
@@ -50,13 +50,13 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What it says of each packet.
-    pub fn fates(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
+    /// The status of each packet.
+    pub fn statuses(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
         let made_at = self.made_at;
         let (metrics, _) = self.metrics.as_chunks::<2>();
         metrics
             .iter()
-            .map(move |metric| fate(u16::from_be_bytes(*metric), made_at))
+            .map(move |metric| status(u16::from_be_bytes(*metric), made_at))
     }
 }
 
@@ -145,7 +145,7 @@ const fn instant(timestamp: u32) -> Instant {
     Instant::from_nanos(ERA_NANOS + ((timestamp as u64 * 1_000_000_000) >> 16))
 }
 
-fn fate(metric: u16, made_at: Instant) -> PacketStatus {
+fn status(metric: u16, made_at: Instant) -> PacketStatus {
     if metric >> 15 == 0 {
         return PacketStatus::Missing;
     }
@@ -217,11 +217,11 @@ mod tests {
             PacketStatus::Missing,
             arrived(None, Ecn::Ce),
         ];
-        assert_eq!(block.fates().collect::<Vec<_>>(), expected);
+        assert_eq!(block.statuses().collect::<Vec<_>>(), expected);
         let other = parse(&feedback, 8).unwrap().unwrap();
         let over = Duration::from_nanos((8_190 * 1_000_000_000) >> 10);
         assert_eq!(
-            other.fates().collect::<Vec<_>>(),
+            other.statuses().collect::<Vec<_>>(),
             [arrived(Some(made_at - over), Ecn::NotEct)]
         );
         assert_eq!(parse(&feedback, 9), Ok(None));
@@ -272,9 +272,9 @@ mod tests {
             let feedback = read(&buf[..len]);
             let block = parse(&feedback, 7).unwrap().unwrap();
             prop_assert_eq!(block.first, first);
-            prop_assert_eq!(block.fates().len(), packets.len());
-            for (fate, packet) in block.fates().zip(packets) {
-                match (fate, packet) {
+            prop_assert_eq!(block.statuses().len(), packets.len());
+            for (status, packet) in block.statuses().zip(packets) {
+                match (status, packet) {
                     (PacketStatus::Missing, None) => {}
                     (PacketStatus::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
                         prop_assert_eq!(ecn, ecns[usize::from(expected)]);
@@ -292,7 +292,7 @@ mod tests {
         fn arbitrary_bytes_are_no_panic(fci: Vec<u8>, ssrc in 0u32..3, media_ssrc in 0u32..3) {
             let feedback = Feedback { format: FORMAT, sender_ssrc: 0, media_ssrc, fci: &fci };
             if let Ok(Some(block)) = parse(&feedback, ssrc) {
-                prop_assert!(block.fates().count() * 2 <= fci.len());
+                prop_assert!(block.statuses().count() * 2 <= fci.len());
             }
         }
     }

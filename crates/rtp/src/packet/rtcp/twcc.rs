@@ -36,7 +36,7 @@ const LARGE: u8 = 2;
 pub struct Twcc<'a> {
     /// The number of the first packet.
     pub first: u16,
-    /// Packets that it speaks of.
+    /// The number of reported packets.
     pub count: u16,
     /// Its own number.
     pub feedback_count: u8,
@@ -68,14 +68,14 @@ impl<'a> Twcc<'a> {
         while left > 0 {
             let chunk = rest[next..].first_chunk();
             let chunk = u16::from_be_bytes(*chunk.ok_or(truncated("packet chunk", 8 + next))?);
-            let told = Chunk::new(chunk, left);
-            let [small, large] = told.arrivals().ok_or(ParseError::Invalid {
+            let chunk = Chunk::new(chunk, left);
+            let [small, large] = chunk.arrivals().ok_or(ParseError::Invalid {
                 field: "packet status symbol",
                 offset: 8 + next,
             })?;
             bytes += usize::from(small) + 2 * usize::from(large);
             is_in_order &= large == 0;
-            left -= told.count;
+            left -= chunk.count;
             next += 2;
         }
         let (chunks, deltas) = rest.split_at(next);
@@ -93,8 +93,8 @@ impl<'a> Twcc<'a> {
         })
     }
 
-    /// What the report says of itself. It does not tell when it was made: at the last arrival, then. Its
-    /// clock counts from some multiple of twelve days.
+    /// The header of the report. The report has no date of its own, so it counts as made at the last arrival. Its clock
+    /// counts from some multiple of twelve days.
     pub fn header(&self) -> ReportHeader {
         let made_at = if self.is_in_order {
             // So many that the sum of them fits.
@@ -103,7 +103,7 @@ impl<'a> Twcc<'a> {
             let units: u32 = sums.map(u32::from).sum();
             Instant::from_nanos(self.reference.as_nanos() + u64::from(units) * DELTA_NANOS)
         } else {
-            let latest = self.told().filter_map(|told| match told {
+            let latest = self.status_runs().filter_map(|run| match run {
                 StatusRun::Arrived { at, .. } => at,
                 StatusRun::Missing { .. } => None,
             });
@@ -116,8 +116,8 @@ impl<'a> Twcc<'a> {
         }
     }
 
-    /// What it says of the packets, in no more steps than it has bits.
-    pub fn told(&self) -> impl Iterator<Item = StatusRun> + Clone + use<'a> {
+    /// The status of the packets as runs, at most as many as the report has bits.
+    pub fn status_runs(&self) -> impl Iterator<Item = StatusRun> + Clone + use<'a> {
         let (mut chunks, _) = self.chunks.as_chunks::<2>();
         let mut packets = self.count;
         let mut chunk = Chunk::new(0, 0);
@@ -148,9 +148,9 @@ impl<'a> Twcc<'a> {
         })
     }
 
-    /// What it says of each packet.
-    pub fn fates(&self) -> impl Iterator<Item = PacketStatus> + Clone + use<'a> {
-        self.told().flat_map(StatusRun::statuses)
+    /// The status of each packet.
+    pub fn statuses(&self) -> impl Iterator<Item = PacketStatus> + Clone + use<'a> {
+        self.status_runs().flat_map(StatusRun::statuses)
     }
 }
 

@@ -12,7 +12,7 @@ pub enum PathSignal {
     /// The arrivals of single packets ([`PathSample::deliveries`]).
     Deliveries,
     /// One round trip, and bounds of the transit times since the last sample.
-    TransitBounds {
+    TransitReport {
         /// Departure of the packet that the feedback answers.
         sent_at: Instant,
         /// The round trip of that packet, without the receiver's delay.

@@ -39,7 +39,7 @@ fn a_report_is_read_as_the_draft_draws_it() {
     expected[2] = arrived(start + 12);
     expected[3] = arrived(start + 11);
     expected[9] = arrived(start + 27);
-    assert_eq!(twcc.fates().collect::<Vec<_>>(), expected);
+    assert_eq!(twcc.statuses().collect::<Vec<_>>(), expected);
     assert_eq!(
         twcc.header().made_at,
         Instant::from_nanos((start + 27) * DELTA_NANOS)
@@ -65,8 +65,8 @@ fn what_is_said_of_many_packets_at_once_is_read_at_once() {
     let fci = [0, 0, 0x40, 0, 0, 0, 0, 1, 0x1f, 0xff, 0x1f, 0xff, 0, 2];
     let twcc = Twcc::parse(&fci).unwrap();
     let missing = [8_191, 8_191, 2].map(|count| StatusRun::Missing { count });
-    assert_eq!(twcc.told().collect::<Vec<_>>(), missing);
-    assert_eq!(twcc.fates().count(), 16_384);
+    assert_eq!(twcc.status_runs().collect::<Vec<_>>(), missing);
+    assert_eq!(twcc.statuses().count(), 16_384);
     // As many that came, whose times are not there.
     let fci = fci.map(|byte| if byte == 0x1f { 0x3f } else { byte });
     assert!(Twcc::parse(&fci).is_err());
@@ -142,9 +142,9 @@ proptest! {
         fci.extend(deltas);
         let told = read_singly(&fci);
         let read = Twcc::parse(&fci).ok();
-        prop_assert_eq!(&read.map(|twcc| twcc.fates().collect::<Vec<_>>()), &told);
+        prop_assert_eq!(&read.map(|twcc| twcc.statuses().collect::<Vec<_>>()), &told);
         if let (Some(read), Some(told)) = (read, told) {
-            let times = told.iter().filter_map(|fate| match fate {
+            let times = told.iter().filter_map(|status| match status {
                 PacketStatus::Arrived { at, .. } => *at,
                 PacketStatus::Missing => None,
             });
@@ -168,14 +168,14 @@ proptest! {
         let feedback = read(&buf[..len]);
         let twcc = Twcc::parse(feedback.fci).unwrap();
         prop_assert_eq!((twcc.first, usize::from(twcc.count), twcc.feedback_count), (first, packets.len(), 3));
-        let fates: Vec<_> = twcc.fates().collect();
-        prop_assert_eq!(fates.len(), packets.len());
+        let statuses: Vec<_> = twcc.statuses().collect();
+        prop_assert_eq!(statuses.len(), packets.len());
         let wrap = REFERENCE_WRAP * REFERENCE_NANOS;
-        for (fate, told) in fates.into_iter().zip(told) {
-            let read = match fate { PacketStatus::Arrived { at, .. } => at, PacketStatus::Missing => None };
-            prop_assert_eq!(read.is_some(), told.is_some());
-            if let (Some(read), Some(told)) = (read, told) {
-                let unit = told.as_nanos() / DELTA_NANOS * DELTA_NANOS;
+        for (status, packet) in statuses.into_iter().zip(told) {
+            let read = match status { PacketStatus::Arrived { at, .. } => at, PacketStatus::Missing => None };
+            prop_assert_eq!(read.is_some(), packet.is_some());
+            if let (Some(read), Some(packet)) = (read, packet) {
+                let unit = packet.as_nanos() / DELTA_NANOS * DELTA_NANOS;
                 prop_assert_eq!(read.as_nanos() % wrap, unit % wrap);
             }
         }
@@ -184,10 +184,10 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_no_panic(fci: Vec<u8>) {
         if let Ok(twcc) = Twcc::parse(&fci) {
-            prop_assert_eq!(twcc.fates().count(), usize::from(twcc.count));
+            prop_assert_eq!(twcc.statuses().count(), usize::from(twcc.count));
             let _ = twcc.header();
             // A bit a symbol is the least that a chunk which is no run takes.
-            prop_assert!(twcc.told().count() <= 8 * fci.len());
+            prop_assert!(twcc.status_runs().count() <= 8 * fci.len());
         }
     }
 }
