@@ -131,7 +131,7 @@
 //!   with every call that takes `&mut`: ask again.
 //! - **Receiver:** [`Receiver::handle_data`] for every packet, then [`Receiver::poll_report`]; again at
 //!   [`Receiver::poll_timeout`]. Sequence numbers go through [`seq::Extender`] first.
-//! - **Authenticity** is the caller's: a report is believed, within what follows.
+//! - **Authenticity** is the caller's: a report is believed, within the bounds of [`trust`].
 //!
 //! # What is bounded
 //!

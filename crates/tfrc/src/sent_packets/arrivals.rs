@@ -20,12 +20,12 @@ const NDUPACK: u64 = 3;
 /// Of no packets, when the first and the last came.
 const NONE: [Instant; 2] = [Instant::MAX, Instant::ZERO];
 
-/// Consecutive packets that a report speaks of.
+/// The consecutive packets that a report covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportSpan {
-    /// The first.
+    /// The extended number of the first packet.
     pub first: u64,
-    /// How many, one at least.
+    /// The number of packets, at least 1.
     pub count: usize,
 }
 
@@ -310,7 +310,7 @@ impl<const N: usize> Arrivals<N> {
         }
     }
 
-    /// What a report says of a packet.
+    /// The status of a packet in a report.
     #[inline]
     pub fn status(&self, seq: u64) -> PacketStatus {
         let slot = &self.slots[seq as usize % N];

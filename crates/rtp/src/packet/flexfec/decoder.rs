@@ -75,7 +75,7 @@ impl Decoder {
         }
     }
 
-    /// A media packet came, with this extended sequence number.
+    /// Takes in a media packet with this extended sequence number.
     pub fn push_media(&mut self, sequence: u64, packet: &[u8]) {
         if packet.len() > MAX_DATAGRAM || self.is_old(sequence) || self.has(sequence) {
             return;
@@ -84,8 +84,12 @@ impl Decoder {
         self.recover();
     }
 
-    /// The payload of a repair packet came. What it gives back is ready in
-    /// [`poll_recovered`](Self::poll_recovered), now or when more has come.
+    /// Takes in the payload of a repair packet. [`poll_recovered`](Self::poll_recovered) gives the recovered packets, now
+    /// or when more have come.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the repair packet cannot be used.
     pub fn push_repair(&mut self, payload: &[u8]) -> Result<(), Unusable> {
         let mut reader = Reader::new(payload);
         let header = Header::parse(&mut reader).map_err(Unusable::Malformed)?;

@@ -28,12 +28,12 @@ const OFFSET_SHIFT: u32 = 22;
 /// from lying before zero.
 const ERA_NANOS: u64 = 65_536 * 1_000_000_000;
 
-/// A block: what is reported of one source.
+/// The part of a report about one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The source of the packets.
     pub ssrc: u32,
-    /// The number of the first.
+    /// The number of the first packet, modulo 2^16.
     pub first: u16,
     /// Two bytes a packet.
     metrics: &'a [u8],
@@ -61,6 +61,10 @@ impl<'a> Block<'a> {
 }
 
 /// Reads the block about `ssrc`, if there is one. All blocks are checked.
+///
+/// # Errors
+///
+/// Returns the first field that is truncated or invalid.
 pub fn parse<'a>(feedback: &Feedback<'a>, ssrc: u32) -> Result<Option<Block<'a>>, ParseError> {
     let timestamp = feedback.fci.len().checked_sub(4);
     let (blocks, timestamp) = timestamp

@@ -92,6 +92,10 @@ impl TfrcApp {
     }
 
     /// Reads a packet of that name; `None` if its subtype is another.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(app: &App<'_>) -> Result<Option<Self>, ParseError> {
         let mut reader = Reader::new(app.data);
         let this = match app.subtype {

@@ -34,11 +34,11 @@ const LARGE: u8 = 2;
 /// A report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twcc<'a> {
-    /// The number of the first packet.
+    /// The transport-wide number of the first packet, modulo 2^16.
     pub first: u16,
     /// The number of reported packets.
     pub count: u16,
-    /// Its own number.
+    /// The number of the report, modulo 2^8.
     pub feedback_count: u8,
     reference: Instant,
     chunks: &'a [u8],
@@ -49,6 +49,10 @@ pub struct Twcc<'a> {
 
 impl<'a> Twcc<'a> {
     /// Reads the control information of a message.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(fci: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(fci);
         let first = reader.u16("base sequence number")?;

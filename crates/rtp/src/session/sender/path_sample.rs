@@ -19,7 +19,7 @@ pub enum PathSignal {
         round_trip: Duration,
         /// The least transit time, in microseconds modulo 2^32. The clocks at both ends have different zeros.
         least: u32,
-        /// The largest transit time.
+        /// The largest transit time, in the same unit.
         largest: u32,
         /// X_recv, the rate at which packets arrived.
         receive_rate: Rate,
