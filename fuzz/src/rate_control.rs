@@ -1,7 +1,7 @@
 //! Any calls in any order on a TFRC sender, a receiver and a sequence number extender.
 
 use arbitrary::{Arbitrary, Unstructured};
-use tfrc::loss::{Average, Weights};
+use tfrc::loss::{Average, MAX_INTERVALS, Weights};
 use tfrc::sender::RetransmissionTimeout;
 use tfrc::seq::Extender;
 use tfrc::time::{Duration, Instant};
@@ -94,14 +94,19 @@ pub fn check(data: &[u8]) {
     }
 }
 
+/// A number of intervals that an average takes.
+fn intervals(n: u8) -> u8 {
+    n.clamp(1, MAX_INTERVALS as u8)
+}
+
 impl Mean {
     fn config(self) -> Average {
         match self {
             Self::Standard => Average::default(),
-            Self::Falling(n) => Average::Weighted(Weights::falling(n.into())),
-            Self::Equal(n) => Average::Weighted(Weights::equal(n.into())),
-            Self::Plain(n) => Average::Plain(n),
-            Self::Ewma(weight) => Average::Ewma(weight),
+            Self::Falling(n) => Average::Weighted(Weights::falling(intervals(n).into())),
+            Self::Equal(n) => Average::Weighted(Weights::equal(intervals(n).into())),
+            Self::Plain(n) => Average::Plain(intervals(n)),
+            Self::Ewma(weight) => Average::Ewma(if weight > 0.0 { weight.min(1.0) } else { 1.0 }),
             Self::Window(round_trips) => Average::Window(round_trips),
         }
     }
@@ -133,7 +138,7 @@ impl Flow {
             Standard::Rfc5348
         };
         let sender = SenderConfig {
-            segment_size: Bytes::new(start.segment_size.into()),
+            segment_size: Bytes::new(start.segment_size.clamp(1, 65_535).into()),
             oscillation_reduction: start.oscillation_reduction,
             max_credit: start.max_credit.duration(),
             min_nofeedback: start.min_nofeedback.duration(),

@@ -80,10 +80,10 @@ pub fn check(data: &[u8]) {
 fn check_arrivals(feedback: &Feedback<'_>) {
     let bytes = feedback.fci.len();
     if let Ok(Some(block)) = ccfb::parse(feedback, feedback.media_ssrc) {
-        assert!(block.fates().count() * 2 <= bytes);
+        assert!(block.statuses().count() * 2 <= bytes);
     }
     if let Ok(twcc) = Twcc::parse(feedback.fci) {
-        assert_eq!(twcc.fates().count(), usize::from(twcc.count));
+        assert_eq!(twcc.statuses().count(), usize::from(twcc.count));
         let _ = twcc.header();
     }
 }

@@ -112,7 +112,6 @@ fn misspelt_option_and_command_are_guessed() {
     for (words, guess) in [
         ("demo --rat 3M", "'--rate'"),
         ("dmo", "'demo'"),
-        ("lab rnu", "'run'"),
     ] {
         refuses(words, &["tip: ", "similar", guess]);
     }

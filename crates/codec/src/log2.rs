@@ -1,26 +1,13 @@
 //! The binary logarithm, equal on every machine.
 
-/// The binary logarithm of what is at least 1 (less counts as 1), to 2^-16.
+/// The inverse of the precision.
+const STEPS: f64 = 32_768.0;
+
+/// Returns the binary logarithm of `value`, rounded down to a multiple of 2^-15. A value below 1 counts as 1.
 ///
-/// The library's is not the same on every machine; this is exact arithmetic: a square's logarithm is
-/// twice the number's.
+/// The logarithm of the standard library depends on the machine, that of libm does not.
 pub(crate) fn log2(value: f64) -> f64 {
-    let mut mantissa = value.max(1.0);
-    let mut logarithm = 0.0;
-    while mantissa >= 2.0 {
-        mantissa /= 2.0;
-        logarithm += 1.0;
-    }
-    let mut bit = 0.5;
-    while bit > 1.0 / 65_536.0 {
-        mantissa *= mantissa;
-        if mantissa >= 2.0 {
-            mantissa /= 2.0;
-            logarithm += bit;
-        }
-        bit /= 2.0;
-    }
-    logarithm
+    (libm::log2(value.max(1.0)) * STEPS).floor() / STEPS
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::packet::{Data, Report, Reported};
+use crate::packet::{Data, Reported, TfrcReport};
 
 /// Data packets kept of one run, and as many reports: more than any run here sends. What comes later is
 /// passed on and not recorded.
@@ -29,7 +29,7 @@ pub struct Log {
     /// Data packets, from the sender.
     pub data: Vec<Record<Data>>,
     /// Reports, from the receiver.
-    pub reports: Vec<Record<Report>>,
+    pub reports: Vec<Record<TfrcReport>>,
     /// Reports of arrivals, from the receiver.
     pub told: Vec<Told>,
 }
@@ -52,12 +52,12 @@ impl Log {
     }
 
     /// Reports that came from the receiver after `from` and not after `to`.
-    pub fn reports_between(&self, from: Instant, to: Instant) -> &[Record<Report>] {
+    pub fn reports_between(&self, from: Instant, to: Instant) -> &[Record<TfrcReport>] {
         within(&self.reports, from, to)
     }
 
     /// Reports as the sender got them, in the order and at the times at which it got them.
-    pub fn reports_to_sender(&self) -> Vec<(Instant, Report)> {
+    pub fn reports_to_sender(&self) -> Vec<(Instant, TfrcReport)> {
         delivered(&self.reports)
     }
 

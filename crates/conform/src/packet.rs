@@ -40,7 +40,7 @@ impl Data {
 
 /// A report's fields. All may be changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Report {
+pub struct TfrcReport {
     /// t_recvdata: the timestamp of the last data packet received.
     pub timestamp: u32,
     /// t_delay.
@@ -57,7 +57,7 @@ pub enum Packet {
     /// Media with `rtt-sendts`.
     Data(Data),
     /// RTCP with TFRC feedback in it.
-    Report(Report),
+    Report(TfrcReport),
     /// RTCP with a report of arrivals in it: [`reported`] reads it.
     Arrivals,
     /// RTCP without, or anything else.
@@ -71,8 +71,8 @@ pub struct Reported {
     pub first: u16,
     /// When it was made, on the receiver's clock; `None` if it does not say.
     pub made_at: Option<Instant>,
-    /// What it says of each packet.
-    pub fates: Vec<PacketStatus>,
+    /// The status of each packet.
+    pub statuses: Vec<PacketStatus>,
 }
 
 /// Reads a datagram. The wire format is the one that `evenkeel-rtp` describes by default.
@@ -81,7 +81,7 @@ pub fn read(datagram: &[u8], ecn: Ecn) -> Packet {
         feedback_offset(datagram)
             .and_then(|at| TfrcFeedback::parse(&datagram[at..at + TfrcFeedback::FCI_LEN]).ok())
             .map(|feedback| {
-                Packet::Report(Report {
+                Packet::Report(TfrcReport {
                     timestamp: feedback.timestamp,
                     delay: feedback.delay(),
                     receive_rate: feedback.rate(),
@@ -140,7 +140,7 @@ pub fn reported(datagram: &[u8]) -> Option<Reported> {
             Some(Reported {
                 first: block.first,
                 made_at: Some(block.header().made_at),
-                fates: block.fates().collect(),
+                statuses: block.statuses().collect(),
             })
         }
         Rtcp::Feedback(feedback) if feedback.format == twcc::FORMAT => {
@@ -148,12 +148,12 @@ pub fn reported(datagram: &[u8]) -> Option<Reported> {
             Some(Reported {
                 first: twcc.first,
                 made_at: None,
-                fates: twcc.fates().collect(),
+                statuses: twcc.statuses().collect(),
             })
         }
         Rtcp::Application(app) if app.name == sack::NAME => {
             let sack = Sack::parse(&app).ok()?;
-            let fate = |came| match came {
+            let status = |came| match came {
                 true => PacketStatus::Arrived {
                     at: None,
                     ecn: Ecn::NotEct,
@@ -163,7 +163,7 @@ pub fn reported(datagram: &[u8]) -> Option<Reported> {
             Some(Reported {
                 first: sack.vector.first,
                 made_at: None,
-                fates: sack.received().map(fate).collect(),
+                statuses: sack.received().map(status).collect(),
             })
         }
         _ => None,
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_changed_in_a_report_is_read_again_also_inside_a_compound() {
         let mut datagram = compound();
-        let report = Report {
+        let report = TfrcReport {
             timestamp: 77,
             delay: Duration::from_micros(88),
             receive_rate: Rate::from_bytes_per_sec(99.0),

@@ -5,19 +5,19 @@ use std::time::Duration;
 use tfrc::units::{LossEventRate, Rate};
 
 use crate::interposer::{Fate, Passing, Script};
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TfrcReport};
 
 /// What a receiver that saw no limit would report: the most that fits the wire.
 pub const UNLIMITED: Rate = Rate::from_bytes_per_sec(u32::MAX as f64);
 
 /// Replaces X_recv and p in a report.
-pub fn set(report: &mut Report, receive_rate: Rate, p: f64) {
+pub fn set(report: &mut TfrcReport, receive_rate: Rate, p: f64) {
     report.receive_rate = receive_rate;
     report.p = LossEventRate::new(p);
 }
 
 /// The report in a datagram.
-pub fn report_in<'a>(passing: &'a mut Passing<'_>) -> Option<&'a mut Report> {
+pub fn report_in<'a>(passing: &'a mut Passing<'_>) -> Option<&'a mut TfrcReport> {
     match &mut passing.packet {
         Packet::Report(report) => Some(report),
         Packet::Data(_) | Packet::Arrivals | Packet::Other => None,

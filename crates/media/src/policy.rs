@@ -132,7 +132,7 @@ impl Policy {
 
     /// True if the model sets the rate. The model needs feedback: if anything else sets X, frames are made for X.
     fn follows_model(&self, path: &Path) -> bool {
-        self.config.rules == Rules::Evenkeel && path.source == RateSource::Feedback
+        self.config.rules == Rules::Evenkeel && path.rate_source == RateSource::Feedback
     }
 
     /// Gives the target of a picture captured at `now` behind `queued` bytes; `None` if the picture is better left out.
@@ -264,7 +264,7 @@ fn new_model(config: &PolicyConfig) -> PathModel {
 pub fn observe_signal(model: &mut PathModel, now: Instant, sample: &PathSample<'_>) {
     match sample.signal {
         PathSignal::Deliveries => model.handle_report(now, sample.deliveries()),
-        PathSignal::TransitBounds {
+        PathSignal::TransitReport {
             sent_at,
             round_trip,
             least,

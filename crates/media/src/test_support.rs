@@ -52,7 +52,7 @@ pub(crate) const fn path(allowed_rate: Rate, rtt_ms: u64) -> Path {
         rtt: Some(Duration::from_millis(rtt_ms)),
         loss_event_rate: LossEventRate::ZERO,
         receive_rate: Rate::ZERO,
-        source: RateSource::Feedback,
+        rate_source: RateSource::Feedback,
     }
 }
 

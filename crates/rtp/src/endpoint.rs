@@ -24,9 +24,9 @@ pub struct Datagram<'a> {
 /// A datagram to be sent: its bytes are the first `len` of the buffer that was passed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// The address to send to.
     pub destination: SocketAddr,
-    /// How much of the buffer was written.
+    /// The bytes written to the buffer.
     pub len: usize,
     /// The ECN field to send it with.
     pub ecn: Ecn,

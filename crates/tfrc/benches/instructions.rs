@@ -174,14 +174,14 @@ fn feed_back_all(steps: u64) {
 fn be_told_all(traffic: Traffic, steps: u64) {
     let mut departures = Box::new(Tracker::new(0, ReceiverConfig::default()));
     let (start, mut seq) = (Instant::from_secs(1) - traffic.rtt / 2, 0);
-    for (now, header, fates) in told(traffic, steps) {
+    for (now, header, statuses) in told(traffic, steps) {
         while start + traffic.spacing * seq <= now {
             counted(&mut *departures, start + traffic.spacing * seq, note);
             seq += 1;
         }
         black_box(counted(
             &mut *departures,
-            (now, &header, fates.as_slice()),
+            (now, &header, statuses.as_slice()),
             be_told,
         ));
     }

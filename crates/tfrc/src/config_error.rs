@@ -11,8 +11,25 @@ pub struct TfrcConfigError {
     pub field: &'static str,
     /// The given value, in the unit of the field.
     pub value: f64,
-    /// The values that would be right.
-    pub remedy: &'static str,
+    /// The valid values, such as "from 1 to 65535".
+    pub wanted: &'static str,
+}
+
+impl TfrcConfigError {
+    /// Returns this error unless `is_valid`.
+    pub(crate) fn unless(
+        is_valid: bool,
+        field: &'static str,
+        value: f64,
+        wanted: &'static str,
+    ) -> Result<(), Self> {
+        let error = Self {
+            field,
+            value,
+            wanted,
+        };
+        if is_valid { Ok(()) } else { Err(error) }
+    }
 }
 
 impl fmt::Display for TfrcConfigError {
@@ -20,9 +37,9 @@ impl fmt::Display for TfrcConfigError {
         let Self {
             field,
             value,
-            remedy,
+            wanted,
         } = self;
-        write!(f, "{field} is {value}, which is out of range; {remedy}")
+        write!(f, "{field} is {value} and must be {wanted}")
     }
 }
 
@@ -30,6 +47,7 @@ impl Error for TfrcConfigError {}
 
 #[cfg(test)]
 mod tests {
+    use crate::loss::Average;
     use crate::units::Bytes;
     use crate::{ReceiverConfig, SenderConfig};
     use std::string::ToString as _;
@@ -41,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn error_names_field_value_and_remedy() {
+    fn error_names_field_value_and_range() {
         let segment = SenderConfig {
             segment_size: Bytes::new(70_000),
             ..SenderConfig::default()
@@ -54,25 +72,34 @@ mod tests {
             report_quarters: 0,
             ..ReceiverConfig::default()
         };
+        let averages = [Average::Plain(0), Average::Plain(33), Average::Ewma(0.0)];
+        for average in averages {
+            let config = ReceiverConfig {
+                average,
+                ..ReceiverConfig::default()
+            };
+            assert!(
+                config
+                    .validate()
+                    .is_err_and(|error| error.field == "average")
+            );
+        }
         for (result, expected) in [
             (
                 segment.validate(),
-                "segment_size is 70000, which is out of range; give 1 to 65535",
+                "segment_size is 70000 and must be from 1 to 65535",
             ),
             (
                 weight.validate(),
-                "rtt_weight is NaN, which is out of range; give 0.001 to 1",
+                "rtt_weight is NaN and must be from 0.001 to 1",
             ),
             (
                 quarters.validate(),
-                "report_quarters is 0, which is out of range; give 1 or more",
+                "report_quarters is 0 and must be 1 or more",
             ),
         ] {
             let text = result.map_err(|error| error.to_string());
-            assert!(
-                text.as_ref().is_err_and(|text| text.starts_with(expected)),
-                "{text:?}"
-            );
+            assert_eq!(text, Err(expected.to_string()));
         }
     }
 }

@@ -6,7 +6,7 @@ use libm::sqrt;
 
 use crate::units::{Bytes, LossEventRate, Rate};
 
-/// X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).
+/// Returns X_Bps = s / (R·f(p)), with b = 1 and t_RTO = 4R (RFC 5348 §3.1).
 ///
 /// Infinite at p = 0, where the equation does not bind, and at R = 0.
 #[inline]
@@ -45,7 +45,7 @@ pub fn loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> LossEventRa
     LossEventRate::new(root * root)
 }
 
-/// How many steps of Newton's method [`loss_event_rate`] takes for the same: what it costs.
+/// Returns the number of Newton's steps that [`loss_event_rate`] takes, which is its cost.
 pub fn steps_to_loss_event_rate(segment: Bytes, rtt: Duration, rate: Rate) -> u32 {
     invert(target_of(segment, rtt, rate)).1
 }

@@ -131,7 +131,7 @@
 //!   with every call that takes `&mut`: ask again.
 //! - **Receiver:** [`Receiver::handle_data`] for every packet, then [`Receiver::poll_report`]; again at
 //!   [`Receiver::poll_timeout`]. Sequence numbers go through [`seq::Extender`] first.
-//! - **Authenticity** is the caller's: a report is believed, within what follows.
+//! - **Authenticity** is the caller's: a report is believed, within the bounds of [`trust`].
 //!
 //! # What is bounded
 //!
@@ -154,9 +154,9 @@ pub mod sender;
 pub mod sent_packets;
 pub mod seq;
 mod standard;
-mod suspicions;
 pub mod time;
 pub mod trace;
+pub mod trust;
 pub mod units;
 
 pub use config_error::TfrcConfigError;
@@ -164,4 +164,3 @@ pub use ecn::Ecn;
 pub use receiver::{Arrival, FeedbackPacket, Receiver, ReceiverConfig};
 pub use sender::{Feedback, RetransmissionTimeout, Sender, SenderConfig};
 pub use standard::Standard;
-pub use suspicions::Suspicions;

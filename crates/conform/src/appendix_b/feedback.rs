@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use crate::check::{BOTH, Check, Evidence, Run, all_within, ms, packets_of, within};
 use crate::interposer::{Fate, Side};
 use crate::log::{Log, Record};
-use crate::packet::Report;
+use crate::packet::TfrcReport;
 use crate::scripts::{steady, steer};
 
 /// The checks of this section.
@@ -133,14 +133,14 @@ static SILENCE: Run = Run {
 };
 
 /// Reports from the tenth on, each with the one before it: the rate is settled by then.
-fn settled(log: &Log) -> Vec<(Record<Report>, Record<Report>)> {
+fn settled(log: &Log) -> Vec<(Record<TfrcReport>, Record<TfrcReport>)> {
     let pairs = log.reports.windows(2).skip(10);
     pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
 /// True if the report tells the timestamp of the last packet that the receiver can have read. In real
 /// time that may be one that came just before the report left, or the one before it.
-fn echoes_the_last(e: &Evidence<'_>, report: &Record<Report>) -> bool {
+fn echoes_the_last(e: &Evidence<'_>, report: &Record<TfrcReport>) -> bool {
     let delivered = e.log().data_to_receiver();
     let surely_read = report.at - e.pick(ms(0), ms(20));
     let known = delivered.partition_point(|(at, _)| *at <= surely_read);

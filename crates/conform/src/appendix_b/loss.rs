@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use crate::check::{BOTH, Check, Evidence, Outcome, Run, between, close, ms, packets_of, within};
 use crate::interposer::{Fate, Passing, Script, Side};
 use crate::log::{Log, Record};
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TfrcReport};
 use crate::scripts::steer;
 
 /// The checks of this section.
@@ -226,7 +226,7 @@ fn on_data(fate: fn(usize) -> Fate) -> Script {
 }
 
 /// The first report after packet `i` left whose p is above that of the report before it, and that one.
-fn rise(log: &Log, i: usize) -> Option<(Record<Report>, Record<Report>)> {
+fn rise(log: &Log, i: usize) -> Option<(Record<TfrcReport>, Record<TfrcReport>)> {
     let left = log.data.get(i)?.at;
     let pair = log
         .reports

@@ -353,7 +353,7 @@ mod tests {
             panic!("no data")
         };
         assert_eq!((changed.seq, changed.timestamp), (10, 1_000));
-        let mut report = Packet::Report(crate::packet::Report {
+        let mut report = Packet::Report(crate::packet::TfrcReport {
             timestamp: 1_000,
             delay: ms(0),
             receive_rate: Rate::ZERO,

@@ -232,7 +232,7 @@ fn drops_told(lost: &'static [usize], from: usize, rtt: Duration) -> Script {
 fn withdrawal(
     log: &crate::Log,
     index: usize,
-) -> Option<&crate::log::Record<crate::packet::Report>> {
+) -> Option<&crate::log::Record<crate::packet::TfrcReport>> {
     let came = log.data.get(index)?.delivered?;
     let pair = log
         .reports

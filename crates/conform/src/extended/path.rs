@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::check::{Evidence, Outcome, Run, ms, packets_of, within};
 use crate::interposer::{Fate, Passing, Script};
 use crate::log::{Log, Record};
-use crate::packet::{Data, Packet, Report};
+use crate::packet::{Data, Packet, TfrcReport};
 use crate::scripts::steer;
 
 /// The round-trip time.
@@ -49,12 +49,16 @@ pub(super) fn fate(lost: bool) -> Fate {
 }
 
 /// The first report whose p is above zero.
-pub(super) fn first_loss(log: &Log) -> Option<&Record<Report>> {
+pub(super) fn first_loss(log: &Log) -> Option<&Record<TfrcReport>> {
     log.reports.iter().find(|report| !report.seen.p.is_zero())
 }
 
 /// From the delivery of packet `index` to a report, ms: at once, if long before the timer of the round trip.
-pub(super) fn at_once(e: &Evidence<'_>, index: usize, report: Option<&Record<Report>>) -> Outcome {
+pub(super) fn at_once(
+    e: &Evidence<'_>,
+    index: usize,
+    report: Option<&Record<TfrcReport>>,
+) -> Outcome {
     let waited = report.and_then(|report| {
         let delivered = e.log().data.get(index)?.delivered?;
         let waited = report.at.checked_since(delivered)?;
@@ -64,7 +68,7 @@ pub(super) fn at_once(e: &Evidence<'_>, index: usize, report: Option<&Record<Rep
 }
 
 /// S_C of a report: the highest packet delivered when the one that it echoes was.
-pub(super) fn highest(log: &Log, report: &Report) -> Option<usize> {
+pub(super) fn highest(log: &Log, report: &TfrcReport) -> Option<usize> {
     let echoes = |record: &Record<Data>| {
         record.delivered.is_some() && record.passed.timestamp == report.timestamp
     };

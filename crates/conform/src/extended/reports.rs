@@ -10,7 +10,7 @@ use tfrc::units::{Bytes, LossEventRate};
 use crate::check::{Check, Outcome, RFC_5348, Run, at_ms, between, close, ms, packets_of, within};
 use crate::interposer::{Fate, Script, Side};
 use crate::log::{Log, Record};
-use crate::packet::{Packet, Report};
+use crate::packet::{Packet, TfrcReport};
 use crate::scripts::steer;
 
 use super::path::{FIRST, RATE, ROUND_TRIP, SIZE, at_once, first_loss, on_data, run};
@@ -417,7 +417,7 @@ fn after_silence(log: &Log) -> Option<usize> {
     (dropped >= FIRST).then_some(dropped + 1)
 }
 
-fn report_after(log: &Log, index: Option<usize>) -> Option<&Record<Report>> {
+fn report_after(log: &Log, index: Option<usize>) -> Option<&Record<TfrcReport>> {
     let delivered = log.data.get(index?)?.delivered?;
     log.reports.iter().find(|report| report.at >= delivered)
 }

@@ -107,7 +107,7 @@ pub(super) fn reordered() -> Script {
             match loses(index, packet) {
                 Fate::Drop => Fate::Drop,
                 _ if index % 7 == 3 => Fate::After(ms(50) + spacing * 3 / 2),
-                fate => fate,
+                status => status,
             }
         },
         |_, _| ON_TIME,
@@ -140,7 +140,7 @@ pub(super) fn marked() -> Script {
 pub(super) struct Claim {
     pub(super) at: Instant,
     pub(super) packet: usize,
-    pub(super) fate: PacketStatus,
+    pub(super) status: PacketStatus,
 }
 
 /// All that reports say of packets that were sent, and how many claims were about others.
@@ -153,11 +153,11 @@ pub(super) fn claims(log: &Log) -> Vec<Claim> {
         let first = usize::from(told.reported.first.wrapping_sub(start));
         claims.extend(
             (first..)
-                .zip(&told.reported.fates)
-                .map(|(packet, fate)| Claim {
+                .zip(&told.reported.statuses)
+                .map(|(packet, status)| Claim {
                     at: told.at,
                     packet,
-                    fate: *fate,
+                    status: *status,
                 }),
         );
     }

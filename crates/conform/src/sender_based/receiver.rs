@@ -20,7 +20,7 @@ fn has_come(log: &Log, packet: usize, by: Instant) -> bool {
 }
 
 fn is_arrival(claim: &Claim) -> bool {
-    matches!(claim.fate, PacketStatus::Arrived { .. })
+    matches!(claim.status, PacketStatus::Arrived { .. })
 }
 
 pub(super) fn unreported(e: &Evidence<'_>) -> Outcome {
@@ -59,7 +59,7 @@ pub(super) fn concealed(e: &Evidence<'_>) -> Outcome {
     let log = e.log();
     let missing: BTreeSet<usize> = claims(log)
         .iter()
-        .filter(|claim| claim.fate == PacketStatus::Missing)
+        .filter(|claim| claim.status == PacketStatus::Missing)
         .map(|claim| claim.packet)
         .collect();
     let known = missing.last().copied().unwrap_or(0).min(log.data.len());
@@ -80,7 +80,7 @@ pub(super) fn passed_over(e: &Evidence<'_>) -> Outcome {
         let end = pair[0]
             .reported
             .first
-            .wrapping_add(pair[0].reported.fates.len() as u16);
+            .wrapping_add(pair[0].reported.statuses.len() as u16);
         let gap = pair[1].reported.first.wrapping_sub(end).cast_signed();
         usize::try_from(gap).unwrap_or(0)
     };
@@ -109,7 +109,7 @@ pub(super) fn at_once(e: &Evidence<'_>) -> Outcome {
     let third = log.data.get(lost + 3).and_then(|record| record.delivered);
     let claims = claims(log);
     let told = claims.iter().find(|claim| {
-        claim.packet == lost && claim.fate == PacketStatus::Missing && Some(claim.at) >= third
+        claim.packet == lost && claim.status == PacketStatus::Missing && Some(claim.at) >= third
     });
     let waited = told
         .zip(third)
@@ -120,7 +120,7 @@ pub(super) fn at_once(e: &Evidence<'_>) -> Outcome {
 pub(super) fn time_error(e: &Evidence<'_>, resolution: f64) -> Outcome {
     let log = e.log();
     let times = claims(log).into_iter().filter_map(|claim| {
-        let PacketStatus::Arrived { at: Some(at), .. } = claim.fate else {
+        let PacketStatus::Arrived { at: Some(at), .. } = claim.status else {
             return None;
         };
         let came = log.data.get(claim.packet)?.delivered?;
@@ -139,7 +139,7 @@ pub(super) fn time_error(e: &Evidence<'_>, resolution: f64) -> Outcome {
 pub(super) fn wrong_marks(e: &Evidence<'_>) -> Outcome {
     let told: Vec<(usize, bool)> = claims(e.log())
         .iter()
-        .filter_map(|claim| match claim.fate {
+        .filter_map(|claim| match claim.status {
             PacketStatus::Arrived { ecn, .. } => Some((claim.packet, ecn.is_marked())),
             PacketStatus::Missing => None,
         })

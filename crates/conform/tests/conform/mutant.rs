@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenkeel_conform::packet::{self, Data, Packet, Report};
+use evenkeel_conform::packet::{self, Data, Packet, TfrcReport};
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) fn each_data(mut change: impl FnMut(&mut Data) + 'static) -> Falsify 
 }
 
 /// Changes each report.
-pub(crate) fn each_report(mut change: impl FnMut(&mut Report) + 'static) -> Falsify {
+pub(crate) fn each_report(mut change: impl FnMut(&mut TfrcReport) + 'static) -> Falsify {
     Box::new(move |packet| {
         if let Packet::Report(report) = packet {
             change(report);

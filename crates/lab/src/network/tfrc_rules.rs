@@ -4,11 +4,11 @@ use evenkeel_sim::{FeedbackMode, Rtcp, SessionEnd, TfrcConfig};
 use serde::Deserialize;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
-use tfrc::{ReceiverConfig, SenderConfig};
+use tfrc::{ReceiverConfig, SenderConfig, TfrcConfigError};
 
 use super::edition::{Edition, Timeout};
 use super::tcp::TCP_HEADER;
-use crate::error::{Impossible, require};
+use crate::error::{Impossible, impossible, require};
 use crate::units::Time;
 
 /// [`FeedbackMode`] as experiments name it: what TFRC's receivers report.
@@ -99,12 +99,13 @@ impl Default for Tfrc {
 
 impl Tfrc {
     pub(crate) fn verify(&self) -> Result<(), Impossible> {
-        let weight = (0.001..=1.0).contains(&self.rtt_weight);
-        require(weight, "rtt_weight", "from 0.001 to 1")?;
+        let invalid = |error: TfrcConfigError| impossible(error.field, error.wanted);
+        let segment_size = SenderConfig::default().segment_size;
+        self.sender(segment_size).validate().map_err(invalid)?;
+        self.receiver().validate().map_err(invalid)?;
         let whole =
             |timer: Time| !timer.0.is_zero() && timer.0.subsec_nanos().is_multiple_of(1_000_000);
         require(self.timer.is_none_or(whole), "timer", "a multiple of 1ms")?;
-        require(self.report_quarters > 0, "report_quarters", "1 or more")?;
         let interval = self.rtcp_interval.is_none_or(|time| !time.0.is_zero());
         require(interval, "rtcp_interval", "above 0")?;
         let sized = !(self.small_packets && self.session);

@@ -229,7 +229,7 @@ fn frames_follow_the_set_rate_without_feedback() {
         let mut policy = policy(Rules::Evenkeel);
         let path = Path {
             rtt: None,
-            source,
+            rate_source: source,
             ..path(12_000.0, 0)
         };
         for n in 0..100 {

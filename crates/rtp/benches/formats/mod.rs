@@ -86,7 +86,7 @@ impl Format for Ccfb {
         if let Packet::Feedback(feedback) = packet
             && let Ok(Some(block)) = ccfb::parse(feedback, SSRCS.1)
         {
-            told.ingest_report(now, &block.header(), block.fates());
+            told.ingest_report(now, &block.header(), block.statuses());
         }
     }
 
@@ -122,7 +122,7 @@ impl Format for Twcc {
         if let Packet::Feedback(feedback) = packet
             && let Ok(twcc) = twcc::Twcc::parse(feedback.fci)
         {
-            told.ingest_report(now, &twcc.header(), twcc.told());
+            told.ingest_report(now, &twcc.header(), twcc.status_runs());
         }
     }
 

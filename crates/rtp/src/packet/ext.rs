@@ -19,7 +19,7 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// What this element occupies in the one-byte form, before padding.
+    /// The bytes of this element in the one-byte form, before padding.
     pub const fn one_byte_len(&self) -> usize {
         1 + self.data.len()
     }
@@ -97,7 +97,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The length of an extension in the one-byte form: its header, the elements and their padding.
+/// The bytes of an extension in the one-byte form: its header, the elements and their padding.
 pub fn one_byte_len(elements: &[Element<'_>]) -> usize {
     let data: usize = elements.iter().map(Element::one_byte_len).sum();
     4 + data.next_multiple_of(4)
@@ -134,7 +134,7 @@ impl RttSendTs {
     pub const URI: &'static str = "urn:ietf:params:rtp-hdrext:rtt-sendts";
     /// The identifier that our SDP gives to the element.
     pub const DEFAULT_ID: u8 = 1;
-    /// Its bytes.
+    /// The bytes of its data.
     pub const LEN: usize = 7;
     const MAX_RTT_MICROS: u32 = (1 << 24) - 1;
 
@@ -156,6 +156,10 @@ impl RttSendTs {
     }
 
     /// Reads the data of an element, which must be exactly [`LEN`](Self::LEN) bytes.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(data: &[u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(data);
         let this = Self {
@@ -185,7 +189,7 @@ impl TransportSequence {
         "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01";
     /// The identifier that our SDP gives to the element.
     pub const DEFAULT_ID: u8 = 2;
-    /// Its bytes.
+    /// The bytes of its data.
     pub const LEN: usize = 2;
 
     /// The data of the element.

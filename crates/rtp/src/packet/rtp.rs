@@ -7,7 +7,7 @@ use tfrc::time::Instant;
 use crate::packet::ext::{self, Element, Elements};
 use crate::packet::wire::Writer;
 
-/// The fixed header, without CSRCs and extension.
+/// The bytes of the fixed header, without CSRCs and extension.
 pub const HEADER_LEN: usize = 12;
 
 /// `instant` on a media clock of `clock_rate` ticks a second that was zero at [`Instant::ZERO`].
@@ -58,6 +58,10 @@ pub struct RtpPacket<'a> {
 
 impl<'a> RtpPacket<'a> {
     /// Checks version, CSRC count, extension and padding.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first part that is truncated or invalid, with its offset in bytes.
     pub fn parse(packet: &'a [u8]) -> Result<Self, RtpError> {
         let (header, rest) = packet
             .split_first_chunk::<HEADER_LEN>()
@@ -134,7 +138,7 @@ pub struct RtpHeader {
     pub marker: bool,
     /// One higher for each packet sent, modulo 2^16.
     pub sequence: u16,
-    /// The sampling instant, on the media clock.
+    /// The sampling instant, in ticks of the media clock modulo 2^32.
     pub timestamp: u32,
     /// The synchronisation source.
     pub ssrc: u32,

@@ -10,14 +10,14 @@ pub enum ParseError {
     Truncated {
         /// The field.
         field: &'static str,
-        /// Its first byte.
+        /// The place of its first byte, in bytes from the beginning.
         offset: usize,
     },
     /// The field has a value that the format forbids, or that we do not read.
     Invalid {
         /// The field.
         field: &'static str,
-        /// Its first byte.
+        /// The place of its first byte, in bytes from the beginning.
         offset: usize,
     },
 }
@@ -33,7 +33,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// A cursor over input.
+/// A cursor over input. A method that reads returns [`ParseError::Truncated`] if the input ends before the field does.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         Self { bytes, offset: 0 }
     }
 
-    /// How far it has read.
+    /// The number of bytes that were read.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_be_bytes(self.array(field)?))
     }
 
-    /// What was not read yet.
+    /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.offset..]
     }
@@ -123,7 +123,7 @@ impl<'a> Writer<'a> {
         Self { buf, len: 0 }
     }
 
-    /// How much was written.
+    /// The number of bytes that were written.
     pub const fn len(&self) -> usize {
         self.len
     }

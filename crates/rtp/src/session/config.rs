@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tfrc::units::{Bytes, Rate};
-use tfrc::{ReceiverConfig, SenderConfig};
+use tfrc::{ReceiverConfig, SenderConfig, TfrcConfigError};
 
 use crate::ntp::NtpTime;
 use crate::packet::ext::{RttSendTs, TransportSequence};
@@ -90,6 +90,21 @@ impl Config {
                 .is_some_and(|receive| receive.feedback == mode)
     }
 
+    /// Checks the configurations of TFRC, which [`Session::new`](super::Session::new) demands.
+    ///
+    /// # Errors
+    ///
+    /// Names the first field that is out of its range.
+    pub fn validate(&self) -> Result<(), TfrcConfigError> {
+        if let Some(send) = &self.send {
+            send.tfrc_sender().validate()?;
+            send.estimator.validate()?;
+        }
+        self.receive
+            .as_ref()
+            .map_or(Ok(()), |receive| receive.tfrc.validate())
+    }
+
     /// Brings into its range what the wire could not carry: such a session would be mute.
     pub(super) fn clamp(&mut self) {
         truncate(&mut self.cname, MAX_CNAME);
@@ -166,7 +181,7 @@ pub struct SendConfig {
     /// for [`SenderConfig::small_packets`], where it is that of others' packets.
     pub tfrc: SenderConfig,
     /// TFRC's s where it is not `packet_size`: X is in proportion to it, so that more of it takes more than the
-    /// share of a flow of such packets. For experiments.
+    /// share of a flow of such packets. For experiments. Both sizes count as the nearest of [`SenderConfig::SEGMENT_SIZES`].
     pub segment_size: Option<Bytes>,
     /// What receivers report.
     pub feedback: FeedbackMode,
@@ -211,6 +226,22 @@ impl SendConfig {
             repair: None,
             give_up: Duration::from_secs(30),
         }
+    }
+}
+
+impl SendConfig {
+    /// Returns the configuration of TFRC with the segment size of this stream.
+    pub(super) fn tfrc_sender(&self) -> SenderConfig {
+        let mut tfrc = self.tfrc.clone();
+        let size = match self.segment_size {
+            Some(size) => size,
+            // TFRC-SP competes with packets of other flows, whatever the size of its own.
+            None if tfrc.small_packets => return tfrc,
+            None => self.packet_size,
+        };
+        let sizes = SenderConfig::SEGMENT_SIZES;
+        tfrc.segment_size = size.clamp(*sizes.start(), *sizes.end());
+        tfrc
     }
 }
 

@@ -30,7 +30,7 @@ pub struct MediaPacket<'a> {
     pub sequence: u64,
     /// What the payload is, one of those that we take.
     pub payload_type: u8,
-    /// The RTP timestamp, on the peer's media clock.
+    /// The RTP timestamp, in ticks of the peer's media clock modulo 2^32.
     pub timestamp: u32,
     /// The marker bit: the last packet of a frame, for video.
     pub marker: bool,

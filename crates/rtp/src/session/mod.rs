@@ -100,7 +100,15 @@ enum Closing {
 
 impl Session {
     /// Starts a session at `now`. Nothing is sent before the first call.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`Config::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(now: Instant, mut config: Config) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("{error}");
+        }
         config.clamp();
         let mut random = Random::new(config.seed, &config.cname);
         let drawn = random.next_u32();

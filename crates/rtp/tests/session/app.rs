@@ -69,7 +69,7 @@ fn rate(mut pair: Pair) -> Rate {
 
 #[test]
 fn the_rate_is_that_of_tfrc_s_own_message() {
-    let own = rate(Pair::new(End::A.sender(1), End::B.receiver(2)));
+    let own = rate(Pair::one_way());
     for reduced_size in [false, true] {
         let ratio = rate(one_way(reduced_size)) / own;
         assert!((0.93..1.07).contains(&ratio), "{reduced_size}: {ratio}");

@@ -1,12 +1,17 @@
 //! The session over a path, in virtual time.
 
+mod any_steps;
 mod app;
 mod begin_again;
 mod call;
+mod ends;
 mod foreign;
 mod hostile;
 mod keyframes;
 mod not_sent;
 mod pair;
+mod path_samples;
+mod refused_reports;
 mod repair;
 mod reports;
+mod unexpected_datagrams;

@@ -21,6 +21,10 @@ const QUEUE: Duration = Duration::from_millis(50);
 /// A session may need a few calls to act on one instant; one that spins needs more.
 const MAX_STEPS_AT_AN_INSTANT: u32 = 1_000;
 
+pub(crate) fn secs(secs: u64) -> Duration {
+    Duration::from_secs(secs)
+}
+
 /// The ends of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
@@ -117,6 +121,11 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// Joins a sender at A and a receiver at B.
+    pub(crate) fn one_way() -> Self {
+        Self::new(End::A.sender(1), End::B.receiver(2))
+    }
+
     pub(crate) fn new(a: Config, b: Config) -> Self {
         let now = Instant::from_secs(1);
         let sessions =

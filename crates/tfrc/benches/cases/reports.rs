@@ -51,9 +51,9 @@ pub(crate) fn note(told: &mut Tracker, now: Instant) {
 #[inline]
 pub(crate) fn be_told(
     told: &mut Tracker,
-    (now, header, fates): (Instant, &ReportHeader, &[PacketStatus]),
+    (now, header, statuses): (Instant, &ReportHeader, &[PacketStatus]),
 ) -> Option<Feedback> {
-    told.handle_report(now, header, fates.iter().copied())
+    told.handle_report(now, header, statuses.iter().copied())
 }
 
 /// A stream as its reports tell it, each when it comes: of every packet twice.
@@ -71,8 +71,9 @@ pub(crate) fn told(
                 made_at: arrival.at,
                 resolution: Duration::from_nanos(1),
             };
-            let fates = (span.first..span.first + span.count as u64).map(|seq| light.status(seq));
-            reports.push((arrival.at + traffic.rtt / 2, header, fates.collect()));
+            let statuses =
+                (span.first..span.first + span.count as u64).map(|seq| light.status(seq));
+            reports.push((arrival.at + traffic.rtt / 2, header, statuses.collect()));
         }
     }
     reports

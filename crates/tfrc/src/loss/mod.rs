@@ -11,6 +11,7 @@ mod history;
 mod interval;
 mod past;
 mod reordering;
+mod ring;
 mod tolerance;
 
 pub use average::{Average, MAX_INTERVALS, Weights};

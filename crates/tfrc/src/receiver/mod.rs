@@ -1,5 +1,6 @@
 //! The data receiver (RFC 5348 §6): arrivals in, reports out.
 
+mod config;
 mod rate_meter;
 mod schedule;
 
@@ -11,11 +12,11 @@ use core::time::Duration;
 
 use crate::Ecn;
 use crate::Standard;
-use crate::config_error::TfrcConfigError;
 use crate::equation;
-use crate::loss::{Arrived, Average, LossEstimator, MAX_RATIO, Past};
+use crate::loss::{Arrived, LossEstimator, MAX_RATIO, Past};
 use crate::time::Instant;
 use crate::units::{Bytes, LossEventRate, Rate};
+pub use config::ReceiverConfig;
 pub(crate) use rate_meter::RateMeter;
 use schedule::Schedule;
 
@@ -26,7 +27,7 @@ pub struct Arrival {
     pub seq: u64,
     /// When it arrived: the kernel's receive time where there is one.
     pub at: Instant,
-    /// The sender's timestamp; opaque here, and echoed in the report.
+    /// The sender's timestamp, in a unit of the sender's choice; the report echoes it.
     pub timestamp: u32,
     /// R_i, the sender's estimate of the round-trip time; `None` while it has none.
     pub rtt: Option<Duration>,
@@ -53,7 +54,7 @@ pub(crate) struct Run {
 /// What a feedback packet carries (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FeedbackPacket {
-    /// t_recvdata: the timestamp of the last packet received.
+    /// t_recvdata: the timestamp of the last packet received, in the sender's unit.
     pub timestamp: u32,
     /// t_delay: from that packet's arrival to this report.
     pub delay: Duration,
@@ -63,71 +64,16 @@ pub struct FeedbackPacket {
     pub loss_event_rate: LossEventRate,
 }
 
-/// How a receiver behaves.
-#[derive(Clone, Debug)]
-pub struct ReceiverConfig {
-    /// History discounting (RFC 5348 §5.5). On by default.
-    pub discounting: bool,
-    /// Waits for packets as long as those that came late before, one round trip at most, before it calls
-    /// them lost: reordering is then not taken for congestion. Where nothing comes late nothing changes.
-    /// Off by default: RFC 5348 §5.1 calls a packet lost at the third arrival above it.
-    pub reordering: bool,
-    /// How loss intervals make p. RFC 5348's by default; the others are for comparison.
-    pub average: Average,
-    /// TFRC-SP, the variant for small packets (RFC 4828 §3): every loss counts in an interval of two
-    /// round trips at most, and the current interval does not while it is as short. Off by default.
-    pub small_packets: bool,
-    /// Quarters of a round trip from a report to the next: 4 by default, as RFC 5348 §6.1 has it. Others are
-    /// for comparison. At least 1: [`Receiver::new`] takes 0 as 1, and [`ReceiverConfig::validate`] refuses it.
-    pub report_quarters: u32,
-    /// The edition of the standard. RFC 5348 by default.
-    pub standard: Standard,
-    /// What a receiver in its place knew before it. Nothing by default.
-    pub past: Past,
-}
-
-impl Default for ReceiverConfig {
-    fn default() -> Self {
-        Self {
-            discounting: true,
-            reordering: false,
-            average: Average::default(),
-            small_packets: false,
-            report_quarters: 4,
-            standard: Standard::default(),
-            past: Past::NONE,
-        }
-    }
-}
-
-impl ReceiverConfig {
-    /// Checks the ranges that [`Receiver::new`] would otherwise enforce.
-    ///
-    /// # Errors
-    ///
-    /// Names the field that is out of its range.
-    pub fn validate(&self) -> Result<(), TfrcConfigError> {
-        if self.report_quarters == 0 {
-            return Err(TfrcConfigError {
-                field: "report_quarters",
-                value: 0.0,
-                remedy: "give 1 or more; 4 is one report a round trip",
-            });
-        }
-        Ok(())
-    }
-}
-
 /// Packets as the receiver counted them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Received, without duplicates.
+    /// Packets received, without duplicates.
     pub received: u64,
-    /// Called lost and not come since.
+    /// Packets called lost that have not arrived since.
     pub lost: u64,
-    /// Received again, or too late to tell.
+    /// Packets received again, or too late to tell.
     pub duplicate: u64,
-    /// Received with a congestion mark.
+    /// Packets received with a congestion mark.
     pub marked: u64,
     /// Loss events that began, those included that were taken back since.
     pub loss_events: u64,
@@ -165,6 +111,11 @@ impl Receiver {
     pub const MAX_TOLERATED_LOSS: f64 = MAX_RATIO;
 
     /// A receiver that has seen nothing.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a configuration is handed over"
@@ -177,7 +128,7 @@ impl Receiver {
             counters: Counters::default(),
             timestamp: 0,
             computed: LossEventRate::ZERO,
-            report_quarters: config.report_quarters.max(1),
+            report_quarters: config.report_quarters,
             standard: config.standard,
             is_computed: false,
         }

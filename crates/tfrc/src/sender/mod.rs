@@ -1,7 +1,7 @@
 //! The data sender (RFC 5348 §4): reports in, the allowed rate and departure times out.
 
+mod config;
 mod limits;
-mod receivable;
 mod rfc3448;
 mod rfc5348;
 mod rtt;
@@ -10,119 +10,22 @@ mod small_packets;
 use core::time::Duration;
 
 use crate::Standard;
-use crate::config_error::TfrcConfigError;
 use crate::equation;
 use crate::pacer::Pacer;
 use crate::time::{Instant, Nanos};
 use crate::trace::{Bound, Trace};
+use crate::trust::{MAX_RATE, MIN_RTT};
 use crate::units::{Bytes, LossEventRate, Rate};
-pub use receivable::Receivable;
 
+pub use config::{RetransmissionTimeout, SenderConfig};
 use limits::{DataLimit, ReceiveRates};
-use rtt::{RTT_WEIGHTS, RoundTrip};
+use rtt::RoundTrip;
 use small_packets::SmallPackets;
 
 /// t_mbi: one packet in this time is the slowest that a sender gets (RFC 5348 §4.3).
 const MAX_BACKOFF: f64 = 64.0;
 /// The nofeedback timer before the first report (RFC 5348 §4.2).
 const FIRST_NOFEEDBACK: Duration = Duration::from_secs(2);
-/// The shortest round trip believed: a clock's resolution, so that nothing divides by zero.
-const MIN_RTT: Duration = Duration::from_micros(1);
-/// X stays below this whatever a receiver claims, so that time never stands still between two packets:
-/// 8 Tb/s, beyond any host.
-const MAX_RATE: Rate = Rate::from_bytes_per_sec(1e12);
-/// The largest s: no datagram is larger.
-const MAX_SEGMENT: Bytes = Bytes::new(65_535);
-
-/// How a sender behaves.
-#[derive(Clone, Debug)]
-pub struct SenderConfig {
-    /// s: the size of a full packet, which is the "maximum segment size" that RFC 5348 §4.1 lets a
-    /// sender use. The average would feed back on itself where frames fit into one packet: a lower
-    /// rate makes smaller packets, which lower the average and so the rate, down to nothing. RFC 4828
-    /// takes the same way out. A sender that has only small packets to send must give their size, or
-    /// it sends more of them than a TCP would. Between 1 and 65,535 bytes: [`Sender::new`] takes the nearest, and
-    /// [`SenderConfig::validate`] refuses any other.
-    pub segment_size: Bytes,
-    /// Spacing by √R against oscillation (RFC 5348 §4.5). On by default.
-    pub oscillation_reduction: bool,
-    /// How far a burst may go after time that was not used; one round trip bounds it in any case
-    /// (RFC 5348 §4.6). 10 ms by default, twice the timer error that the thesis measured (§4.1.5): what
-    /// is due late is caught up with, yet a sender of frames, which always leaves some time unused,
-    /// does not burst a round trip into a short queue. That triples its losses (`tests/closed_loop`).
-    pub max_credit: Duration,
-    /// A floor under the nofeedback timer, for hosts whose timers and reports are late: the thesis
-    /// (§4.1.5) measured 3-5 ms, which breaks 4R at short round trips. 20 ms by default.
-    pub min_nofeedback: Duration,
-    /// The weight of the newest sample in R and R_sqmean, between 0.001 and 1: [`Sender::new`] takes the nearest, and
-    /// [`SenderConfig::validate`] refuses any other. 0.1 by default, as
-    /// RFC 5348 §4.3 has it (its q is the rest); 0.05 in the experiments of `sigcomm` §3.4. More makes X
-    /// follow delay, a round trip late: it may oscillate with it.
-    pub rtt_weight: f64,
-    /// t_RTO in the throughput equation. 4R by default.
-    pub retransmission_timeout: RetransmissionTimeout,
-    /// TFRC-SP, the variant for applications of small packets (RFC 4828): the rate of a TCP with packets
-    /// of `segment_size`, less what headers take, and 10 ms at least from packet to packet. The receiver
-    /// must do its part ([`crate::ReceiverConfig::small_packets`]). Off by default.
-    pub small_packets: bool,
-    /// The edition of the standard. RFC 5348 by default.
-    pub standard: Standard,
-}
-
-/// t_RTO, the time after which a TCP would send again, in the throughput equation (RFC 5348 §3.1). It
-/// weighs where p is high. The nofeedback timer is not concerned, nor the receiver's first loss interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum RetransmissionTimeout {
-    /// 4R, which SHOULD be used: fair to TCPs of fine timers.
-    #[default]
-    FourRoundTrips,
-    /// max(4R, 1 s), the minimum that RFC 6298 §2.4 gives to TCP: less, where the round trip is shorter
-    /// than a quarter of a second.
-    AtLeastASecond,
-    /// SRTT + 4·RTTVAR, at least 1 s (RFC 6298 §2), over one sample a report.
-    Rfc6298,
-}
-
-impl Default for SenderConfig {
-    fn default() -> Self {
-        Self {
-            segment_size: Bytes::new(1_460),
-            oscillation_reduction: true,
-            max_credit: Duration::from_millis(10),
-            min_nofeedback: Duration::from_millis(20),
-            rtt_weight: 0.1,
-            retransmission_timeout: RetransmissionTimeout::default(),
-            small_packets: false,
-            standard: Standard::default(),
-        }
-    }
-}
-
-impl SenderConfig {
-    /// Checks the ranges that [`Sender::new`] would otherwise enforce.
-    ///
-    /// # Errors
-    ///
-    /// Names the first field that is out of its range.
-    pub fn validate(&self) -> Result<(), TfrcConfigError> {
-        if !(Bytes::new(1)..=MAX_SEGMENT).contains(&self.segment_size) {
-            return Err(TfrcConfigError {
-                field: "segment_size",
-                value: self.segment_size.as_f64(),
-                remedy: "give 1 to 65535 bytes; 1460 fills an Ethernet frame",
-            });
-        }
-        if !RTT_WEIGHTS.contains(&self.rtt_weight) {
-            return Err(TfrcConfigError {
-                field: "rtt_weight",
-                value: self.rtt_weight,
-                remedy: "give 0.001 to 1; RFC 5348 has 0.1",
-            });
-        }
-        Ok(())
-    }
-}
 
 /// A report as the sender reads it (RFC 5348 §3.2.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -170,8 +73,15 @@ pub struct Sender {
 
 impl Sender {
     /// A sender that is ready to send: one packet a second until the first report (RFC 5348 §4.2).
-    pub fn new(now: Instant, mut config: SenderConfig) -> Self {
-        config.segment_size = config.segment_size.clamp(Bytes::new(1), MAX_SEGMENT);
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`SenderConfig::validate`] refuses `config`.
+    #[track_caller]
+    pub fn new(now: Instant, config: SenderConfig) -> Self {
+        if let Err(error) = config.validate() {
+            panic!("{error}");
+        }
         let allowed = Rate::from_bytes_per_sec(config.segment_size.as_f64());
         Self {
             allowed,
@@ -198,6 +108,11 @@ impl Sender {
 
     /// A sender to a receiver that takes the place of another, whose past its reports tell: as after idle time, X may double in a
     /// round trip from the initial rate on, and no more. RFC 5348 §4.3 leaves the first two round trips open.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`Sender::new`] does.
+    #[track_caller]
     pub fn returning(now: Instant, config: SenderConfig) -> Self {
         Self {
             is_returning: true,
@@ -351,7 +266,7 @@ impl Sender {
         self.receive_rate
     }
 
-    /// s, the size of a full packet as the configuration has it, brought into its range.
+    /// s, the size of a full packet ([`SenderConfig::segment_size`]).
     pub const fn segment_size(&self) -> Bytes {
         self.config.segment_size
     }

@@ -32,7 +32,12 @@ pub struct MeteredArrivals<const N: usize> {
 impl<const N: usize> MeteredArrivals<N> {
     const FITS: () = assert!(N <= BITS / 2);
 
-    /// A receiver that has seen nothing.
+    /// A receiver that has seen nothing, for reports of `limit` packets at most.
+    ///
+    /// # Panics
+    ///
+    /// Panics unless `limit` is from 4 to N.
+    #[track_caller]
     pub fn new(limit: usize) -> Self {
         let () = Self::FITS;
         Self {
@@ -284,7 +289,7 @@ mod tests {
         #[test]
         fn a_vector_is_what_is_known_of_each_packet(
             packets in prop::collection::vec((0u64..100, 0u64..30), 1..800),
-            limit in 1usize..64,
+            limit in 4usize..64,
         ) {
             let mut receiver = MeteredArrivals::<64>::new(limit);
             let (mut now, mut next) = (0, 3_000);

@@ -14,10 +14,8 @@ mod arrival_batch;
 mod arrivals;
 mod metered_arrivals;
 mod packet_status;
-mod peer_clock;
 mod sent_record;
 mod tracker;
-mod transit_bounds;
 
 pub use ack_vector::AckVector;
 pub use arrivals::{Arrivals, ReportSpan};

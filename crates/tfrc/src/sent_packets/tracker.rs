@@ -3,20 +3,19 @@
 mod ingest;
 mod ingest_vector;
 mod settle;
+mod turns;
 
 use core::ops::Range;
 use core::time::Duration;
 
 use super::ack_vector::{AckVector, Anchor};
-use super::arrival_batch::{ArrivalBatch, BatchedArrival};
+use super::arrival_batch::ArrivalBatch;
 use super::packet_status::{Delivery, ReportHeader, StatusRun};
-use super::peer_clock::PeerClock;
 use super::sent_record::{SentRecord, SentState};
-use super::transit_bounds::BelievedTransit;
 use crate::receiver::{Counters, Receiver, ReceiverConfig};
 use crate::sender::Feedback;
-use crate::suspicions::Suspicions;
 use crate::time::{Instant, Nanos};
+use crate::trust::{BelievedDelay, BelievedTransit, PeerClock, Suspicions};
 use crate::units::Bytes;
 
 /// Reported arrivals that cannot have happened.
@@ -79,7 +78,7 @@ pub struct SentPacketTracker<const N: usize> {
     arrived: Instant,
     /// The packet that is said to have arrived last: when, and when it had left.
     newest: (Instant, Instant),
-    /// What is believed of arrival times; `None` before the first.
+    /// Bounds on arrival times; `None` before the first report.
     transit: Option<BelievedTransit>,
     batch: ArrivalBatch,
     refused: RefusedArrivals,
@@ -89,8 +88,7 @@ pub struct SentPacketTracker<const N: usize> {
     pub(super) resolution: Duration,
     /// X_recv and the delay of the last report, if that carried no arrival times.
     pub(super) vector: Option<AckVector>,
-    /// R with the last report, if it came without a delay that had to be believed.
-    checked_rtt: Option<Duration>,
+    believed_delay: BelievedDelay,
     suspicions: Suspicions,
     /// [`RefusedArrivals::never_sent`] when reports were last settled.
     judged_claims: u64,
@@ -101,6 +99,11 @@ impl<const N: usize> SentPacketTracker<N> {
     const IS_IN_RANGE: () = assert!(N.is_power_of_two() && N <= 1 << 15);
 
     /// A tracker that has seen no packet, for a stream whose first packet has this number.
+    ///
+    /// # Panics
+    ///
+    /// Panics if [`ReceiverConfig::validate`] refuses `config`.
+    #[track_caller]
     pub fn new(first: u64, config: ReceiverConfig) -> Self {
         let () = Self::IS_IN_RANGE;
         Self {
@@ -129,7 +132,7 @@ impl<const N: usize> SentPacketTracker<N> {
             claimed: 0,
             resolution: Duration::ZERO,
             vector: None,
-            checked_rtt: None,
+            believed_delay: BelievedDelay::default(),
             suspicions: Suspicions::default(),
             judged_claims: 0,
             is_trusting: false,
@@ -144,14 +147,14 @@ impl<const N: usize> SentPacketTracker<N> {
         self
     }
 
-    /// Goes on counting where those before stopped whose receivers were at the place of this one's.
+    /// Adds further suspicions to those of earlier receivers at the same place.
     #[must_use]
     pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
         self.suspicions = suspicions;
         self
     }
 
-    /// What was noted against the receiver and those before.
+    /// Returns the suspicions of the receiver and of those before it.
     pub const fn suspicions(&self) -> Suspicions {
         self.suspicions
     }
@@ -266,13 +269,13 @@ impl<const N: usize> SentPacketTracker<N> {
     /// True if two reports claimed packets that never left, which no honest receiver does. A single one may be a
     /// datagram that was damaged on its way, and what says the same a copy of it.
     pub const fn has_caught_a_lie(&self) -> bool {
-        self.suspicions.lies.count() >= 2 && !self.is_trusting
+        self.suspicions.prove_lies() && !self.is_trusting
     }
 
     /// True if three packets came without the mark of our own with which they had left: the receiver hides
     /// marks, or the path takes them away. Either way none that comes back can be relied on.
     pub const fn loses_marks(&self) -> bool {
-        self.suspicions.erased_marks.count() >= 3 && !self.is_trusting
+        self.suspicions.prove_erased_marks() && !self.is_trusting
     }
 
     /// Packets that had their turn and that no report ever spoke of.
@@ -310,58 +313,12 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// Gives their turn to packets, up to the first that was not reported.
-    #[inline]
-    fn advance(&mut self) {
-        while self.turn < self.reported
-            && self.sent[self.turn as usize % N].state != SentState::Unreported
-        {
-            self.take_turn();
-        }
-    }
-
-    fn take_turn(&mut self) {
-        let (seq, skipped) = (self.turn, self.skipped);
-        self.turn = seq + 1;
-        let sent = &mut self.sent[seq as usize % N];
-        let state = sent.state;
-        match state {
-            SentState::Arrived { at, ecn, .. } => {
-                sent.state = SentState::Done;
-                let known = BatchedArrival::new(at, seq, seq - skipped, ecn, sent);
-                self.push(known);
-            }
-            SentState::Missing { .. } => {
-                sent.state = SentState::Lost { skipped };
-                self.final_from = self.turn;
-            }
-            SentState::Unreported => {
-                self.final_from = self.turn;
-                sent.state = if self.hole_end == seq || self.is_trusting {
-                    self.skipped += 1;
-                    SentState::Done
-                } else {
-                    SentState::Lost { skipped }
-                };
-                self.hole_end = self.turn;
-                self.never_reported += 1;
-            }
-            SentState::LeftOut | SentState::Lost { .. } | SentState::Done => {
-                self.final_from = self.turn;
-                self.skipped += 1;
-                if self.hole_end == seq {
-                    self.hole_end = self.turn;
-                }
-            }
-        }
-    }
-
     #[inline]
     pub(super) fn slot(&mut self, seq: u64) -> &mut SentRecord {
         &mut self.sent[seq as usize % N]
     }
 
-    /// When a packet can have arrived that was sent at that time.
+    /// Returns the earliest believed arrival of a packet that left at `sent_at`.
     pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
         self.transit
             .map_or(Instant::ZERO, |transit| transit.earliest(sent_at))
@@ -369,44 +326,5 @@ impl<const N: usize> SentPacketTracker<N> {
 
     pub(super) fn size(&self, seq: u64) -> Bytes {
         Bytes::new(self.sent[seq as usize % N].size.into())
-    }
-
-    /// Gives their turn to all packets below `end`, reported or not.
-    #[inline(never)]
-    fn give_up(&mut self, end: u64) {
-        while self.turn < end {
-            self.take_turn();
-        }
-    }
-
-    /// Gives their turn to all packets that there is no room for beside the next, and counts what reports told that were
-    /// not settled. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
-    fn make_room(&mut self) {
-        if self.has_room() {
-            return;
-        }
-        let end = self.next - (N as u64 - 1);
-        for seq in self.turn..end {
-            let sent = self.slot(seq);
-            if sent.state == SentState::LeftOut {
-                sent.state = SentState::Done;
-            }
-        }
-        self.give_up(end);
-        self.reported = self.reported.max(end);
-        // What is counted later would be taken for the packets that come into its places.
-        if self.batch.last().is_some() {
-            self.count();
-            self.batch.forget_taken();
-        }
-        self.full_at = self.turn + N as u64;
-    }
-
-    #[inline]
-    fn push(&mut self, known: BatchedArrival) {
-        if self.batch.is_full() {
-            self.count();
-        }
-        self.batch.push(known);
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! `cargo test -p tfrc --test closed_loop -- --nocapture` prints the figures behind the bounds.
 
+mod conditions;
 mod path;
 mod reordering;
 mod variants;
 
 use std::time::Duration;
 
-use path::{Conditions, Loss, Measured, PACKET, Path, Source};
+use conditions::{Conditions, Loss, Measured, PACKET, Source};
+use path::Path;
 use tfrc::equation;
 use tfrc::trace::{Bound, Branch, Trace};
 use tfrc::units::{LossEventRate, Rate};

@@ -4,7 +4,8 @@
 use tfrc::units::Rate;
 use tfrc::{ReceiverConfig, SenderConfig};
 
-use crate::path::{Conditions, Loss, Path, Source};
+use crate::conditions::{Conditions, Loss, Source};
+use crate::path::Path;
 use crate::{BOTH, link, lossy, ms, over_link, secs, show};
 
 fn learning() -> ReceiverConfig {

@@ -5,7 +5,8 @@ use tfrc::loss::{Average, Weights};
 use tfrc::units::{Bytes, LossEventRate};
 use tfrc::{ReceiverConfig, RetransmissionTimeout, SenderConfig, Standard};
 
-use crate::path::{Loss, PACKET, Path, Source};
+use crate::conditions::{Loss, PACKET, Source};
+use crate::path::Path;
 use crate::{link, lossy, ms, over_equation, over_link, secs, show};
 
 fn rfc3448() -> (SenderConfig, ReceiverConfig) {

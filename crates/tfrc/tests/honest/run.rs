@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use tfrc::sender::Receivable;
 use tfrc::sent_packets::{
     AckVector, Arrivals, MeteredArrivals, PacketStatus, ReportHeader, SentPacketTracker,
 };
 use tfrc::time::{Duration, Instant};
+use tfrc::trust::Receivable;
 use tfrc::units::{Bytes, Rate};
 use tfrc::{Arrival, Ecn, ReceiverConfig};
 
@@ -124,8 +124,9 @@ impl Receiver {
             Self::Metered(metered) => {
                 let (span, vector) = metered.poll_report(now)?;
                 let seqs = span.first..span.first + span.count as u64;
-                let fates = seqs.map(|seq| metered.arrivals().status(seq));
-                let received = fates.map(|fate| matches!(fate, PacketStatus::Arrived { .. }));
+                let statuses = seqs.map(|seq| metered.arrivals().status(seq));
+                let received =
+                    statuses.map(|status| matches!(status, PacketStatus::Arrived { .. }));
                 SentReport::Vector(vector, received.collect())
             }
             Self::Computing(receiver) => {

@@ -21,7 +21,7 @@ struct Vectors {
 struct Step {
     at: u64,
     sends: Sends,
-    report: Option<Report>,
+    report: Option<ReportRow>,
     expiry: Option<String>,
     r_ns: Option<u128>,
     x: f64,
@@ -39,7 +39,7 @@ enum Sends {
 }
 
 #[derive(Deserialize)]
-struct Report {
+struct ReportRow {
     sample_ms: u64,
     x_recv: f64,
     p: f64,
@@ -112,7 +112,7 @@ fn send(sender: &mut Sender, sends: &Sends, from: u64, to: u64) {
     }
 }
 
-fn handle(sender: &mut Sender, now: Instant, report: &Report, what: &str) -> Trace {
+fn handle(sender: &mut Sender, now: Instant, report: &ReportRow, what: &str) -> Trace {
     let trace = sender.handle_feedback(
         now,
         &Feedback {

@@ -66,7 +66,7 @@ impl Encoder {
         self.columns - self.next
     }
 
-    /// The size of the next repair packet's payload; `None` if none is planned.
+    /// The bytes of the next repair packet's payload; `None` if none is planned.
     pub fn next_len(&self) -> Option<usize> {
         let longest = self.column()?.map(|(_, packet)| packet.len()).max()?;
         let mask = self.mask();

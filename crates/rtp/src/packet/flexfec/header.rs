@@ -6,7 +6,7 @@ use crate::packet::wire::{ParseError, Reader, Writer};
 /// The most packets that one repair packet can name: from its base on, as many as the longest mask has bits.
 pub const MAX_SPAN: usize = 110;
 
-/// What a repair packet adds to the longest packet that it repairs: the FEC header with its longest mask,
+/// The bytes that a repair packet adds to the longest packet that it repairs: the FEC header with its longest mask,
 /// and the source in its CSRC list, less the fixed RTP header, of which it carries no copy.
 pub const OVERHEAD: usize = Header::MAX_LEN + CSRC_LEN;
 const CSRC_LEN: usize = 4;

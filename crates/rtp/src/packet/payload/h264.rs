@@ -39,6 +39,10 @@ pub struct Fragment<'a> {
 
 impl<'a> H264Payload<'a> {
     /// Reads a payload. What belongs to the interleaved mode, or to nothing, is refused.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(payload);
         let first = reader.u8("NAL unit header")?;

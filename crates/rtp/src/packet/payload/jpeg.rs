@@ -45,7 +45,7 @@ pub enum Tables<'a> {
 pub struct JpegHeader<'a> {
     /// The interlacing of the picture; 0 if it is progressive (§4.1).
     pub type_specific: u8,
-    /// Where the packet's data begins in the frame's scan, 24 bits.
+    /// Where the packet's data begins in the frame's scan, in bytes, 24 bits.
     pub offset: u32,
     /// Chroma sampling.
     pub kind: JpegType,
@@ -62,10 +62,14 @@ pub struct JpegHeader<'a> {
 }
 
 impl<'a> JpegHeader<'a> {
-    /// The longest that the headers can be: main, restart and tables.
+    /// The most bytes of the headers: main, restart and tables.
     pub const MAX_LEN: usize = 8 + 4 + 4 + TABLES_LEN;
 
     /// Splits a payload into its headers and its entropy-coded data, which may be empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(payload: &'a [u8]) -> Result<(Self, &'a [u8]), ParseError> {
         let mut reader = Reader::new(payload);
         let type_specific = reader.u8("type-specific")?;

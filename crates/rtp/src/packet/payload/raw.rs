@@ -53,6 +53,10 @@ pub struct RawPayload<'a> {
 
 impl<'a> RawPayload<'a> {
     /// Reads the headers, and checks that the data they speak of is there. Padding may follow it.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(payload);
         let sequence_high = reader.u16("extended sequence number")?;

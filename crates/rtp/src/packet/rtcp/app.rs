@@ -17,6 +17,10 @@ pub struct App<'a> {
 
 impl<'a> App<'a> {
     /// Reads a packet's body; `subtype` comes from its header.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(subtype: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(body);
         Ok(Self {

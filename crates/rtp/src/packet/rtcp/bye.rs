@@ -13,6 +13,10 @@ pub struct Bye<'a> {
 
 impl<'a> Bye<'a> {
     /// Reads a packet's body; `count` is the number of sources that its header claims.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(count: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(body);
         let sources = reader.take(usize::from(count) * 4, "BYE sources")?;

@@ -28,12 +28,12 @@ const OFFSET_SHIFT: u32 = 22;
 /// from lying before zero.
 const ERA_NANOS: u64 = 65_536 * 1_000_000_000;
 
-/// A block: what is reported of one source.
+/// The part of a report about one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block<'a> {
     /// The source of the packets.
     pub ssrc: u32,
-    /// The number of the first.
+    /// The number of the first packet, modulo 2^16.
     pub first: u16,
     /// Two bytes a packet.
     metrics: &'a [u8],
@@ -41,7 +41,7 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// What the report says of itself. Its clock counts from some multiple of 18 hours.
+    /// The header of the report. Its clock counts from some multiple of 18 hours.
     pub const fn header(&self) -> ReportHeader {
         ReportHeader {
             first: self.first,
@@ -50,17 +50,21 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What it says of each packet.
-    pub fn fates(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
+    /// The status of each packet.
+    pub fn statuses(&self) -> impl ExactSizeIterator<Item = PacketStatus> + Clone + use<'a> {
         let made_at = self.made_at;
         let (metrics, _) = self.metrics.as_chunks::<2>();
         metrics
             .iter()
-            .map(move |metric| fate(u16::from_be_bytes(*metric), made_at))
+            .map(move |metric| status(u16::from_be_bytes(*metric), made_at))
     }
 }
 
 /// Reads the block about `ssrc`, if there is one. All blocks are checked.
+///
+/// # Errors
+///
+/// Returns the first field that is truncated or invalid.
 pub fn parse<'a>(feedback: &Feedback<'a>, ssrc: u32) -> Result<Option<Block<'a>>, ParseError> {
     let timestamp = feedback.fci.len().checked_sub(4);
     let (blocks, timestamp) = timestamp
@@ -145,7 +149,7 @@ const fn instant(timestamp: u32) -> Instant {
     Instant::from_nanos(ERA_NANOS + ((timestamp as u64 * 1_000_000_000) >> 16))
 }
 
-fn fate(metric: u16, made_at: Instant) -> PacketStatus {
+fn status(metric: u16, made_at: Instant) -> PacketStatus {
     if metric >> 15 == 0 {
         return PacketStatus::Missing;
     }
@@ -217,11 +221,11 @@ mod tests {
             PacketStatus::Missing,
             arrived(None, Ecn::Ce),
         ];
-        assert_eq!(block.fates().collect::<Vec<_>>(), expected);
+        assert_eq!(block.statuses().collect::<Vec<_>>(), expected);
         let other = parse(&feedback, 8).unwrap().unwrap();
         let over = Duration::from_nanos((8_190 * 1_000_000_000) >> 10);
         assert_eq!(
-            other.fates().collect::<Vec<_>>(),
+            other.statuses().collect::<Vec<_>>(),
             [arrived(Some(made_at - over), Ecn::NotEct)]
         );
         assert_eq!(parse(&feedback, 9), Ok(None));
@@ -272,9 +276,9 @@ mod tests {
             let feedback = read(&buf[..len]);
             let block = parse(&feedback, 7).unwrap().unwrap();
             prop_assert_eq!(block.first, first);
-            prop_assert_eq!(block.fates().len(), packets.len());
-            for (fate, packet) in block.fates().zip(packets) {
-                match (fate, packet) {
+            prop_assert_eq!(block.statuses().len(), packets.len());
+            for (status, packet) in block.statuses().zip(packets) {
+                match (status, packet) {
                     (PacketStatus::Missing, None) => {}
                     (PacketStatus::Arrived { at: Some(at), ecn }, Some((before, expected))) => {
                         prop_assert_eq!(ecn, ecns[usize::from(expected)]);
@@ -292,7 +296,7 @@ mod tests {
         fn arbitrary_bytes_are_no_panic(fci: Vec<u8>, ssrc in 0u32..3, media_ssrc in 0u32..3) {
             let feedback = Feedback { format: FORMAT, sender_ssrc: 0, media_ssrc, fci: &fci };
             if let Ok(Some(block)) = parse(&feedback, ssrc) {
-                prop_assert!(block.fates().count() * 2 <= fci.len());
+                prop_assert!(block.statuses().count() * 2 <= fci.len());
             }
         }
     }

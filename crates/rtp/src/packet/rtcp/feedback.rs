@@ -22,6 +22,10 @@ pub struct Feedback<'a> {
 
 impl<'a> Feedback<'a> {
     /// Reads a packet's body; `format` comes from its header.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(format: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(body);
         Ok(Self {
@@ -38,9 +42,9 @@ impl<'a> Feedback<'a> {
 /// A transit time is the arrival on the receiver's clock, which may have any zero, less the send time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransitBounds {
-    /// The least.
+    /// The least, in microseconds modulo 2^32.
     pub least: u32,
-    /// The largest.
+    /// The largest, in microseconds modulo 2^32.
     pub largest: u32,
 }
 
@@ -116,6 +120,10 @@ impl TfrcFeedback {
 
     /// Reads the control information: [`FCI_LEN`](Self::FCI_LEN) bytes or, with transit times,
     /// [`TRANSIT_LEN`](Self::TRANSIT_LEN) more.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(fci: &[u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(fci);
         let has_transit = fci.len() > Self::FCI_LEN;

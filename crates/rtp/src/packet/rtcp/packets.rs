@@ -60,6 +60,10 @@ pub struct Packets<'a> {
 impl<'a> Packets<'a> {
     /// Checks every common header: version 2, lengths that add up to the datagram, padding in the
     /// last packet only (RFC 3550 §A.2). What the packets hold is checked as they are iterated.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(datagram: &'a [u8]) -> Result<Self, ParseError> {
         let mut offset = 0;
         loop {

@@ -23,7 +23,7 @@ pub struct ReportBlock {
 }
 
 impl ReportBlock {
-    /// Its bytes.
+    /// The bytes of a block.
     pub const LEN: usize = 24;
     /// The range of `cumulative_lost` is ±this (24 bits, two's complement).
     const MAX_LOST: i32 = (1 << 23) - 1;
@@ -83,6 +83,10 @@ pub struct ReceiverReport {
 
 impl ReceiverReport {
     /// Reads a packet's body; `count` is the number of blocks that its header claims.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(count: u8, body: &[u8]) -> Result<(Self, ReportBlocks<'_>), ParseError> {
         let mut reader = Reader::new(body);
         let ssrc = reader.u32("sender SSRC")?;

@@ -41,6 +41,10 @@ pub struct Sack<'a> {
 
 impl<'a> Sack<'a> {
     /// Reads a packet of that name, of which there is one kind.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(app: &App<'a>) -> Result<Self, ParseError> {
         let mut reader = Reader::new(app.data);
         let media_ssrc = reader.u32("SACK media SSRC")?;

@@ -32,6 +32,10 @@ pub struct Item<'a> {
 
 impl<'a> Sdes<'a> {
     /// Reads a packet's body; `count` is the number of chunks that its header claims.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(count: u8, body: &'a [u8]) -> Result<Self, ParseError> {
         let mut reader = Reader::new(body);
         for _ in 0..count {

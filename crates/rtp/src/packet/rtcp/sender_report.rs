@@ -12,7 +12,7 @@ pub struct SenderReport {
     pub ssrc: u32,
     /// The wall-clock time of the report.
     pub ntp: NtpTime,
-    /// The same instant on the media clock.
+    /// The same instant, in ticks of the media clock modulo 2^32.
     pub timestamp: u32,
     /// RTP packets sent, modulo 2^32.
     pub packets: u32,
@@ -22,6 +22,10 @@ pub struct SenderReport {
 
 impl SenderReport {
     /// Reads a packet's body; `count` is the number of blocks that its header claims.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(count: u8, body: &[u8]) -> Result<(Self, ReportBlocks<'_>), ParseError> {
         let mut reader = Reader::new(body);
         let report = Self {

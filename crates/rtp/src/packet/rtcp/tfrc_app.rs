@@ -58,12 +58,12 @@ pub struct Reception {
 impl Reception {
     /// Rounds as TFRC's own message does.
     pub fn new(media_ssrc: u32, delay: Duration, rate: Rate, p: LossEventRate) -> Self {
-        let told = TfrcFeedback::new(0, delay, rate, p);
+        let feedback = TfrcFeedback::new(0, delay, rate, p);
         Self {
             media_ssrc,
-            delay_micros: told.delay_micros,
-            receive_rate: told.receive_rate,
-            loss_event_rate: told.loss_event_rate,
+            delay_micros: feedback.delay_micros,
+            receive_rate: feedback.receive_rate,
+            loss_event_rate: feedback.loss_event_rate,
         }
     }
 
@@ -92,6 +92,10 @@ impl TfrcApp {
     }
 
     /// Reads a packet of that name; `None` if its subtype is another.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first field that is truncated or invalid.
     pub fn parse(app: &App<'_>) -> Result<Option<Self>, ParseError> {
         let mut reader = Reader::new(app.data);
         let this = match app.subtype {
@@ -120,11 +124,11 @@ impl TfrcApp {
         writer.bytes(&NAME)?;
         match self {
             Self::RoundTrip(micros) => writer.u32(*micros)?,
-            Self::Reception(told) => {
-                writer.u32(told.media_ssrc)?;
-                writer.u32(told.delay_micros)?;
-                writer.u32(told.receive_rate)?;
-                writer.u32(told.loss_event_rate)?;
+            Self::Reception(reception) => {
+                writer.u32(reception.media_ssrc)?;
+                writer.u32(reception.delay_micros)?;
+                writer.u32(reception.receive_rate)?;
+                writer.u32(reception.loss_event_rate)?;
             }
         }
         Some(writer.len())
@@ -151,8 +155,8 @@ mod tests {
         assert_eq!(buf[..16], expected);
         let rate = Rate::from_bytes_per_sec(0.5);
         let delay = Duration::from_micros(258);
-        let told = Reception::new(8, delay, rate, LossEventRate::ONE);
-        assert_eq!(TfrcApp::Reception(told).emit(7, &mut buf), Some(28));
+        let reception = Reception::new(8, delay, rate, LossEventRate::ONE);
+        assert_eq!(TfrcApp::Reception(reception).emit(7, &mut buf), Some(28));
         let expected = [
             0x81, 204, 0, 6, 0, 0, 0, 7, b'T', b'F', b'R', b'C', //
             0, 0, 0, 8, 0, 0, 1, 2, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
@@ -193,13 +197,13 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(words: [u32; 5], ssrc: u32) {
-            let told = Reception {
+            let reception = Reception {
                 media_ssrc: words[0],
                 delay_micros: words[4],
                 receive_rate: words[1],
                 loss_event_rate: words[2],
             };
-            for packet in [TfrcApp::RoundTrip(words[3]), TfrcApp::Reception(told)] {
+            for packet in [TfrcApp::RoundTrip(words[3]), TfrcApp::Reception(reception)] {
                 let mut buf = [0; 28];
                 let len = packet.emit(ssrc, &mut buf).unwrap();
                 let app = read(&buf[..len]);
@@ -207,11 +211,11 @@ mod tests {
                 prop_assert_eq!(packet.emit(ssrc, &mut buf[..len - 1]), None);
             }
             // In TFRC's own message it is the same.
-            let own = told.about(words[3]);
-            let again = Reception::new(told.media_ssrc, own.delay(), own.rate(), own.p());
+            let own = reception.about(words[3]);
+            let again = Reception::new(reception.media_ssrc, own.delay(), own.rate(), own.p());
             prop_assert_eq!(own.timestamp, words[3]);
-            prop_assert_eq!((again.delay_micros, again.receive_rate), (told.delay_micros, told.receive_rate));
-            prop_assert!(again.loss_event_rate.abs_diff(told.loss_event_rate) <= 1);
+            prop_assert_eq!((again.delay_micros, again.receive_rate), (reception.delay_micros, reception.receive_rate));
+            prop_assert!(again.loss_event_rate.abs_diff(reception.loss_event_rate) <= 1);
         }
 
         #[test]

@@ -99,24 +99,24 @@ impl Session {
             return Ok(());
         }
         let (ssrc, arrived) = (self.ssrc, self.arrived);
-        let (mut is_noted, mut refused) = (false, Ok(()));
+        let (mut is_ingested, mut refused) = (false, Ok(()));
         outbound.ingest_arrivals(arrived, |departures| {
             for report in reports {
-                let noted = ingest_report(&report, (author, ssrc), arrived, departures);
-                is_noted |= noted.is_ok();
-                refused = refused.and(noted);
+                let ingested = ingest_report(&report, (author, ssrc), arrived, departures);
+                is_ingested |= ingested.is_ok();
+                refused = refused.and(ingested);
             }
-            is_noted
+            is_ingested
         })?;
-        let concluded = self.settle_arrivals_due();
+        let settled = self.settle_arrivals_due();
         match refused {
-            Err(kind) if is_noted => self.statistics.count_ignored(kind),
+            Err(kind) if is_ingested => self.statistics.count_ignored(kind),
             alone => alone?,
         }
-        concluded
+        settled
     }
 
-    /// Counts what reports of arrivals come to that were noted, if it is time.
+    /// Settles the ingested reports of arrivals, if it is time.
     pub(in crate::session) fn settle_arrivals_due(&mut self) -> Result<(), Ignored> {
         let now = self.now;
         let Some(outbound) = &mut self.outbound else {
@@ -183,7 +183,7 @@ fn check_feedback(author: u32, ssrc: u32, feedback: &Feedback<'_>) -> Result<(),
     Ok(())
 }
 
-/// True if a packet tells which packets came, in the format that we work with.
+/// Returns true if a packet is a report of arrivals in the format of this session.
 fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
     match (mode, packet) {
         (FeedbackMode::Ccfb, Packet::Feedback(feedback)) => feedback.format == ccfb::FORMAT,
@@ -193,7 +193,7 @@ fn is_arrival_report(mode: FeedbackMode, packet: &Packet<'_>) -> bool {
     }
 }
 
-/// Gives a report of `author` about the source `ssrc` to what was sent, or says why not.
+/// Ingests a report of `author` about the source `ssrc`, or returns why the report is ignored.
 fn ingest_report(
     report: &Packet<'_>,
     (author, ssrc): (u32, u32),
@@ -206,12 +206,12 @@ fn ingest_report(
             let block = block
                 .filter(|_| feedback.sender_ssrc == author)
                 .ok_or(Ignored::WrongSsrc)?;
-            departures.ingest_report(at, &block.header(), block.fates());
+            departures.ingest_report(at, &block.header(), block.statuses());
         }
         Packet::Feedback(feedback) => {
             check_feedback(author, ssrc, feedback)?;
             let twcc = Twcc::parse(feedback.fci).map_err(|_| Ignored::BadRtcp)?;
-            departures.ingest_report(at, &twcc.header(), twcc.told());
+            departures.ingest_report(at, &twcc.header(), twcc.status_runs());
         }
         Packet::Application(app) => {
             let sack = Sack::parse(app).map_err(|_| Ignored::BadRtcp)?;

@@ -189,7 +189,7 @@ impl Session {
         })
     }
 
-    /// The share of packets that did not arrive, by the last reception reports; 0 before the second.
+    /// The share of packets that did not arrive, in [0, 1], by the last reception reports; 0 before the second.
     pub fn reported_loss(&self) -> f64 {
         self.outbound.as_ref().map_or(0.0, Outbound::reported_loss)
     }

@@ -59,7 +59,7 @@ impl Outbound {
         };
         let round_trip = arrival.saturating_since(sent_at) - delay;
         self.sample.set_signal(match feedback.transit {
-            Some(TransitBounds { least, largest }) => PathSignal::TransitBounds {
+            Some(TransitBounds { least, largest }) => PathSignal::TransitReport {
                 sent_at,
                 round_trip,
                 least,

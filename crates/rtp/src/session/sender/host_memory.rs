@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use tfrc::Suspicions;
 use tfrc::loss::Past;
 use tfrc::time::{Duration, Instant};
+use tfrc::trust::Suspicions;
 use tfrc::units::LossEventRate;
 
 use super::hosts::Hosts;

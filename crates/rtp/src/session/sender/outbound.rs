@@ -1,10 +1,10 @@
 //! The media that leaves towards one receiver at a time.
 
-use tfrc::sender::Receivable;
 use tfrc::time::{Duration, Instant};
 use tfrc::trace::Trace;
+use tfrc::trust::Receivable;
 use tfrc::units::{Bytes, Rate};
-use tfrc::{Ecn, Sender, SenderConfig};
+use tfrc::{Ecn, Sender};
 
 use super::feedback_state::FeedbackState;
 use super::gaps::ReceiverTraps;
@@ -53,7 +53,7 @@ impl Outbound {
         let reads_marks = !matches!(config.feedback, FeedbackMode::Twcc | FeedbackMode::Sack);
         let control = match config.fixed_rate {
             Some(rate) => Control::plain(rate, RateSource::Fixed),
-            None => Control::Tfrc(Box::new(Sender::new(now, sender_config(&config)))),
+            None => Control::Tfrc(Box::new(Sender::new(now, config.tfrc_sender()))),
         };
         let numbering = Numbering::new(config.repair, random);
         let sequence = numbering.sequence();
@@ -373,23 +373,11 @@ impl Outbound {
 
     /// TFRC as it begins towards a receiver.
     pub(super) fn new_sender(&self, now: Instant) -> Box<Sender> {
-        let config = sender_config(&self.config);
+        let config = self.config.tfrc_sender();
         Box::new(if self.host.has_past() {
             Sender::returning(now, config)
         } else {
             Sender::new(now, config)
         })
     }
-}
-
-/// How TFRC behaves, its packets being ours.
-fn sender_config(config: &SendConfig) -> SenderConfig {
-    let mut tfrc = config.tfrc.clone();
-    match config.segment_size {
-        Some(size) => tfrc.segment_size = size,
-        // TFRC-SP competes with the packets of others, whatever the size of ours.
-        None if tfrc.small_packets => {}
-        None => tfrc.segment_size = config.packet_size,
-    }
-    tfrc
 }

@@ -6,7 +6,7 @@ use tfrc::units::{LossEventRate, Rate};
 
 use super::rate_source::RateSource;
 
-/// What a sender knows of the path.
+/// The rates and the state of the path at the sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
     /// The allowed rate *X*; the fixed rate where TFRC is off.
@@ -20,5 +20,5 @@ pub struct Path {
     /// The receive rate *X_recv* last reported.
     pub receive_rate: Rate,
     /// What sets the allowed rate.
-    pub source: RateSource,
+    pub rate_source: RateSource,
 }

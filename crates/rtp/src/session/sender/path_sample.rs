@@ -12,14 +12,14 @@ pub enum PathSignal {
     /// The arrivals of single packets ([`PathSample::deliveries`]).
     Deliveries,
     /// One round trip, and bounds of the transit times since the last sample.
-    TransitBounds {
+    TransitReport {
         /// Departure of the packet that the feedback answers.
         sent_at: Instant,
         /// The round trip of that packet, without the receiver's delay.
         round_trip: Duration,
         /// The least transit time, in microseconds modulo 2^32. The clocks at both ends have different zeros.
         least: u32,
-        /// The largest transit time.
+        /// The largest transit time, in the same unit.
         largest: u32,
         /// X_recv, the rate at which packets arrived.
         receive_rate: Rate,

@@ -102,7 +102,7 @@ impl SendingRate {
                 rtt: self.rtt(),
                 loss_event_rate: sender.loss_event_rate(),
                 receive_rate: sender.receive_rate(),
-                source: RateSource::Feedback,
+                rate_source: RateSource::Feedback,
             },
             Control::Plain(pacer, source) => Path {
                 allowed_rate: pacer.rate(),
@@ -110,7 +110,7 @@ impl SendingRate {
                 rtt: self.rtt(),
                 loss_event_rate: LossEventRate::ZERO,
                 receive_rate: Rate::ZERO,
-                source: *source,
+                rate_source: *source,
             },
         }
     }

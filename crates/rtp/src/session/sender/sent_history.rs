@@ -1,10 +1,10 @@
 //! The packets that left, for the feedback that answers them.
 
-use tfrc::sender::Receivable;
+use tfrc::ReceiverConfig;
 use tfrc::sent_packets::SentPacketTracker;
 use tfrc::time::{Duration, Instant};
+use tfrc::trust::{Receivable, Suspicions};
 use tfrc::units::Bytes;
-use tfrc::{ReceiverConfig, Suspicions};
 
 use super::sent_media::SentMedia;
 

@@ -6,11 +6,8 @@ use super::super::ack_vector::{AckVector, Anchor};
 use super::SentPacketTracker;
 use crate::sender::Feedback;
 use crate::time::Instant;
+use crate::trust::MAX_STRETCH;
 use crate::units::{Bytes, Rate};
-
-/// The largest α, and one over the smallest: between two reports no queue changes a rate by more, and a
-/// receiver that claims so would merge all losses into one event.
-const MAX_STRETCH: f64 = 2.0;
 
 impl<const N: usize> SentPacketTracker<N> {
     /// Takes in a report that came at `now`, alone: true for each packet that had arrived.

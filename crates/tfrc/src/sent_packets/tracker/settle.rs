@@ -4,19 +4,16 @@ use core::time::Duration;
 
 use super::super::arrival_batch::BatchedArrival;
 use super::super::sent_record::SentRecord;
-use super::super::transit_bounds::BelievedTransit;
 use super::SentPacketTracker;
 use crate::Ecn;
 use crate::receiver::{Arrival, Run};
 use crate::sender::Feedback;
 use crate::time::Instant;
+use crate::trust::BelievedTransit;
 use crate::units::Bytes;
 
 /// The tracker waits this share of a round trip for a report that another has overtaken.
 const PATIENCE: u32 = 4;
-/// This share of a round trip is believed that a receiver waited with its report: what makes R, and the rate, wrong
-/// by 3 %.
-const BELIEVED: u32 = 32;
 
 impl<const N: usize> SentPacketTracker<N> {
     /// Settles the reports that arrived at `now`: returns the feedback of RFC 5348 §4.3 if they reported an arrival and
@@ -25,7 +22,7 @@ impl<const N: usize> SentPacketTracker<N> {
     pub fn settle(&mut self, now: Instant) -> Option<Feedback> {
         let claimed = self.refused.never_sent;
         if claimed != core::mem::replace(&mut self.judged_claims, claimed) {
-            self.suspicions.lies.note(now);
+            self.suspicions.lies.record(now);
         }
         self.advance();
         self.wait(now);
@@ -83,7 +80,7 @@ impl<const N: usize> SentPacketTracker<N> {
             let mut ecn = next.ecn;
             if sent.is_test {
                 if !ecn.is_marked() {
-                    self.suspicions.erased_marks.note(sent.at);
+                    self.suspicions.erased_marks.record(sent.at);
                 }
                 ecn = Ecn::Ect0;
             }
@@ -113,24 +110,7 @@ impl<const N: usize> SentPacketTracker<N> {
         }
     }
 
-    /// As much of a delay as a report that took `trip` with it is believed. Nothing shows a sender how long a receiver
-    /// waited, and who says too long makes R too short. Receivers report with a packet that comes
-    /// ([`Arrivals::poll_timeout`](super::super::Arrivals::poll_timeout)), so hardly any delay is left; where
-    /// one had to wait all the same, R is what it was with the report before, once.
-    fn believed_delay(&mut self, trip: Duration, delay: Duration) -> Duration {
-        if self.is_trusting {
-            return delay;
-        }
-        let rtt = trip.saturating_sub(delay);
-        if delay <= trip / BELIEVED {
-            self.checked_rtt = Some(rtt);
-            return delay;
-        }
-        let least = self.checked_rtt.take().unwrap_or(trip);
-        trip.saturating_sub(rtt.max(least))
-    }
-
-    /// How long the receiver waited with a report that came at `now`; ways are then as its round trip bears out.
+    /// Returns how long the receiver waited with a report that arrived at `now`, and updates the believed transit times.
     fn delay(&mut self, now: Instant) -> Duration {
         let (arrived, departed) = self.newest;
         let trip = now.saturating_since(departed);
@@ -138,11 +118,14 @@ impl<const N: usize> SentPacketTracker<N> {
             Some(vector) => vector.delay,
             None => self.clock.age(arrived, now),
         };
-        let delay = self.believed_delay(trip, reported);
-        if !self.is_trusting {
+        let delay = if self.is_trusting {
+            reported
+        } else {
+            let delay = self.believed_delay.believe(trip, reported);
             let rtt = trip.saturating_sub(delay);
             self.transit = Some(BelievedTransit::after(self.transit, now, rtt));
-        }
+            delay
+        };
         // R is no shorter than what the report can tell.
         delay.min(trip.saturating_sub(self.resolution))
     }

@@ -1,36 +1,35 @@
-//! The receiver's clock, as far as it is believed.
+//! The receiver's clock, as far as the sender believes it.
 
 use core::time::Duration;
 
 use crate::time::{Instant, Nanos};
 
-/// How far the receiver's clock may seem to run ahead of ours or behind between two reports: what
-/// reports wait on their way. Beyond it, the clock was set.
+/// The receiver's clock may seem to run ahead or behind by this between two reports, because reports wait on their path. Beyond it,
+/// the clock was set.
 const TOLERANCE: Duration = Duration::from_secs(1);
 
-/// A clock that gains or loses one part in so many is still a clock: 500 ppm.
-const DRIFT: u32 = 2_000;
+/// A clock may gain or lose one part in this number: 500 ppm.
+const DRIFT_DIVISOR: u32 = 2_000;
 
-/// Places the receiver's times on one time line that neither a clock that is set nor one that is made up
-/// can bend by more than [`TOLERANCE`] a report. Its zero is near ours: the first report comes when it was made.
+/// Places the receiver's times on one time line, which no clock, set or invented, shifts by more than [`TOLERANCE`] a report. The
+/// zero of the time line is near the sender's: the first report counts as made when it arrived.
 #[derive(Clone, Debug, Default)]
-pub(super) struct PeerClock {
-    /// What is added to the receiver's times, modulo 2^64.
+pub(crate) struct PeerClock {
+    /// The difference of the time line and the receiver's clock, nanoseconds modulo 2^64.
     shift: u64,
-    /// How far ours is ahead of the time line, nanoseconds: what clocks drift, and what ways back take beyond
-    /// the first.
+    /// The difference of the sender's clock and the time line, nanoseconds: drift, and transit back beyond that of the first report.
     offset: i64,
-    /// When the newest report was made, on the time line, and when it came.
+    /// When the newest report was made, on the time line, and when it arrived.
     newest: Option<(Instant, Instant)>,
-    /// When the last report came, which need not be the newest.
+    /// When the last report arrived, which need not be the newest.
     followed: Option<Instant>,
 }
 
 impl PeerClock {
-    /// A report that was made at `made_at` came at `now`; when it was made on the time line. `None` if another just came
-    /// that was made long after it, or if it was made before the packets left that are remembered: 16 bits may mean other
-    /// packets by now. A clock that was set back is followed when none has come for a second.
-    pub(super) fn handle_report(
+    /// Returns when a report, made at `made_at` and received at `now`, was made on the time line. Returns `None` if a much later
+    /// report has just arrived, or if the report was made before the remembered packets left: its 16 bits may mean other
+    /// packets. A clock that was set back is followed after a second without accepted reports.
+    pub(crate) fn handle_report(
         &mut self,
         now: Instant,
         made_at: Instant,
@@ -63,37 +62,36 @@ impl PeerClock {
         Some(made)
     }
 
-    /// Lets ours follow a report that was made at `made` on the time line, forward by no more than clocks drift: what is
-    /// counted is on that line, which would else bend with it. One that came sooner than those before shows what they
-    /// waited.
+    /// Adjusts the offset to a report that was made at `made` on the time line, forward by the drift of clocks at most. A report
+    /// that arrives sooner than the others shows how long these waited.
     fn follow(&mut self, now: Instant, made: Instant) {
         let last = self.followed.replace(now);
-        let most = last.map_or(Nanos::ZERO, |last| now.nanos_since(last)) / DRIFT.into();
+        let most = last.map_or(Nanos::ZERO, |last| now.nanos_since(last)) / DRIFT_DIVISOR.into();
         let ours = now.min(self.to_local(made) + most);
         self.offset = ours.as_nanos().wrapping_sub(made.as_nanos()).cast_signed();
     }
 
-    /// A time of the receiver's, on the time line.
+    /// Converts a time of the receiver to the time line.
     #[inline]
-    pub(super) const fn place(&self, at: Instant) -> Instant {
+    pub(crate) const fn place(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().wrapping_add(self.shift))
     }
 
-    /// A time on the time line, on one where reports come when they are made, as a rule.
+    /// Converts a time on the time line to the sender's clock, on which reports usually arrive when they are made.
     #[inline]
-    pub(super) const fn to_local(&self, at: Instant) -> Instant {
+    pub(crate) const fn to_local(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().saturating_add_signed(self.offset))
     }
 
-    /// What [`PeerClock::to_local`] makes this of.
+    /// Reverses [`PeerClock::to_local`].
     #[inline]
-    pub(super) const fn to_peer(&self, at: Instant) -> Instant {
+    pub(crate) const fn to_peer(&self, at: Instant) -> Instant {
         Instant::from_nanos(at.as_nanos().saturating_add_signed(-self.offset))
     }
 
-    /// How long ago a time on the time line was: until the newest report says that it was made, and since that came.
-    /// The receiver's word decides which is the newest, so all of it is hearsay.
-    pub(super) fn age(&self, at: Instant, now: Instant) -> Duration {
+    /// Returns the time since `at` on the time line: until the newest report was made, and since its arrival. The receiver
+    /// decides which report is the newest, so the result is not verified.
+    pub(crate) fn age(&self, at: Instant, now: Instant) -> Duration {
         self.newest.map_or(Duration::ZERO, |(made, came)| {
             made.saturating_since(at) + now.saturating_since(came)
         })
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_of_any_zero_runs_as_ours() {
+    fn clock_of_any_zero_runs_as_the_senders() {
         for zero in [at(0), at(1_000_000_000), Instant::MAX] {
             let mut clock = PeerClock::default();
             assert_eq!(clock.handle_report(at(500), zero, EVER), Some(at(500)));
@@ -127,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_runs_on_where_it_was_expected() {
+    fn clock_that_is_set_runs_on_as_expected() {
         let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(50_000), EVER);
         for set in [3_600_000, 7, 900_000] {
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_follows_a_clock_that_drifts_and_no_report_that_waits() {
+    fn offset_follows_drift_and_no_delayed_report() {
         let mut clock = PeerClock::default();
         // It loses 500 ppm.
         for report in 0..1_000 {
@@ -162,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_gains_no_more_than_clocks_drift_from_any_number_of_reports() {
+    fn offset_gains_at_most_drift_from_many_reports() {
         let mut clock = PeerClock::default();
         let began = clock.handle_report(at(0), at(50_000), EVER).unwrap();
         let mut newest = 50_000;
@@ -177,11 +175,11 @@ mod tests {
             }
         }
         let gained = clock.to_local(began).saturating_since(began);
-        assert!(gained <= ms(100_000) / DRIFT, "{gained:?}");
+        assert!(gained <= ms(100_000) / DRIFT_DIVISOR, "{gained:?}");
     }
 
     #[test]
-    fn a_report_that_comes_sooner_shows_what_those_before_it_waited() {
+    fn sooner_report_shows_delay_of_earlier_ones() {
         let mut clock = PeerClock::default();
         let waited = clock.handle_report(at(150), at(1_000), EVER).unwrap();
         assert_eq!(clock.to_local(waited), at(150));
@@ -191,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_was_overtaken_keeps_its_time() {
+    fn overtaken_report_keeps_its_time() {
         let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(0), EVER);
         clock.handle_report(at(200), at(200), EVER);
@@ -200,8 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_that_are_late_tell_nothing_and_a_clock_that_is_set_back_is_followed_after_a_second()
-    {
+    fn late_reports_are_refused_and_set_back_followed() {
         let mut clock = PeerClock::default();
         for ms in (10_000..20_000).step_by(100) {
             assert!(clock.handle_report(at(ms), at(ms), EVER).is_some());
@@ -221,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_is_older_than_what_is_remembered_tells_nothing_unless_nothing_else_comes() {
+    fn report_older_than_memory_counts_after_a_pause() {
         let remembered = ms(100).into();
         let mut clock = PeerClock::default();
         clock.handle_report(at(10_000), at(10_000), remembered);
@@ -235,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn reports_that_were_all_held_up_tell_their_time() {
+    fn delayed_reports_keep_their_times() {
         let mut clock = PeerClock::default();
         clock.handle_report(at(0), at(50_000), EVER);
         for made in (50_100..53_000).step_by(100) {

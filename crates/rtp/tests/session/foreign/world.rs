@@ -1,5 +1,4 @@
-//! Receivers that know nothing of TFRC: plain reception reports, transport-wide feedback as others send it,
-//! or no RTCP at all.
+//! A sender of ours, a link, and a receiver that is not ours.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,8 +10,7 @@ use evenkeel_rtp::packet::rtcp::{
 };
 use evenkeel_rtp::packet::rtp::{RtpPacket, is_rtcp};
 use evenkeel_rtp::session::{
-    Breach, CONTROL_BUFFER, Config, EventKind, FeedbackMode, MediaInfo, RateSource, SendConfig,
-    Session,
+    Breach, CONTROL_BUFFER, Config, EventKind, MediaInfo, RateSource, SendConfig, Session,
 };
 use tfrc::Ecn;
 use tfrc::time::Instant;
@@ -20,13 +18,13 @@ use tfrc::units::{Bytes, Rate};
 
 const SSRC: u32 = 0xf0f0;
 const TICK: Duration = Duration::from_millis(1);
-const DELAY: Duration = Duration::from_millis(20);
+pub(super) const DELAY: Duration = Duration::from_millis(20);
 /// The longest wait before the wire.
 const QUEUE: Duration = Duration::from_millis(100);
 
 /// What the receiver sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sends {
+pub(super) enum Sends {
     Nothing,
     /// A receiver report in this time.
     Reports(Duration),
@@ -37,7 +35,7 @@ enum Sends {
 
 /// How messages leave that were saved up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Datagrams {
+pub(super) enum Datagrams {
     /// In one.
     One,
     /// In one each, as GStreamer does.
@@ -45,25 +43,25 @@ enum Datagrams {
 }
 
 /// A sender of ours, a link, and a receiver that is not ours.
-struct World {
+pub(super) struct World {
     now: Instant,
-    session: Session,
-    rate: Rate,
+    pub(super) session: Session,
+    pub(super) rate: Rate,
     free: Instant,
     media: VecDeque<(Instant, Vec<u8>)>,
     control: VecDeque<(Instant, Vec<u8>)>,
-    sends: Sends,
+    pub(super) sends: Sends,
     /// The receiver gets nothing more.
-    is_cut: bool,
-    sent: u64,
+    pub(super) is_cut: bool,
+    pub(super) sent: u64,
     dropped: u64,
     bytes: Bytes,
-    receiver: Receiver,
-    events: Vec<EventKind>,
+    pub(super) receiver: Receiver,
+    pub(super) events: Vec<EventKind>,
 }
 
 #[derive(Default)]
-struct Receiver {
+pub(super) struct Receiver {
     media_ssrc: u32,
     first: Option<u32>,
     highest: u32,
@@ -74,12 +72,12 @@ struct Receiver {
     next_feedback: Option<Instant>,
     /// Packets of the frames that no feedback told of: when each came, by number.
     frame: Vec<(u16, Instant)>,
-    complete: Vec<Vec<(u16, Instant)>>,
+    pub(super) complete: Vec<Vec<(u16, Instant)>>,
     made: u8,
 }
 
 impl World {
-    fn new(sends: Sends, set: impl FnOnce(&mut SendConfig)) -> Self {
+    pub(super) fn new(sends: Sends, set: impl FnOnce(&mut SendConfig)) -> Self {
         let now = Instant::from_secs(1);
         let mut config = Config {
             receive: None,
@@ -107,7 +105,7 @@ impl World {
     }
 
     /// Lets seconds pass, and gives the rate that was sent and the share that was lost in them.
-    fn run(&mut self, seconds: u64) -> (Rate, f64) {
+    pub(super) fn run(&mut self, seconds: u64) -> (Rate, f64) {
         let (sent, dropped, bytes) = (self.sent, self.dropped, self.bytes);
         let time = Duration::from_secs(seconds);
         let until = self.now + time;
@@ -177,7 +175,7 @@ impl World {
         self.media.make_contiguous().sort_by_key(|(at, _)| *at);
     }
 
-    fn sources(&self) -> Vec<RateSource> {
+    pub(super) fn sources(&self) -> Vec<RateSource> {
         let sources = self.events.iter().filter_map(|event| match event {
             EventKind::RateSource(source) => Some(*source),
             _ => None,
@@ -185,7 +183,7 @@ impl World {
         sources.collect()
     }
 
-    fn breaches(&self) -> Vec<(Breach, bool)> {
+    pub(super) fn breaches(&self) -> Vec<(Breach, bool)> {
         let breaches = self.events.iter().filter_map(|event| match event {
             EventKind::CircuitBreaker { breach, ceased } => Some((*breach, *ceased)),
             _ => None,
@@ -306,140 +304,4 @@ impl Receiver {
         }
         messages
     }
-}
-
-const RR: Sends = Sends::Reports(Duration::from_secs(5));
-
-fn kbps(kbps: f64) -> Rate {
-    Rate::from_bits_per_sec(kbps * 1e3)
-}
-
-#[test]
-fn transport_wide_feedback_of_others_fills_a_link_with_little_loss() {
-    for (hold, datagrams) in [
-        (0, Datagrams::One),
-        (150, Datagrams::One),
-        (150, Datagrams::Each),
-    ] {
-        let sends = Sends::TransportWide(Duration::from_millis(hold), datagrams);
-        let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
-        world.run(20);
-        let (rate, lost) = world.run(30);
-        let utilisation = rate / world.rate;
-        assert!(
-            (0.85..=1.02).contains(&utilisation),
-            "{hold} ms, {datagrams:?}: {utilisation}"
-        );
-        assert!(lost <= 0.02, "{hold} ms, {datagrams:?}: {lost} lost");
-        // The round trip has 40 ms and the queue, and nothing of what reports waited for one another.
-        let rtt = world.session.path().unwrap().rtt.unwrap();
-        let most = Duration::from_millis(150 + hold / 4);
-        assert!(
-            rtt >= DELAY * 2 && rtt <= most,
-            "{hold} ms, {datagrams:?}: {rtt:?}"
-        );
-        assert_eq!(world.session.rate_source(), Some(RateSource::Feedback));
-    }
-}
-
-#[test]
-fn the_round_trip_of_a_receiver_report_starts_a_sender_whose_feedback_waits_for_a_frame() {
-    let sends = Sends::TransportWide(Duration::ZERO, Datagrams::One);
-    let mut world = World::new(sends, |send| send.feedback = FeedbackMode::Twcc);
-    world.run(1);
-    // At one packet a second a frame of four takes three, and that is when a report would first leave.
-    assert!(world.sent > 4, "{} packets in a second", world.sent);
-    assert_eq!(
-        world.session.path().unwrap().rtt.map(|rtt| rtt < DELAY * 4),
-        Some(true)
-    );
-}
-
-#[test]
-fn receiver_reports_alone_raise_the_rate_slowly_and_keep_losses_small() {
-    let mut world = World::new(RR, |_| ());
-    let (early, _) = world.run(20);
-    assert_eq!(world.sources(), [RateSource::ReceptionReports]);
-    assert!(early < kbps(250.0), "{early:?}");
-    world.run(100);
-    let (rate, lost) = world.run(180);
-    let utilisation = rate / world.rate;
-    assert!((0.3..=1.0).contains(&utilisation), "{utilisation}");
-    assert!(lost <= 0.02, "{lost} lost");
-    assert_eq!(world.breaches(), []);
-}
-
-#[test]
-fn a_path_that_narrows_is_followed_within_a_few_receiver_reports() {
-    let mut world = World::new(RR, |_| ());
-    world.run(100);
-    world.rate = kbps(200.0);
-    world.run(20);
-    let (rate, lost) = world.run(60);
-    assert!(rate < kbps(230.0), "{rate:?}");
-    assert!(lost < 0.1, "{lost} lost");
-}
-
-#[test]
-fn without_any_rtcp_the_rate_is_low_and_media_ends() {
-    let mut world = World::new(Sends::Nothing, |_| ());
-    let (before, _) = world.run(5);
-    assert!(before < kbps(10.0), "{before:?}");
-    let (blind, _) = world.run(20);
-    assert!((blind / kbps(128.0) - 1.0).abs() < 0.05, "{blind:?}");
-    assert_eq!(world.sources(), [RateSource::Nothing]);
-    world.run(6);
-    let (after, _) = world.run(20);
-    assert_eq!(after, Rate::ZERO);
-    assert!(world.events.contains(&EventKind::GaveUp));
-}
-
-#[test]
-fn reports_that_come_late_end_the_blind_rate_and_feedback_ends_that() {
-    let mut world = World::new(Sends::Nothing, |send| send.feedback = FeedbackMode::Twcc);
-    world.run(8);
-    world.sends = RR;
-    world.run(8);
-    world.sends = Sends::TransportWide(Duration::ZERO, Datagrams::One);
-    world.receiver.complete.clear();
-    let (rate, _) = world.run(10);
-    assert_eq!(
-        world.sources(),
-        [
-            RateSource::Nothing,
-            RateSource::ReceptionReports,
-            RateSource::Feedback
-        ]
-    );
-    assert!(rate > kbps(1_000.0), "{rate:?}");
-}
-
-#[test]
-fn a_fixed_rate_far_above_the_path_is_cut_and_then_ends() {
-    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(8_000.0)));
-    world.rate = kbps(100.0);
-    world.run(30);
-    assert_eq!(world.breaches(), [(Breach::Congestion, false)]);
-    world.run(60);
-    assert_eq!(
-        world.breaches(),
-        [(Breach::Congestion, false), (Breach::Congestion, true)]
-    );
-    assert_eq!(world.run(10).0, Rate::ZERO);
-}
-
-#[test]
-fn reports_that_stop_and_reports_of_nothing_new_end_a_fixed_rate() {
-    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(500.0)));
-    world.run(20);
-    world.sends = Sends::Nothing;
-    world.run(20);
-    assert_eq!(world.breaches(), [(Breach::NoReports, true)]);
-
-    let mut world = World::new(RR, |send| send.fixed_rate = Some(kbps(500.0)));
-    world.run(20);
-    world.is_cut = true;
-    world.run(35);
-    assert_eq!(world.breaches(), [(Breach::NoMedia, true)]);
-    assert_eq!(world.run(5).0, Rate::ZERO);
 }

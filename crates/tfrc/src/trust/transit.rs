@@ -1,27 +1,26 @@
-//! Bounds on the transit time of packets, from round trips.
+//! Bounds the transit times that reports imply, by measured round trips.
 
 use core::time::Duration;
 
 use crate::time::{Instant, Nanos};
 
-/// Arrivals are believed this share of a round trip outside what round trips show: what makes a loss event a
-/// sixteenth longer or shorter.
+/// Arrivals are believed this share of a round trip outside the bounds: a loss event is then a sixteenth longer or shorter at most.
 const SLACK: u64 = 32;
 
-/// The shortest and the longest way that is believed. A way is the time from a packet's departure to its arrival on
-/// a time line on which a report arrives when it is made, so it is a round trip without what the receiver waited: a
-/// receiver that says when packets came says nothing that the round trips of its reports do not say, but for what a
-/// queue did between two of them. Without bounds it could say that losses far apart came close together, and have them
-/// counted as one event.
+/// The shortest and the longest believed transit time.
 ///
-/// Reports of one round trip belong together, and the last of them says how short ways are: the first may have waited
-/// for it, where a receiver sends at intervals of its own what it has. How long they are the newest report says, or those
-/// before. Until there were others before, nothing says how short a way is.
+/// A transit is the time from a packet's departure to its arrival, on a time line on which a report arrives when it is made. A
+/// transit is thus a round trip without the delay of the report, and arrival times add only the changes of queues between two
+/// reports. Without bounds a receiver could move losses that are far apart close together, and they would be one loss event.
+///
+/// Reports of one round trip form a group. The last report of the group bounds transits from below, because a receiver that reports
+/// at fixed intervals delays the first ones. The newest report and the group before bound transits from above. Until a second
+/// group begins, the lower bound is zero.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BelievedTransit {
-    /// When the first report came of those that belong together.
+pub(crate) struct BelievedTransit {
+    /// When the first report of the group arrived.
     since: Instant,
-    /// The shortest round trip of those, and of those before.
+    /// The shortest round trip of the group, and of the group before.
     together: Nanos,
     before: Nanos,
     shortest: Nanos,
@@ -29,8 +28,8 @@ pub(super) struct BelievedTransit {
 }
 
 impl BelievedTransit {
-    /// Those that reports bear out of which the last came at `now`.
-    pub(super) fn after(reports: Option<Self>, now: Instant, rtt: Duration) -> Self {
+    /// Updates the bounds by a report that arrived at `now` with the round trip `rtt`.
+    pub(crate) fn after(reports: Option<Self>, now: Instant, rtt: Duration) -> Self {
         let rtt = Nanos::from(rtt);
         let (since, together, before) = match reports {
             None => (now, rtt, Nanos::ZERO),
@@ -49,14 +48,14 @@ impl BelievedTransit {
         }
     }
 
-    /// When a packet can have arrived that was sent at that time.
-    pub(super) fn earliest(&self, sent_at: Instant) -> Instant {
+    /// Returns the earliest believed arrival of a packet that left at `sent_at`.
+    pub(crate) fn earliest(&self, sent_at: Instant) -> Instant {
         sent_at + self.shortest
     }
 
-    /// When a packet arrived that was sent at that time and is said to have arrived at that one.
+    /// Returns the believed arrival of a packet that left at `sent_at` and is reported to have arrived at `at`.
     #[inline]
-    pub(super) fn believed(&self, sent_at: Instant, at: Instant) -> Instant {
+    pub(crate) fn believed(&self, sent_at: Instant, at: Instant) -> Instant {
         at.clamp(self.earliest(sent_at), sent_at + self.longest)
     }
 }
@@ -69,7 +68,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Held to reports that came at those times, after as long a round trip each, in milliseconds: the bounds.
+    /// Returns the bounds in milliseconds after reports of these arrival times and round trips in milliseconds.
     fn bounds(reports: &[(u64, u64)]) -> (u64, u64) {
         let transit = reports.iter().fold(None, |transit, (now, rtt)| {
             Some(BelievedTransit::after(
@@ -79,8 +78,8 @@ mod tests {
             ))
         });
         let (sent_at, transit) = (Instant::from_secs(1), transit.unwrap());
-        let believed = |way| {
-            let at = transit.believed(sent_at, sent_at + ms(way));
+        let believed = |transit_ms| {
+            let at = transit.believed(sent_at, sent_at + ms(transit_ms));
             at.saturating_since(sent_at).as_millis() as u64
         };
         assert_eq!(believed(80), 80.clamp(believed(0), believed(1_000)));
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_lies_between_two_round_trips_and_little_beside() {
+    fn transit_lies_between_two_round_trips_with_slack() {
         let reports = [(64, 64), (160, 96), (256, 96)];
         assert_eq!(bounds(&reports[..1]), (0, 66));
         assert_eq!(bounds(&reports[..2]), (62, 99));
@@ -96,14 +95,14 @@ mod tests {
     }
 
     #[test]
-    fn of_reports_that_waited_for_one_another_the_last_says_how_short_ways_are() {
+    fn last_delayed_report_bounds_transit_from_below() {
         let waited = [(100, 96), (300, 256), (301, 192), (302, 128), (303, 64)];
         assert_eq!(bounds(&waited[..1]), (0, 99));
         assert_eq!(bounds(&waited[..3]), (93, 198));
         assert_eq!(bounds(&waited), (62, 99));
         let next = [&waited[..], &[(600, 256)]].concat();
         assert_eq!(bounds(&next), (62, 264));
-        // A round trip later none belongs to them any more.
+        // A round trip later another group begins.
         let after = [&next[..], &[(900, 256)]].concat();
         assert_eq!(bounds(&after), (248, 264));
     }

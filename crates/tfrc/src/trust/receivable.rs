@@ -1,43 +1,40 @@
-//! What a receiver can have received: X_recv in a report of p is its own word, but nobody receives more than was
-//! sent.
+//! Bounds X_recv in a report of p: a receiver cannot have received more than was sent.
 
 use core::time::Duration;
 
-use crate::suspicions::Suspicions;
+use super::suspicions::Suspicions;
 use crate::time::Instant;
 use crate::units::{Bytes, Rate};
 
-/// What had been sent when a packet left.
+/// The bytes that had been sent when a packet left.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Instant,
-    /// Before that packet.
+    /// The bytes before this packet.
     bytes: u64,
-    /// R as the packet told it.
+    /// R at the departure, which the packet carries.
     rtt: Duration,
 }
 
-/// Marks, and how many of them a round trip has at most: they reach back over eight round trips.
+/// Remembered marks: they reach back over eight round trips.
 const MARKS: usize = 32;
-const A_ROUND_TRIP: u32 = 4;
-/// Reports whose packets X_recv may be measured over: it goes back to the latest one that was a round trip old
-/// (RFC 5348 §6.2), and expedited ones follow each other within that.
-const REPORTS: usize = 4;
-/// A receiver that claims so many times what it can have received, so often, lies. Expedited reports in a row may
-/// leave an honest one less than a round trip to divide by: on the worst of 10,000 paths, where packets overtake
-/// each other by two round trips, it claimed 15 times as much.
-const CLEARLY: f64 = 64.0;
-const REPEATEDLY: u32 = 3;
+const MARKS_PER_ROUND_TRIP: u32 = 4;
+/// Reports over whose packets X_recv may be measured: the measurement begins at the latest report that was a round trip old
+/// (RFC 5348 §6.2), and expedited reports follow each other within a round trip.
+const MEASURED_REPORTS: usize = 4;
+/// A claim of this multiple of the receivable rate is suspect. An honest receiver may divide by less than a round trip after
+/// several expedited reports: on the worst of 10,000 paths it claimed 15 times the receivable rate.
+const SUSPECT_EXCESS: f64 = 64.0;
 
-/// Bounds X_recv by what left since the reports before, over a round trip. A path that held packets up and lets
-/// them go at once stays below it: what it held left before.
+/// Bounds X_recv by the bytes that left since the last reports, over a round trip. A path that delays packets and then delivers
+/// them at once stays below this bound, because the delayed packets left earlier.
 #[derive(Clone, Debug)]
 pub struct Receivable {
     marks: [Option<Mark>; MARKS],
     newest: usize,
     sent: u64,
     /// When the packets left that the last reports echoed, the newest first.
-    echoed: [Option<Instant>; REPORTS],
+    echoed: [Option<Instant>; MEASURED_REPORTS],
     capped: u64,
     suspicions: Suspicions,
 }
@@ -48,7 +45,7 @@ impl Default for Receivable {
             marks: [None; MARKS],
             newest: 0,
             sent: 0,
-            echoed: [None; REPORTS],
+            echoed: [None; MEASURED_REPORTS],
             capped: 0,
             suspicions: Suspicions::default(),
         }
@@ -56,23 +53,23 @@ impl Default for Receivable {
 }
 
 impl Receivable {
-    /// Goes on counting where those before stopped whose receivers were at the place of this one's.
+    /// Adds further suspicions to those of earlier receivers at the same place.
     #[must_use]
     pub const fn suspecting(mut self, suspicions: Suspicions) -> Self {
         self.suspicions = suspicions;
         self
     }
 
-    /// What was noted against the receiver and those before.
+    /// Returns the suspicions of the receiver and of those before it.
     pub const fn suspicions(&self) -> Suspicions {
         self.suspicions
     }
 
-    /// A packet leaves that tells this R; before R is known nothing can be said.
+    /// Counts a packet of `size` bytes that leaves at `now` and carries R. Without R no claim is bounded.
     #[inline]
     pub fn handle_sent(&mut self, now: Instant, size: Bytes, rtt: Option<Duration>) {
         if let Some(rtt) = rtt {
-            let apart = rtt / A_ROUND_TRIP;
+            let apart = rtt / MARKS_PER_ROUND_TRIP;
             let last = self.marks[self.newest];
             if last.is_none_or(|mark| now.saturating_since(mark.at) >= apart) {
                 self.newest = (self.newest + 1) % MARKS;
@@ -86,7 +83,7 @@ impl Receivable {
         self.sent += size.get();
     }
 
-    /// A report about a packet that left at `sent_at` claims this X_recv: gives what of it is believed.
+    /// Returns the believed part of the X_recv that a report about a packet of departure `sent_at` claims.
     pub fn handle_report(&mut self, sent_at: Instant, claimed: Rate) -> Rate {
         let bound = self.bound();
         self.echoed.rotate_right(1);
@@ -94,8 +91,8 @@ impl Receivable {
         match bound {
             Some(bound) if claimed > bound => {
                 self.capped += 1;
-                if claimed > bound * CLEARLY {
-                    self.suspicions.excesses.note(sent_at);
+                if claimed > bound * SUSPECT_EXCESS {
+                    self.suspicions.excesses.record(sent_at);
                 }
                 bound
             }
@@ -103,22 +100,22 @@ impl Receivable {
         }
     }
 
-    /// Claims that were cut to what was sent.
+    /// Returns the number of claims that were reduced to the bound.
     pub const fn capped(&self) -> u64 {
         self.capped
     }
 
-    /// True if it claimed what no receiver can have received, clearly and repeatedly.
+    /// Returns true if the receiver repeatedly claimed far more than any receiver can have received.
     pub const fn has_caught_a_lie(&self) -> bool {
-        self.suspicions.excesses.count() >= REPEATEDLY
+        self.suspicions.prove_excesses()
     }
 
-    /// What the next report can claim: all that left since a round trip, which packets may overtake each other
-    /// by, before what the oldest report echoed; over the least R that was told meanwhile. None where that is
-    /// too long ago to tell.
+    /// Returns the largest rate that the next report can claim: all bytes that left since a round trip before the oldest echoed
+    /// departure, over the least R of that time. Packets may overtake each other by this round trip. Returns `None` if the marks
+    /// do not reach back as far.
     fn bound(&self) -> Option<Rate> {
         let mut least = self.marks[self.newest]?.rtt;
-        let since = self.echoed[REPORTS - 1]?;
+        let since = self.echoed[MEASURED_REPORTS - 1]?;
         for age in 0..MARKS {
             let mark = self.marks[(self.newest + MARKS - age) % MARKS]?;
             least = least.min(mark.rtt);
@@ -137,10 +134,10 @@ mod tests {
     const RTT: Duration = Duration::from_millis(100);
     const SPACING: Duration = Duration::from_millis(10);
     const SIZE: Bytes = Bytes::new(1_000);
-    /// Of such packets.
+    /// The rate of these packets.
     const SENT: Rate = Rate::from_bytes_per_sec(1e5);
 
-    /// Sends a second of packets; a report of each round trip claims this.
+    /// Sends two seconds of packets; the report of each round trip claims the rate `claimed`.
     fn claims(claimed: Rate) -> (Receivable, Rate) {
         let mut receivable = Receivable::default();
         let mut believed = Rate::ZERO;
@@ -155,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_is_believed_and_so_are_bursts_of_it() {
+    fn claims_of_sent_rate_and_bursts_are_believed() {
         for times in [0.0, 1.0, 5.0] {
             let (receivable, believed) = claims(SENT * times);
             assert_eq!(believed, SENT * times);
@@ -164,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_left_since_four_reports_is_cut_to_that() {
+    fn claims_above_the_sent_bytes_are_reduced() {
         let (receivable, believed) = claims(SENT * 10.0);
         assert!((5.0..8.0).contains(&(believed / SENT)), "{believed}");
         assert!(receivable.capped() > 10);
@@ -172,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn a_thousand_times_as_much_is_a_lie() {
+    fn claims_of_a_thousand_times_prove_a_lie() {
         assert!(!claims(SENT * 300.0).0.has_caught_a_lie());
         assert!(claims(SENT * 1_000.0).0.has_caught_a_lie());
     }
 
     #[test]
-    fn nothing_is_said_before_r_is_known_or_of_times_too_long_ago() {
+    fn claims_are_unbounded_before_r_or_beyond_memory() {
         let mut receivable = Receivable::default();
         for n in 0..200 {
             let now = Instant::from_secs(1) + SPACING * n;

@@ -1,0 +1,212 @@
+//! Tests that reports of arrivals give the same p and X_recv as a receiver that computes both.
+
+use super::*;
+use crate::units::{LossEventRate, Rate};
+use proptest::prelude::*;
+
+/// What a receiver reports that is asked after so many arrivals each.
+struct Reference<'a> {
+    receiver: Receiver,
+    arrivals: &'a [Arrival],
+    taken: usize,
+}
+
+impl<'a> Reference<'a> {
+    fn new(arrivals: &'a [Arrival]) -> Self {
+        Self {
+            receiver: Receiver::new(ReceiverConfig::default()),
+            arrivals,
+            taken: 0,
+        }
+    }
+
+    fn report_after(&mut self, count: usize) -> (LossEventRate, Rate) {
+        for arrival in &self.arrivals[self.taken..count] {
+            self.receiver.handle_data(arrival);
+        }
+        self.taken = count;
+        let report = self
+            .receiver
+            .report_or_foretell(self.arrivals[count - 1].at);
+        (report.loss_event_rate, report.receive_rate)
+    }
+}
+
+/// Hands reports over at these times after they were made, and holds all that comes of it to the reference.
+fn check(mut tracker: Sender, arrivals: &[Arrival], deliveries: &[(Duration, &Made)]) {
+    let mut reference = Reference::new(arrivals);
+    let mut order: Vec<(Instant, &Made)> = deliveries
+        .iter()
+        .map(|(delay, made)| (made.header.made_at - ZERO + *delay, *made))
+        .collect();
+    order.sort_by_key(|(now, _)| *now);
+    for (now, made) in order {
+        let statuses = made.statuses.iter().copied();
+        if let Some(feedback) = tracker.handle_report(now, &made.header, statuses) {
+            let taken = tracker.counters().received as usize;
+            let (p, rate) = reference.report_after(taken);
+            assert_eq!(feedback.loss_event_rate, p);
+            assert_eq!(feedback.receive_rate, rate);
+        }
+    }
+    let told = deliveries.iter().map(|(_, made)| made.after).max().unwrap();
+    assert_eq!(tracker.counters().received as usize, told);
+    assert_eq!(tracker.counters(), reference.receiver.counters());
+    assert_eq!(tracker.refused(), RefusedArrivals::default());
+    assert_eq!(tracker.never_reported(), 0);
+}
+
+proptest! {
+    #[test]
+    fn reports_in_order_give_what_the_receiver_computes(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        overlap in 0u64..40,
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
+    }
+
+    /// Where round trips differ by no more, all that a receiver says of its arrivals is believed.
+    #[test]
+    fn checked_reports_agree_on_a_steady_path(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        overlap in 0u64..40,
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| journey.jitter /= 30);
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().map(|made| (delay, made)).collect();
+        check(sender(journeys.len()), &arrivals, &deliveries);
+    }
+
+    /// Arrivals that stray by more than is believed are moved, by what they stray. None of them is refused and nobody is
+    /// accused; what was lost is what the receiver lost, and losses that are further apart, or nearer, than a round trip
+    /// by that make as many events.
+    #[test]
+    fn jitter_moves_arrivals_and_changes_no_count(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..30, 1..10),
+        events in prop::collection::vec((14usize..40, any::<bool>()), 1..12),
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| (journey.lost, journey.marked) = (false, false));
+        // Up to 30 ms of jitter at both ends of 50 and of 140 ms.
+        let (mut place, mut expected) = (0, 0);
+        for (apart, is_pair) in events {
+            place += apart + 5;
+            if place + 10 >= journeys.len() {
+                break;
+            }
+            journeys[place].lost = true;
+            journeys[place + 5].lost = is_pair;
+            expected += 1;
+        }
+        let arrivals = arrivals(&journeys);
+        let mut tracker = sender(journeys.len());
+        let mut receiver = Receiver::new(ReceiverConfig::default());
+        for arrival in &arrivals {
+            receiver.handle_data(arrival);
+        }
+        for made in reports(&arrivals, &every, 0) {
+            let now = made.header.made_at - ZERO + Duration::from_millis(30);
+            tracker.handle_report(now, &made.header, made.statuses.iter().copied());
+        }
+        prop_assert_eq!(tracker.counters().loss_events, expected);
+        prop_assert_eq!(tracker.counters(), receiver.counters());
+        prop_assert_eq!(tracker.refused(), RefusedArrivals::default());
+        prop_assert!(!tracker.has_caught_a_lie());
+    }
+
+    /// Receivers that report at intervals of their own send several at once, a moment apart.
+    #[test]
+    fn checked_reports_that_leave_together_agree(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..5, 1..10),
+        together in 1usize..5,
+    ) {
+        let mut journeys = journeys;
+        journeys.iter_mut().for_each(|journey| journey.jitter /= 30);
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, 0);
+        let deliveries: Vec<_> = made.chunks(together).flat_map(|made| {
+            let last = made.iter().map(|made| made.header.made_at).max().unwrap();
+            let delay = move |made: &Made| last.saturating_since(made.header.made_at) + Duration::from_millis(30);
+            (0u64..).zip(made).map(move |(place, made)| (delay(made) + Duration::from_micros(100 * place), made))
+        }).collect();
+        check(sender(journeys.len()), &arrivals, &deliveries);
+    }
+
+    /// Each overtakes others by a quarter of a round trip at most; copies come much later. Reports
+    /// repeat what packets and reports overtake each other by: without that nothing shows that the one which tells of
+    /// a late packet is still to come.
+    #[test]
+    fn reordered_and_repeated_reports_agree_with_the_receiver(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..4, 1..10),
+        overlap in 10u64..20,
+        delays in prop::collection::vec((0u64..25, prop::option::of(0u64..900)), 300),
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, overlap);
+        let mut deliveries = Vec::new();
+        for (made, (delay, again)) in made.iter().zip(delays) {
+            for delay in [Some(delay), again].into_iter().flatten() {
+                deliveries.push((Duration::from_millis(30 + delay), made));
+            }
+        }
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
+    }
+
+    /// Of a dozen packets a report with as many repeated, every other report is lost.
+    #[test]
+    fn repeated_reports_replace_lost_ones(
+        journeys in journeys(),
+        every in prop::collection::vec(1usize..12, 1..10),
+    ) {
+        let arrivals = arrivals(&journeys);
+        let made = reports(&arrivals, &every, 40);
+        let delay = Duration::from_millis(30);
+        let deliveries: Vec<_> = made.iter().step_by(2).map(|made| (delay, made)).collect();
+        check(sender(journeys.len()).trusting(), &arrivals, &deliveries);
+    }
+}
+
+/// Reports that leave because they are full are no expiries of the feedback timer: a sender that took them for
+/// such would measure X_recv over less than a round trip, and end its slow start at a higher rate than a receiver does.
+#[test]
+fn receive_rate_spans_one_rtt_despite_many_reports() {
+    for every in [1, 2, 5, 10] {
+        let arrivals: Vec<Arrival> = (0..120u64)
+            .map(|index| Arrival {
+                seq: FIRST + index,
+                // Ten times as fast in the last quarter of each round trip.
+                at: sent_at(FIRST + index / 10 * 10)
+                    + ZERO
+                    + RTT
+                    + Duration::from_millis(75 + 2 * (index % 10)),
+                timestamp: 0,
+                rtt: Some(RTT),
+                size: SIZE,
+                ecn: Ecn::NotEct,
+            })
+            .collect();
+        let mut tracker = sender(120);
+        let mut told = Vec::new();
+        for made in reports(&arrivals, &[every], 0) {
+            let now = made.header.made_at - ZERO + Duration::from_millis(5);
+            told.extend(tracker.handle_report(now, &made.header, made.statuses.iter().copied()));
+        }
+        // Ten packets in 100 ms, and up to as many again in the 20 ms at both ends.
+        for feedback in &told[told.len() / 2..] {
+            let rate = feedback.receive_rate.bytes_per_sec();
+            assert!((0.9e5..=1.7e5).contains(&rate), "every {every}: {rate}");
+        }
+    }
+}

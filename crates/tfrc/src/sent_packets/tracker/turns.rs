@@ -1,0 +1,92 @@
+//! Settles packets in the order of their numbers: each is counted, lost or skipped in its turn.
+
+use super::super::arrival_batch::BatchedArrival;
+use super::super::sent_record::SentState;
+use super::SentPacketTracker;
+
+impl<const N: usize> SentPacketTracker<N> {
+    /// Gives their turn to packets, up to the first that was not reported.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        while self.turn < self.reported
+            && self.sent[self.turn as usize % N].state != SentState::Unreported
+        {
+            self.take_turn();
+        }
+    }
+
+    pub(super) fn take_turn(&mut self) {
+        let (seq, skipped) = (self.turn, self.skipped);
+        self.turn = seq + 1;
+        let sent = &mut self.sent[seq as usize % N];
+        let state = sent.state;
+        match state {
+            SentState::Arrived { at, ecn, .. } => {
+                sent.state = SentState::Done;
+                let known = BatchedArrival::new(at, seq, seq - skipped, ecn, sent);
+                self.push(known);
+            }
+            SentState::Missing { .. } => {
+                sent.state = SentState::Lost { skipped };
+                self.final_from = self.turn;
+            }
+            SentState::Unreported => {
+                self.final_from = self.turn;
+                sent.state = if self.hole_end == seq || self.is_trusting {
+                    self.skipped += 1;
+                    SentState::Done
+                } else {
+                    SentState::Lost { skipped }
+                };
+                self.hole_end = self.turn;
+                self.never_reported += 1;
+            }
+            SentState::LeftOut | SentState::Lost { .. } | SentState::Done => {
+                self.final_from = self.turn;
+                self.skipped += 1;
+                if self.hole_end == seq {
+                    self.hole_end = self.turn;
+                }
+            }
+        }
+    }
+
+    /// Gives their turn to all packets below `end`, reported or not.
+    #[inline(never)]
+    pub(super) fn give_up(&mut self, end: u64) {
+        while self.turn < end {
+            self.take_turn();
+        }
+    }
+
+    /// Gives their turn to all packets that there is no room for beside the next, and counts what reports told that were
+    /// not settled. Reports of these packets are so late that their 16 bits may mean others, so they prove nothing.
+    pub(super) fn make_room(&mut self) {
+        if self.has_room() {
+            return;
+        }
+        let end = self.next - (N as u64 - 1);
+        for seq in self.turn..end {
+            let sent = self.slot(seq);
+            if sent.state == SentState::LeftOut {
+                sent.state = SentState::Done;
+            }
+        }
+        self.give_up(end);
+        self.reported = self.reported.max(end);
+        // What is counted later would be taken for the packets that come into its places.
+        if self.batch.last().is_some() {
+            self.count();
+            self.batch.forget_taken();
+        }
+        self.full_at = self.turn + N as u64;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, known: BatchedArrival) {
+        if self.batch.is_full() {
+            self.count();
+        }
+        self.batch.push(known);
+    }
+}
