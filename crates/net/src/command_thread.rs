@@ -1,4 +1,4 @@
-//! A thread that takes commands through a channel and is woken for each: of an endpoint, a relay or a router.
+//! A `CommandThread` hands commands to a thread of an endpoint, a relay or a router, and wakes it for each.
 
 use crate::wait::{Waker, Wakeups};
 use std::fmt;
@@ -97,7 +97,7 @@ impl<C, R> fmt::Debug for CommandThread<C, R> {
     }
 }
 
-/// The commands that wait, at most so many: how many were obeyed. `Err` if the way to the thread is gone.
+/// Obeys the commands that wait, at most `most`, and gives their number. `Err` if the way to the thread is gone.
 pub(crate) fn obey<C>(
     commands: &Receiver<C>,
     most: usize,

@@ -1,4 +1,4 @@
-//! One hop between two sides, a relay's or a router's: a link each way, records of packets, and the loop of the thread.
+//! A `Hop` has the links, the records and the loop of the thread that a relay and a router share.
 
 use crate::clock::Clock;
 use crate::command_thread;
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::Receiver;
 use tfrc::time::Instant;
 
-/// Both links, and what is counted and recorded of their packets.
+/// Both links, with counts and records of their packets.
 pub(crate) struct Hop<P> {
     pub(crate) clock: Clock,
     /// Forward, from side A to side B; then reverse.
@@ -68,7 +68,7 @@ impl<P: Packet> Hop<P> {
             .put(PacketRecord::new(at, direction, number, event));
     }
 
-    /// What has come out of a link, and when it was due.
+    /// Takes the next packet out of a link, and the instant at which it was due.
     pub(crate) fn output(&mut self, direction: Direction) -> Option<(Instant, P)> {
         let link = &mut self.paths[direction as usize].link;
         let due = link.poll_timeout()?;
@@ -133,11 +133,11 @@ impl<P: Packet> Hop<P> {
     }
 }
 
-/// What differs between a relay and a router.
+/// A relay or a router, as the loop calls it.
 pub(crate) trait HopWorker {
-    /// What its links carry.
+    /// A packet in its links.
     type Packet: Packet;
-    /// What can be asked of it.
+    /// A request to it.
     type Control;
 
     fn hop(&mut self) -> &mut Hop<Self::Packet>;

@@ -1,4 +1,4 @@
-//! The endpoint's thread: it hands in what has come, sends what is due, and waits.
+//! The thread of an endpoint hands in datagrams, sends what is due, and waits.
 
 use super::{Command, DriverStats, MAX_COMMANDS};
 use crate::clock::Clock;

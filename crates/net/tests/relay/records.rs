@@ -1,4 +1,4 @@
-//! Records of packets: what a relay tells of each datagram that enters it and leaves it.
+//! A relay records each datagram that enters it or leaves it.
 
 use super::{PATIENCE, bind, config, send};
 use evenkeel_link::{DropReason, LinkConfig, Loss};

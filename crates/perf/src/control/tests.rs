@@ -1,4 +1,4 @@
-//! Tests of the messages: what is written is read, and no bytes make a reader panic.
+//! A message is read as it was written, and no bytes make a reader panic.
 
 use super::*;
 use crate::terms::{Direction, Mode, ReportTiming};

@@ -1,4 +1,4 @@
-//! Tests of many flows on one socket: a flow of short round trips beside one of long.
+//! A flow of short round trips keeps its rate beside a flow of long ones.
 
 use std::net::SocketAddr;
 

@@ -1,4 +1,4 @@
-//! What a server tells of: tests that begin and end, and messages that came to nothing, as many as fill no disk.
+//! A server reports tests that begin and end and messages that it refused, in numbers that fill no disk.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

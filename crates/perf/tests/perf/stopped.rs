@@ -1,4 +1,4 @@
-//! A receiver that is stopped for a while each second, as a process without its processor is.
+//! A receiver that is stopped for a part of each second costs no rate.
 
 use std::time::Duration;
 
