@@ -99,6 +99,16 @@ pub const fn packets_of(packet_size: u16) -> Setup {
     }
 }
 
+impl Setup {
+    /// The same sender, with a packet every so often between two times.
+    pub const fn with_pause(self, from: Duration, to: Duration, every: Duration) -> Self {
+        Self {
+            pause: Some(Pause { from, to, every }),
+            ..self
+        }
+    }
+}
+
 /// A run: two fresh implementations, and what the interface system does between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
@@ -110,6 +120,23 @@ pub struct Run {
     pub lasts: Duration,
     /// The script, fresh for each run.
     pub script: fn() -> Script,
+}
+
+impl Run {
+    /// The run of this name, sender, length and script.
+    pub const fn new(
+        name: &'static str,
+        setup: Setup,
+        lasts: Duration,
+        script: fn() -> Script,
+    ) -> Self {
+        Self {
+            name,
+            setup,
+            lasts,
+            script,
+        }
+    }
 }
 
 /// By which clock a run went, which says how exact its times are.
@@ -210,6 +237,11 @@ pub fn between(value: Option<f64>, low: f64, high: f64) -> Outcome {
     }
 }
 
+/// One rate over another, if both are known.
+pub fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
+    Some(after? / before?)
+}
+
 /// Each of `values` is that of `expected` but for the tolerance that `allow` gives for it.
 pub fn sequence(values: Vec<f64>, expected: Vec<f64>, allow: impl Fn(f64) -> f64) -> Outcome {
     let pass = values.len() == expected.len()
@@ -254,6 +286,42 @@ pub struct Check {
 }
 
 impl Check {
+    /// A check of one implementation, to be completed by [`Check::title`], [`Check::section`] and [`Check::on`].
+    pub(crate) const fn of(subject: Side, rfc: &'static [Rfc], id: &'static str) -> Self {
+        Self {
+            id,
+            subject,
+            title: "",
+            section: "",
+            rfc,
+            runs: &[],
+            judge: |_| within(None, 0.0, 0.0),
+        }
+    }
+
+    /// States what is verified.
+    pub(crate) const fn title(self, title: &'static str) -> Self {
+        Self { title, ..self }
+    }
+
+    /// Cites the section of the standard.
+    pub(crate) const fn section(self, section: &'static str) -> Self {
+        Self { section, ..self }
+    }
+
+    /// Judges the logs of these runs by this rule.
+    pub(crate) const fn on(
+        self,
+        runs: &'static [&'static Run],
+        judge: fn(&Evidence<'_>) -> Outcome,
+    ) -> Self {
+        Self {
+            runs,
+            judge,
+            ..self
+        }
+    }
+
     /// Judges the logs of its runs, in their order.
     pub fn judge<L: Borrow<Log>>(&self, logs: &[L], clock: Clock, rfc: Rfc) -> Outcome {
         let logs: Vec<&Log> = logs.iter().map(Borrow::borrow).collect();

@@ -49,6 +49,11 @@ pub enum Fate {
 impl Fate {
     /// It is passed on at once.
     pub const NOW: Self = Self::After(Duration::ZERO);
+
+    /// The datagram is lost on this condition, or passed on at once.
+    pub const fn lost_if(lost: bool) -> Self {
+        if lost { Self::Drop } else { Self::NOW }
+    }
 }
 
 /// A datagram on its way through.

@@ -13,7 +13,7 @@
 //!
 //! # To add a check
 //!
-//! 1. A **run** ([`Run`]) is two fresh implementations and a **script**: a closure that is
+//! 1. A **run** ([`Run::new`]) is two fresh implementations and a **script**: a closure that is
 //!    shown every datagram as it comes ([`Passing`](interposer::Passing)), may change its fields
 //!    ([`packet`]) and says what becomes of it ([`Fate`](interposer::Fate)). It may look at the log so
 //!    far; its state is whatever the closure captures. [`scripts`] has the usual ones: [`scripts::steer`]
@@ -23,8 +23,8 @@
 //!    [`Log::sending_rate`] measures X from departures, [`Log::rtt_after`] reads R. In virtual time
 //!    values are exact to the microsecond of the wire; [`Evidence::pick`] states the tolerance for real
 //!    time beside it.
-//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for ours,
-//!    `sender_based` for reports of arrivals. [`all`] gives every check,
+//! 3. Put it into a list: `appendix_b` for the thesis's 57, `extended` for this project's own,
+//!    `sender_based` for reports of arrivals. `sender` or `receiver` of the list begins it. [`all`] gives every check,
 //!    and each is a test named by its number in `tests/`, which fails if one is left out.
 //!
 //! ```

@@ -86,6 +86,12 @@ impl Log {
         self.sending_rate(from, to)
     }
 
+    /// The largest p of all reports; `None` without a report.
+    pub fn largest_p(&self) -> Option<f64> {
+        let reported = self.reports.iter().map(|report| report.seen.p.get());
+        reported.max_by(f64::total_cmp)
+    }
+
     /// R as the first data packet after `at` tells it.
     pub fn rtt_after(&self, at: Instant) -> Option<Duration> {
         self.data_between(at, Instant::MAX).first()?.seen.rtt()

@@ -10,6 +10,9 @@ use crate::packet::{Packet, TfrcReport};
 /// What a receiver that saw no limit would report: the most that fits the wire.
 pub const UNLIMITED: Rate = Rate::from_bytes_per_sec(u32::MAX as f64);
 
+/// A rate for [`steer`] that does not limit the sender.
+pub const UNLIMITED_RATE: f64 = 2.0 * UNLIMITED.bytes_per_sec();
+
 /// Replaces X_recv and p in a report.
 pub fn set(report: &mut TfrcReport, receive_rate: Rate, p: f64) {
     report.receive_rate = receive_rate;
@@ -41,5 +44,5 @@ pub fn steady(rtt: Duration, rate: f64) -> Script {
 
 /// A sender that knows only the equation: no limit by X_recv, and p and R as told.
 pub fn equation(rtt: Duration, p: f64) -> Script {
-    Box::new(move |mut passing| steer(&mut passing, rtt, 2.0 * UNLIMITED.bytes_per_sec(), p))
+    Box::new(move |mut passing| steer(&mut passing, rtt, UNLIMITED_RATE, p))
 }

@@ -33,4 +33,6 @@ pub mod result;
 mod run_cache;
 pub mod runner;
 pub mod scenario;
+#[cfg(test)]
+mod trial;
 pub mod units;

@@ -1,5 +1,9 @@
 //! Runs experiments, all of their runs at once over the cores, and writes each as soon as it is whole.
 
+mod meter;
+
+pub use meter::Progress;
+
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroUsize;
@@ -8,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use evenkeel_net::Clock;
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Duration;
 
 use crate::error::RunError;
 use crate::experiment::Experiment;
@@ -18,6 +22,7 @@ use crate::machine;
 use crate::real::Bed;
 use crate::result::{self, RunResult};
 use crate::run_cache::RunCache;
+use meter::Meter;
 
 /// What to run and where to leave it.
 #[derive(Clone)]
@@ -38,19 +43,6 @@ pub struct Plan<'a> {
     pub resume: bool,
     /// Who runs them in place of the simulator.
     pub bed: Option<&'a dyn Bed>,
-}
-
-/// How far it is, each time that something ended.
-#[derive(Clone, Debug)]
-pub struct Progress<'a> {
-    /// Runs that are done.
-    pub done: usize,
-    /// Runs in all.
-    pub total: usize,
-    /// What the rest will take, if it goes on as so far.
-    pub left: Option<Duration>,
-    /// An experiment that is complete now.
-    pub finished: Option<&'a RunResult>,
 }
 
 /// Why experiments could not be run to their end.
@@ -396,46 +388,5 @@ impl Plan<'_> {
             (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
         });
         format!("{hash:016x}")
-    }
-}
-
-/// How far it is and how long the rest will take.
-struct Meter {
-    began: Instant,
-    done: usize,
-    total: usize,
-    weight_done: f64,
-    weight_total: f64,
-    threads: f64,
-}
-
-impl Meter {
-    fn new(began: Instant, tasks: &[Task], threads: NonZeroUsize) -> Self {
-        Self {
-            began,
-            done: 0,
-            total: tasks.len(),
-            weight_done: 0.0,
-            weight_total: tasks.iter().map(|task| task.weight).sum(),
-            threads: threads.get() as f64,
-        }
-    }
-
-    fn count(&mut self, weight: f64) {
-        self.done += 1;
-        self.weight_done += weight;
-    }
-
-    fn progress<'a>(&self, now: Instant, finished: Option<&'a RunResult>) -> Progress<'a> {
-        let left = self.weight_total - self.weight_done;
-        // The files' own figures count as one second of experience, then what is seen takes over.
-        let elapsed = (now - self.began).as_secs_f64();
-        let pace = (elapsed + 1.0 / self.threads) / (self.weight_done + 1.0);
-        Progress {
-            done: self.done,
-            total: self.total,
-            left: (self.done < self.total).then(|| tfrc::units::duration_from_secs(left * pace)),
-            finished,
-        }
     }
 }

@@ -7,8 +7,10 @@
 
 mod capture;
 mod clock;
+mod command_thread;
 mod driver;
 mod emulation;
+mod hop;
 mod lateness;
 mod packet_info;
 mod packet_record;

@@ -4,7 +4,6 @@ use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::socket::{BindError, Outgoing, RECEIVE_BUFFER, ReceiveBatch, Socket};
 use crate::wait;
-use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
@@ -39,34 +38,17 @@ pub struct ProbeReport {
 }
 
 /// Why a machine could not be probed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// No socket on the loopback interface.
-    Bind(BindError),
+    #[error("loopback: {0}")]
+    Bind(#[source] BindError),
     /// A datagram could not be sent to, or read from, the loopback interface.
-    Loopback(io::Error),
+    #[error("loopback: {0}")]
+    Loopback(#[source] io::Error),
     /// A datagram sent over the loopback interface did not come within a second.
+    #[error("loopback: a datagram did not come within a second")]
     Silent,
-}
-
-impl fmt::Display for ProbeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bind(error) => write!(f, "loopback: {error}"),
-            Self::Loopback(error) => write!(f, "loopback: {error}"),
-            Self::Silent => f.write_str("loopback: a datagram did not come within a second"),
-        }
-    }
-}
-
-impl std::error::Error for ProbeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind(error) => Some(error),
-            Self::Loopback(error) => Some(error),
-            Self::Silent => None,
-        }
-    }
 }
 
 /// Tries out what this machine offers. Takes about a quarter of a second, on a thread of its own,

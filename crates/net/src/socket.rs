@@ -6,7 +6,6 @@ use crate::socket_option;
 use crate::{packet_info, wait};
 use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
-use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,16 +26,20 @@ pub struct Socket {
 }
 
 /// Why a socket could not be bound.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another program, or another socket of this one, has the port.
+    #[error("{0}: UDP port {port} is in use", port = .0.port())]
     PortInUse(SocketAddr),
     /// No interface of this machine has the address.
+    #[error("{0}: no interface has the address {ip}", ip = .0.ip())]
     NoSuchAddress(SocketAddr),
     /// The port needs privileges.
+    #[error("{0}: not permitted")]
     NotPermitted(SocketAddr),
     /// Anything else that the system says.
-    Other(SocketAddr, io::Error),
+    #[error("{0}: {1}")]
+    Other(SocketAddr, #[source] io::Error),
 }
 
 impl BindError {
@@ -47,34 +50,6 @@ impl BindError {
             | Self::NoSuchAddress(address)
             | Self::NotPermitted(address)
             | Self::Other(address, _) => *address,
-        }
-    }
-}
-
-impl fmt::Display for BindError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::PortInUse(address) => {
-                write!(f, "{address}: UDP port {} is in use", address.port())
-            }
-            Self::NoSuchAddress(address) => {
-                write!(
-                    f,
-                    "{address}: no interface has the address {}",
-                    address.ip()
-                )
-            }
-            Self::NotPermitted(address) => write!(f, "{address}: not permitted"),
-            Self::Other(address, error) => write!(f, "{address}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for BindError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Other(_, error) => Some(error),
-            _ => None,
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The client: it asks for a test, has its half of the flows, and fetches what the server counted.
 
-use std::fmt;
 use std::net::SocketAddr;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
@@ -56,30 +55,18 @@ pub enum Phase {
 }
 
 /// Why there was no test, or not to its end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ClientError {
     /// Nobody answered.
+    #[error("no answer from {0}: is `evenkeel perf server` running there, and its UDP port open?")]
     Silent(SocketAddr),
     /// The server refused.
+    #[error("{0}")]
     Refused(Refusal),
     /// The server answered no more: the test ran, its results are lost.
+    #[error("{0} did not tell its results: it may have ended")]
     Lost(SocketAddr),
 }
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Silent(server) => write!(
-                f,
-                "no answer from {server}: is `evenkeel perf server` running there, and its UDP port open?"
-            ),
-            Self::Refused(refusal) => write!(f, "{refusal}"),
-            Self::Lost(server) => write!(f, "{server} did not tell its results: it may have ended"),
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
 
 /// One test, from the first question to the last answer.
 #[derive(Debug)]

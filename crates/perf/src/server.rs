@@ -1,11 +1,14 @@
 //! The server: whom it believes, what it agrees to, and the flows of all its tests.
 
+mod event;
+
+pub use event::{ServerEvent, ServerEventKind};
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 use evenkeel_rtp::endpoint::{Datagram, Endpoint, Reason, Transmit};
 use evenkeel_rtp::ntp::NtpTime;
-use evenkeel_rtp::packet::wire::ParseError;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 
@@ -15,6 +18,7 @@ use crate::flow::Party;
 use crate::flows::{End, FlowName, Flows};
 use crate::terms::{Limits, Refusal, Terms};
 use crate::token::Mint;
+use event::ServerEvents;
 
 /// A client that is silent for longer has gone. A sender that hears nothing still sends RTCP.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -24,14 +28,10 @@ const GRACE: Duration = Duration::from_secs(10);
 const CHECK: Duration = Duration::from_secs(1);
 /// Answers that wait to be sent: what comes in one round of the caller's loop, and the rest ask again.
 const MAX_REPLIES: usize = 256;
-/// How often it is told that a message was refused or could not be read: whoever sends many fills no disk.
-const COMPLAINTS: Duration = Duration::from_secs(1);
 /// No test begins while so many ended within the life of a token: whoever begins and ends them without pause fills no disk.
 const MAX_ENDED: usize = 256;
 /// Nor while their flows are so many times what is allowed at a time, and more than that: each is told of, too.
 const ENDED_SHARE: usize = 4;
-/// Events that wait for a reader, besides the ends of tests whose beginning was told.
-const MAX_EVENTS: usize = 1_024;
 
 /// How a server is.
 #[derive(Clone, Copy, Debug)]
@@ -48,46 +48,6 @@ pub struct ServerConfig {
     pub wallclock: NtpTime,
 }
 
-/// Something that happened to a server, and when.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerEvent {
-    /// When, on the caller's clock.
-    pub at: Instant,
-    /// Whose message or test it is.
-    pub client: SocketAddr,
-    /// What.
-    pub kind: ServerEventKind,
-}
-
-/// What happened.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ServerEventKind {
-    /// A test began.
-    Began {
-        /// Its name.
-        test: u16,
-        /// What was agreed.
-        terms: Terms,
-        /// What the client drew: its name of the test.
-        nonce: u64,
-    },
-    /// A test was refused.
-    Refused(Refusal),
-    /// A message of the client's could not be read, and changed nothing.
-    Malformed(ParseError),
-    /// So many more were refused or could not be read, of any client: one in a second is told.
-    LeftOut(u64),
-    /// A test ended.
-    Ended {
-        /// Its name.
-        test: u16,
-        /// What we counted, flow by flow.
-        counts: Vec<Count>,
-        /// True if the client asked for the end; false if it fell silent or overran its time.
-        agreed: bool,
-    },
-}
-
 /// One socket that serves any number of clients, within its limits.
 #[derive(Debug)]
 pub struct Server {
@@ -99,12 +59,9 @@ pub struct Server {
     /// Tests that ended, oldest first: a token begins one.
     ended: VecDeque<EndedTest>,
     replies: VecDeque<(SocketAddr, Tagged<ServerMessage>)>,
-    events: VecDeque<ServerEvent>,
+    events: ServerEvents,
     /// When silent clients are looked for next; `None` without clients.
     check: Option<Instant>,
-    /// When a refused or unreadable message was told last, and how many were not since.
-    complained: Option<Instant>,
-    left_out: u64,
 }
 
 /// What is remembered of a test until its token is good for nothing.
@@ -141,22 +98,20 @@ impl Server {
             last_test: 0,
             ended: VecDeque::new(),
             replies: VecDeque::new(),
-            events: VecDeque::new(),
+            events: ServerEvents::default(),
             check: None,
-            complained: None,
-            left_out: 0,
         }
     }
 
     /// The oldest event that was not taken yet. At most 1,024 wait; further ones are dropped, but for the end of a test
     /// whose beginning was told: whoever keeps something of a test until its end keeps nothing for ever.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// Messages that were refused or could not be read since the last that was told.
     pub fn left_out(&self) -> u64 {
-        self.left_out
+        self.events.left_out()
     }
 
     /// The tests under way, oldest first, each with what all its flows have counted.
@@ -173,7 +128,11 @@ impl Server {
     fn handle_control(&mut self, now: Instant, client: SocketAddr, bytes: &[u8]) {
         let Tagged { nonce, message } = match Tagged::<ClientMessage>::parse(bytes) {
             Ok(tagged) => tagged,
-            Err(error) => return self.complain(now, client, ServerEventKind::Malformed(error)),
+            Err(error) => {
+                return self
+                    .events
+                    .complain(now, client, ServerEventKind::Malformed(error));
+            }
         };
         let reply = match message {
             ClientMessage::Hello => {
@@ -231,7 +190,8 @@ impl Server {
             self.config.limits.check(&terms, self.flows_agreed())
         };
         if let Err(refusal) = agreed {
-            self.complain(now, client, ServerEventKind::Refused(refusal));
+            self.events
+                .complain(now, client, ServerEventKind::Refused(refusal));
             return ServerMessage::Refuse(refusal);
         }
         let Some(test) = self.free_name() else {
@@ -270,7 +230,7 @@ impl Server {
             terms: terms.clone(),
             nonce,
         };
-        let is_told = self.emit(now, client, began);
+        let is_told = self.events.emit(now, client, began);
         let test_state = Test {
             client,
             nonce,
@@ -357,8 +317,7 @@ impl Server {
                 counts,
                 agreed,
             };
-            let at = now;
-            self.events.push_back(ServerEvent { at, client, kind });
+            self.events.force(now, client, kind);
         }
     }
 
@@ -374,29 +333,6 @@ impl Server {
         after
             .filter(|name| *name != 0)
             .find(|name| !self.tests.contains_key(name))
-    }
-
-    /// Tells of a message that came to nothing, unless one was told of just now.
-    fn complain(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) {
-        if self.complained.is_some_and(|last| at < last + COMPLAINTS) {
-            self.left_out += 1;
-            return;
-        }
-        self.complained = Some(at);
-        let left_out = std::mem::take(&mut self.left_out);
-        if left_out > 0 {
-            self.emit(at, client, ServerEventKind::LeftOut(left_out));
-        }
-        self.emit(at, client, kind);
-    }
-
-    /// True if there was room for it.
-    fn emit(&mut self, at: Instant, client: SocketAddr, kind: ServerEventKind) -> bool {
-        let has_room = self.events.len() < MAX_EVENTS;
-        if has_room {
-            self.events.push_back(ServerEvent { at, client, kind });
-        }
-        has_room
     }
 }
 

@@ -1,5 +1,6 @@
 //! The engine: it hands packets from agents to links, from link to link and to agents, in time.
 
+mod parcel;
 mod prefetch_window;
 mod stop;
 
@@ -8,8 +9,9 @@ use crate::event::EventQueue;
 use crate::topology::{LinkId, Path, Topology};
 use evenkeel_link::{Change, DeliveryTrace, Event, Link, Loss, Random};
 use evenkeel_prefetch::prefetch;
+use parcel::Parcel;
+pub use parcel::Travelling;
 use stop::{Packed, Stop};
-use tfrc::Ecn;
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 
@@ -74,50 +76,6 @@ pub trait Observer<A: Agent> {
 }
 
 impl<A: Agent> Observer<A> for () {}
-
-/// Where a packet lies while it is under way; empty when it has arrived, for another one to come.
-#[derive(Clone, Debug)]
-#[repr(align(64))]
-struct Parcel<B> {
-    packet: Option<Packet<B>>,
-    /// The agent that sent it.
-    flow: u32,
-}
-
-impl<B> Default for Parcel<B> {
-    fn default() -> Self {
-        Self {
-            packet: None,
-            flow: 0,
-        }
-    }
-}
-
-/// A packet inside a link: what fits into two registers, in which it goes from link to link.
-#[derive(Clone, Debug)]
-pub struct Travelling<B> {
-    /// Stays where it is until it has arrived: moving it at every hop would cost more.
-    parcel: Box<Parcel<B>>,
-    /// Where in [`Simulation::stops`] it goes from here.
-    next: u32,
-}
-
-impl<B: Clone> evenkeel_link::Packet for Travelling<B> {
-    fn ecn(&self) -> Ecn {
-        let packet = self.parcel.packet.as_ref();
-        packet.map_or(Ecn::NotEct, |packet| packet.ecn)
-    }
-
-    fn mark(&mut self) {
-        if let Some(packet) = &mut self.parcel.packet {
-            packet.ecn = Ecn::Ce;
-        }
-    }
-
-    fn flow(&self) -> u64 {
-        self.parcel.flow.into()
-    }
-}
 
 // Aligned, so that it lies in one cache line.
 #[derive(Debug)]

@@ -5,7 +5,6 @@
 //! started through [`launch`], so that they end with the thread that started them.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -20,43 +19,27 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::gettid;
 
 /// Why there is no host, or why it does not do what it should.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// Only root may make namespaces.
+    #[error("the test bed makes network namespaces, which only root may: run it with sudo")]
     NotPermitted,
     /// The system refuses something.
+    #[error("{0}: {1}")]
     System(&'static str, io::Error),
     /// A file of a run cannot be written or read.
+    #[error("{path}: {1}", path = .0.display())]
     File(PathBuf, io::Error),
     /// A program is not installed.
+    #[error("{0} is not installed: the test bed needs iproute2 and iperf3")]
     Missing(String),
     /// A program ended in failure: what was run, and what it said.
+    #[error("{0}: {said}", said = .1.trim())]
     Failed(String, String),
     /// The thread has ended, by a panic that has been printed.
+    #[error("the thread of a host has ended")]
     Gone,
 }
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPermitted => f.write_str(
-                "the test bed makes network namespaces, which only root may: run it with sudo",
-            ),
-            Self::System(what, error) => write!(f, "{what}: {error}"),
-            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Missing(program) => {
-                write!(
-                    f,
-                    "{program} is not installed: the test bed needs iproute2 and iperf3"
-                )
-            }
-            Self::Failed(command, said) => write!(f, "{command}: {}", said.trim()),
-            Self::Gone => f.write_str("the thread of a host has ended"),
-        }
-    }
-}
-
-impl std::error::Error for HostError {}
 
 /// Work for the thread of a host.
 type Task = Box<dyn FnOnce() + Send>;

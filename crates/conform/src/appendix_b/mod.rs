@@ -11,7 +11,8 @@ mod rtt;
 mod start;
 mod transport;
 
-use crate::check::Check;
+use crate::check::{BOTH, Check};
+use crate::interposer::Side;
 
 /// All, in the order of their numbers.
 pub fn checks() -> Vec<&'static Check> {
@@ -27,4 +28,14 @@ pub fn checks() -> Vec<&'static Check> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A check of the sender.
+const fn sender(id: &'static str) -> Check {
+    Check::of(Side::Sender, BOTH, id)
+}
+
+/// A check of the receiver.
+const fn receiver(id: &'static str) -> Check {
+    Check::of(Side::Receiver, BOTH, id)
 }

@@ -2,77 +2,46 @@
 
 use tfrc::time::Instant;
 
-use crate::check::{
-    BOTH, Check, Evidence, Outcome, Run, Value, at_ms, ms, packets_of, sequence, within,
-};
+use super::sender;
+use crate::check::{Check, Evidence, Outcome, Run, Value, at_ms, ms, packets_of, sequence, within};
 use crate::interposer::{Fate, Script, Side};
 use crate::log::Log;
 use crate::scripts::steer;
 
 /// The checks of this section.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "B.3.2-21",
-        subject: Side::Sender,
-        title: "one packet a second for two seconds: departures, s",
-        section: "RFC 5348 §4.2",
-        rfc: BOTH,
-        runs: &[&MUTE],
-        judge: |e| departures(e, 0, 3),
-    },
-    Check {
-        id: "B.3.2-22",
-        subject: Side::Sender,
-        title: "then the rate halves at 2, 6, 14, 30, 62 s: departures, s",
-        section: "RFC 5348 §4.4",
-        rfc: BOTH,
-        runs: &[&MUTE],
-        judge: |e| departures(e, 3, 10),
-    },
-    Check {
-        id: "B.3.2-23",
-        subject: Side::Sender,
-        title: "down to a packet in 64 s: departures, s",
-        section: "RFC 5348 §4.4",
-        rfc: BOTH,
-        runs: &[&MUTE],
-        judge: |e| departures(e, 13, 2),
-    },
-    Check {
-        id: "B.3.2-24",
-        subject: Side::Sender,
-        title: "4R after the last report the rate halves: rate after over rate before",
-        section: "RFC 5348 §4.4",
-        rfc: BOTH,
-        runs: &[&OUTAGE_BEGINS],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    sender("B.3.2-21")
+        .title("one packet a second for two seconds: departures, s")
+        .section("RFC 5348 §4.2")
+        .on(&[&MUTE], |e| departures(e, 0, 3)),
+    sender("B.3.2-22")
+        .title("then the rate halves at 2, 6, 14, 30, 62 s: departures, s")
+        .section("RFC 5348 §4.4")
+        .on(&[&MUTE], |e| departures(e, 3, 10)),
+    sender("B.3.2-23")
+        .title("down to a packet in 64 s: departures, s")
+        .section("RFC 5348 §4.4")
+        .on(&[&MUTE], |e| departures(e, 13, 2)),
+    sender("B.3.2-24")
+        .title("4R after the last report the rate halves: rate after over rate before")
+        .section("RFC 5348 §4.4")
+        .on(&[&OUTAGE_BEGINS], |e| {
             let ratios = halvings(e.log(), 2);
             within(ratios.get(1).copied(), 0.5, e.pick(1e-4, 0.05))
-        },
-    },
-    Check {
-        id: "B.3.2-25",
-        subject: Side::Sender,
-        title: "and again every 4R while 2s/X is no longer: rates over that before",
-        section: "RFC 5348 §4.4",
-        rfc: BOTH,
-        runs: &[&OUTAGE_BEGINS],
-        judge: |e| {
+        }),
+    sender("B.3.2-25")
+        .title("and again every 4R while 2s/X is no longer: rates over that before")
+        .section("RFC 5348 §4.4")
+        .on(&[&OUTAGE_BEGINS], |e| {
             let expected = vec![1.0, 0.5, 0.25, 0.125];
             sequence(halvings(e.log(), 4), expected, |ratio| {
                 ratio * e.pick(1e-4, 0.15)
             })
-        },
-    },
-    Check {
-        id: "B.3.2-26",
-        subject: Side::Sender,
-        title: "packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): gaps, s",
-        section: "RFC 5348 §4.4",
-        rfc: BOTH,
-        runs: &[&OUTAGE],
-        judge: growing_gaps,
-    },
+        }),
+    sender("B.3.2-26")
+        .title("packets are ever farther apart, up to 64 s (the thesis has \"decreased\"): gaps, s")
+        .section("RFC 5348 §4.4")
+        .on(&[&OUTAGE], growing_gaps),
 ];
 
 /// Departures of a sender that hears nothing, as the thesis lists them.
@@ -80,25 +49,15 @@ const TRACE: [f64; 15] = [
     0.0, 1.0, 2.0, 4.0, 6.0, 10.0, 14.0, 22.0, 30.0, 46.0, 62.0, 94.0, 126.0, 190.0, 254.0,
 ];
 
-static MUTE: Run = Run {
-    name: "mute-receiver",
-    setup: packets_of(1_000),
-    lasts: ms(255_000),
-    script: || {
-        Box::new(|passing| match passing.from {
-            Side::Sender => Fate::NOW,
-            Side::Receiver => Fate::Drop,
-        })
-    },
-};
+static MUTE: Run = Run::new("mute-receiver", packets_of(1_000), ms(255_000), || {
+    Box::new(|passing| match passing.from {
+        Side::Sender => Fate::NOW,
+        Side::Receiver => Fate::Drop,
+    })
+});
 
 /// R = 50 ms and 512 packets a second, halved four times.
-static OUTAGE_BEGINS: Run = Run {
-    name: "outage-begins",
-    setup: packets_of(500),
-    lasts: ms(1_500),
-    script: reports_end,
-};
+static OUTAGE_BEGINS: Run = Run::new("outage-begins", packets_of(500), ms(1_500), reports_end);
 
 /// The same, halved fifteen times to one packet in 64 s.
 static OUTAGE: Run = Run {

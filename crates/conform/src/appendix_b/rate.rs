@@ -4,61 +4,52 @@ use std::time::Duration;
 
 use tfrc::time::Instant;
 
-use crate::check::{BOTH, Check, Evidence, Run, between, close, ms, packets_of, sequence, within};
-use crate::interposer::Side;
+use super::sender;
+use crate::check::{Check, Evidence, Run, between, close, ms, packets_of, ratio, sequence, within};
 use crate::log::Log;
-use crate::scripts::{UNLIMITED, equation, steer};
+use crate::scripts::{UNLIMITED_RATE, equation, steer};
 
 /// The checks of these sections.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "B.3.3-27",
-        subject: Side::Sender,
-        title: "X is what the equation gives for s, p and R: the thesis's nine, B/s",
-        section: "RFC 5348 §3.1",
-        rfc: BOTH,
-        runs: &[
-            &VECTORS[0].run,
-            &VECTORS[1].run,
-            &VECTORS[2].run,
-            &VECTORS[3].run,
-            &VECTORS[4].run,
-            &VECTORS[5].run,
-            &VECTORS[6].run,
-            &VECTORS[7].run,
-            &VECTORS[8].run,
-        ],
-        judge: |e| {
-            let pairs = VECTORS.iter().zip(e.logs);
-            let (rates, expected): (Vec<_>, Vec<_>) = pairs
-                .map(|(vector, log)| (settled_rate(log), vector.expected * vector.stretch(e, log)))
-                .unzip();
-            sequence(rates, expected, |rate| rate * e.pick(1e-5, 0.1))
-        },
-    },
-    Check {
-        id: "B.3.3-28",
-        subject: Side::Sender,
-        title: "a change of R changes X: X at 20 ms over X at 10 ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&RTT_CHANGE],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    sender("B.3.3-27")
+        .title("X is what the equation gives for s, p and R: the thesis's nine, B/s")
+        .section("RFC 5348 §3.1")
+        .on(
+            &[
+                &VECTORS[0].run,
+                &VECTORS[1].run,
+                &VECTORS[2].run,
+                &VECTORS[3].run,
+                &VECTORS[4].run,
+                &VECTORS[5].run,
+                &VECTORS[6].run,
+                &VECTORS[7].run,
+                &VECTORS[8].run,
+            ],
+            |e| {
+                let pairs = VECTORS.iter().zip(e.logs);
+                let (rates, expected): (Vec<_>, Vec<_>) = pairs
+                    .map(|(vector, log)| {
+                        (settled_rate(log), vector.expected * vector.stretch(e, log))
+                    })
+                    .unzip();
+                sequence(rates, expected, |rate| rate * e.pick(1e-5, 0.1))
+            },
+        ),
+    sender("B.3.3-28")
+        .title("a change of R changes X: X at 20 ms over X at 10 ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&RTT_CHANGE], |e| {
             let log = e.log();
             let before = log.sending_rate(CHANGE_AT - ms(300), CHANGE_AT);
             // R is filtered: after 80 reports it is 20 ms but for 2 in ten thousand.
             let after = log.sending_rate(CHANGE_AT + ms(1_600), Instant::MAX);
             close(ratio(after, before), 0.5, e.pick(1e-3, 0.1))
-        },
-    },
-    Check {
-        id: "B.3.3-29",
-        subject: Side::Sender,
-        title: "a change of p changes X: X at p = 0.1 over X at 0.006",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&P_CHANGE],
-        judge: |e| {
+        }),
+    sender("B.3.3-29")
+        .title("a change of p changes X: X at p = 0.1 over X at 0.006")
+        .section("RFC 5348 §4.3")
+        .on(&[&P_CHANGE], |e| {
             let log = e.log();
             let before = log.sending_rate(CHANGE_AT - ms(300), CHANGE_AT);
             let after = log.sending_rate(CHANGE_AT + ms(150), Instant::MAX);
@@ -67,16 +58,11 @@ pub(super) const CHECKS: &[Check] = &[
                 265_515.0 / 2.250_06e6,
                 e.pick(1e-4, 0.1),
             )
-        },
-    },
-    Check {
-        id: "B.3.3-30",
-        subject: Side::Sender,
-        title: "between two reports a round trip apart X·R is sent: mean, bytes",
-        section: "RFC 5348 §4.6",
-        rfc: BOTH,
-        runs: &[&VECTORS[0].run],
-        judge: |e| {
+        }),
+    sender("B.3.3-30")
+        .title("between two reports a round trip apart X·R is sent: mean, bytes")
+        .section("RFC 5348 §4.6")
+        .on(&[&VECTORS[0].run], |e| {
             let expected = VECTORS[0].expected * VECTORS[0].rtt.as_secs_f64();
             // A packet more or less at each end of the whole, which is some reports shorter.
             let reports = e.log().reports_to_sender();
@@ -85,30 +71,21 @@ pub(super) const CHECKS: &[Check] = &[
                 expected,
                 3_000.0 / reports.len() as f64 + expected * e.pick(0.0, 0.1),
             )
-        },
-    },
-    Check {
-        id: "B.3.3-31",
-        subject: Side::Sender,
-        title: "X is no more than twice X_recv, once that is two round trips old: X over 2·X_recv",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&LIMIT],
-        judge: |e| between(excess(e.log()), 0.9, e.pick(1.0001, 1.1)),
-    },
-    Check {
-        id: "B.3.4-32",
-        subject: Side::Sender,
-        title: "packets are s/X apart: the round trip whose mean is farthest, us",
-        section: "RFC 5348 §4.6 (s/X_inst)",
-        rfc: BOTH,
-        runs: &[&VECTORS[0].run],
-        judge: |e| {
+        }),
+    sender("B.3.3-31")
+        .title("X is no more than twice X_recv, once that is two round trips old: X over 2·X_recv")
+        .section("RFC 5348 §4.3")
+        .on(&[&LIMIT], |e| {
+            between(excess(e.log()), 0.9, e.pick(1.0001, 1.1))
+        }),
+    sender("B.3.4-32")
+        .title("packets are s/X apart: the round trip whose mean is farthest, us")
+        .section("RFC 5348 §4.6 (s/X_inst)")
+        .on(&[&VECTORS[0].run], |e| {
             let expected = 1_500.0 / VECTORS[0].expected * 1e6;
             // On a busy host a round trip of 10 ms is a few timers long.
             close(farthest_spacing(e, expected), expected, e.pick(2e-5, 0.2))
-        },
-    },
+        }),
 ];
 
 /// A row of the thesis's table: s, p and R held, X expected.
@@ -127,13 +104,9 @@ impl Vector {
         script: fn() -> crate::interposer::Script,
     ) -> Self {
         let reports = 12 * rtt.as_millis() as u64;
+        let lasts = ms(if reports < 800 { 800 } else { reports });
         Self {
-            run: Run {
-                name,
-                setup: packets_of(packet_size),
-                lasts: ms(if reports < 800 { 800 } else { reports }),
-                script,
-            },
+            run: Run::new(name, packets_of(packet_size), lasts, script),
             rtt,
             expected,
         }
@@ -180,47 +153,32 @@ static VECTORS: [Vector; 9] = [
 
 const CHANGE_AT: Instant = Instant::from_millis(600);
 
-static RTT_CHANGE: Run = Run {
-    name: "rtt-change",
-    setup: packets_of(1_500),
-    lasts: ms(2_700),
-    script: || {
-        Box::new(|mut passing| {
-            let rtt = if passing.at < CHANGE_AT {
-                ms(10)
-            } else {
-                ms(20)
-            };
-            steer(&mut passing, rtt, 2.0 * UNLIMITED.bytes_per_sec(), 0.006)
-        })
-    },
-};
+static RTT_CHANGE: Run = Run::new("rtt-change", packets_of(1_500), ms(2_700), || {
+    Box::new(|mut passing| {
+        let rtt = if passing.at < CHANGE_AT {
+            ms(10)
+        } else {
+            ms(20)
+        };
+        steer(&mut passing, rtt, UNLIMITED_RATE, 0.006)
+    })
+});
 
-static P_CHANGE: Run = Run {
-    name: "p-change",
-    setup: packets_of(1_500),
-    lasts: ms(2_000),
-    script: || {
-        Box::new(|mut passing| {
-            let p = if passing.at < CHANGE_AT { 0.006 } else { 0.1 };
-            steer(&mut passing, ms(40), 2.0 * UNLIMITED.bytes_per_sec(), p)
-        })
-    },
-};
+static P_CHANGE: Run = Run::new("p-change", packets_of(1_500), ms(2_000), || {
+    Box::new(|mut passing| {
+        let p = if passing.at < CHANGE_AT { 0.006 } else { 0.1 };
+        steer(&mut passing, ms(40), UNLIMITED_RATE, p)
+    })
+});
 
 /// X_recv falls from 100 kB/s to 30 kB/s: twice that is still above W_init/R, 40 kB/s.
-static LIMIT: Run = Run {
-    name: "receive-limit",
-    setup: packets_of(1_000),
-    lasts: ms(3_000),
-    script: || {
-        Box::new(|mut passing| {
-            let falls = passing.at >= LIMIT_FALLS;
-            let rate = if falls { 60e3 } else { 200e3 };
-            steer(&mut passing, LIMIT_RTT, rate, 0.0)
-        })
-    },
-};
+static LIMIT: Run = Run::new("receive-limit", packets_of(1_000), ms(3_000), || {
+    Box::new(|mut passing| {
+        let falls = passing.at >= LIMIT_FALLS;
+        let rate = if falls { 60e3 } else { 200e3 };
+        steer(&mut passing, LIMIT_RTT, rate, 0.0)
+    })
+});
 const LIMIT_RTT: Duration = ms(100);
 const LIMIT_FALLS: Instant = Instant::from_millis(1_500);
 
@@ -231,10 +189,6 @@ fn settled_rate(log: &Log) -> f64 {
     settled
         .and_then(|at| log.sending_rate(at, Instant::MAX))
         .unwrap_or(0.0)
-}
-
-fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
-    Some(after? / before?)
 }
 
 /// Mean of the bytes in a round trip from the sixth report to the last.

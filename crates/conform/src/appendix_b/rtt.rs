@@ -2,127 +2,91 @@
 
 use tfrc::time::Instant;
 
-use crate::check::{BOTH, Check, Evidence, Run, all_within, ms, packets_of, sequence, within};
-use crate::interposer::{Fate, Side};
+use super::{receiver, sender};
+use crate::check::{Check, Evidence, Run, all_within, ms, packets_of, sequence, within};
+use crate::interposer::Fate;
 use crate::log::Log;
 use crate::scripts::{report_in, set, steer};
 use tfrc::units::Rate;
 
 /// The checks of this section.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "B.3.1-14",
-        subject: Side::Sender,
-        title: "the first packet tells no R, ms",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&CONSTANT],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    sender("B.3.1-14")
+        .title("the first packet tells no R, ms")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&CONSTANT], |e| {
             let first = e.log().data.first();
             within(first.map(|r| f64::from(r.seen.rtt_micros) / 1e3), 0.0, 0.0)
-        },
-    },
-    Check {
-        id: "B.3.1-15",
-        subject: Side::Receiver,
-        title: "the first report's t_delay is 0, ms",
-        section: "RFC 5348 §6.3",
-        rfc: BOTH,
-        runs: &[&CONSTANT],
-        judge: |e| {
+        }),
+    receiver("B.3.1-15")
+        .title("the first report's t_delay is 0, ms")
+        .section("RFC 5348 §6.3")
+        .on(&[&CONSTANT], |e| {
             let first = e.log().reports.first();
             let delay = first.map(|r| r.seen.delay.as_secs_f64() * 1e3);
             within(delay, 0.0, e.pick(0.001, 20.0))
-        },
-    },
-    Check {
-        id: "B.3.1-16",
-        subject: Side::Sender,
-        title: "the first R told is the first sample, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&CONSTANT],
-        judge: |e| within(told(e.log()).first().copied(), 20.0, e.pick(0.002, 5.0)),
-    },
-    Check {
-        id: "B.3.1-17",
-        subject: Side::Sender,
-        title: "while the delay is constant so is R, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&CONSTANT],
-        judge: |e| all_within(e, told(e.log()), 20.0, e.pick(0.002, 5.0)),
-    },
-    Check {
-        id: "B.3.1-18",
-        subject: Side::Sender,
-        title: "after the first sample of 40 ms R is .9·20 + .1·40, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&STEP],
-        judge: |e| within(after_step(e).first().copied(), 22.0, e.pick(0.002, 0.5)),
-    },
-    Check {
-        id: "B.3.1-19",
-        subject: Side::Sender,
-        title: "R follows the thesis's sequence, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&STEP],
-        judge: |e| {
+        }),
+    sender("B.3.1-16")
+        .title("the first R told is the first sample, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&CONSTANT], |e| {
+            within(told(e.log()).first().copied(), 20.0, e.pick(0.002, 5.0))
+        }),
+    sender("B.3.1-17")
+        .title("while the delay is constant so is R, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&CONSTANT], |e| {
+            all_within(e, told(e.log()), 20.0, e.pick(0.002, 5.0))
+        }),
+    sender("B.3.1-18")
+        .title("after the first sample of 40 ms R is .9·20 + .1·40, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&STEP], |e| {
+            within(after_step(e).first().copied(), 22.0, e.pick(0.002, 0.5))
+        }),
+    sender("B.3.1-19")
+        .title("R follows the thesis's sequence, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&STEP], |e| {
             // The thesis cuts two of them off where they should be rounded: 26.87 and 33.02.
             let expected = [
                 23.8, 25.42, 26.878, 28.190, 29.371, 30.434, 31.391, 32.252, 33.026,
             ];
             let told = after_step(e).into_iter().skip(1).take(9).collect();
             sequence(told, expected.to_vec(), |_| e.pick(0.01, 0.5))
-        },
-    },
-    Check {
-        id: "B.3.1-20",
-        subject: Side::Sender,
-        title: "R is .9·R + .1·sample at each report: the largest error, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&STEP],
-        judge: |e| within(largest_error(e.log()), 0.0, e.pick(0.003, 0.5)),
-    },
+        }),
+    sender("B.3.1-20")
+        .title("R is .9·R + .1·sample at each report: the largest error, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&STEP], |e| {
+            within(largest_error(e.log()), 0.0, e.pick(0.003, 0.5))
+        }),
 ];
 
 /// 10 ms each way.
-static CONSTANT: Run = Run {
-    name: "constant-delay",
-    setup: packets_of(1_000),
-    lasts: ms(600),
-    script: || {
-        Box::new(|mut passing| {
-            if let Some(report) = report_in(&mut passing) {
-                set(report, Rate::from_bytes_per_sec(200e3), 0.0);
-            }
-            Fate::After(ms(10))
-        })
-    },
-};
+static CONSTANT: Run = Run::new("constant-delay", packets_of(1_000), ms(600), || {
+    Box::new(|mut passing| {
+        if let Some(report) = report_in(&mut passing) {
+            set(report, Rate::from_bytes_per_sec(200e3), 0.0);
+        }
+        Fate::After(ms(10))
+    })
+});
 
 /// Reports before the delay grows.
 const STEP_AT: usize = 10;
 
 /// Samples of 20 ms, then of 40 ms.
-static STEP: Run = Run {
-    name: "delay-step",
-    setup: packets_of(1_000),
-    lasts: ms(1_000),
-    script: || {
-        Box::new(|mut passing| {
-            let rtt = if passing.log.reports.len() < STEP_AT {
-                ms(20)
-            } else {
-                ms(40)
-            };
-            steer(&mut passing, rtt, 400e3, 0.0)
-        })
-    },
-};
+static STEP: Run = Run::new("delay-step", packets_of(1_000), ms(1_000), || {
+    Box::new(|mut passing| {
+        let rtt = if passing.log.reports.len() < STEP_AT {
+            ms(20)
+        } else {
+            ms(40)
+        };
+        steer(&mut passing, rtt, 400e3, 0.0)
+    })
+});
 
 /// Each R told, ms, once there is one.
 fn told(log: &Log) -> Vec<f64> {

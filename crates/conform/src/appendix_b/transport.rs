@@ -4,215 +4,146 @@ use std::time::Duration;
 
 use tfrc::units::Rate;
 
+use super::{receiver, sender};
 use crate::check::{
-    BOTH, Check, Evidence, Outcome, Run, Setup, at_ms, between, ms, packets_of, says, within,
+    Check, Evidence, Outcome, Run, Setup, at_ms, between, ms, packets_of, says, within,
 };
-use crate::interposer::{Fate, Script, Side};
+use crate::interposer::{Fate, Script};
 use crate::log::{Log, Record};
 use crate::packet::{Data, Packet};
 use crate::scripts::{set, steady};
 
 /// The checks of this section.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "B.2.1-1",
-        subject: Side::Sender,
-        title: "the first packet bears the first sequence number: the next are 1, 2, 3 higher",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    sender("B.2.1-1")
+        .title("the first packet bears the first sequence number: the next are 1, 2, 3 higher")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&FIRST], |e| {
             let first = e.log().data.first().map(|record| record.seen.seq);
             let steps: Vec<f64> = (e.log().data.iter().take(4))
                 .map(|record| f64::from(record.seen.seq.wrapping_sub(first.unwrap_or(0))))
                 .collect();
             crate::check::sequence(steps, vec![0.0, 1.0, 2.0, 3.0], |_| 0.0)
-        },
-    },
-    Check {
-        id: "B.2.1-2",
-        subject: Side::Receiver,
-        title: "the first packet is answered by a report at t1 + t_delay, s after t1",
-        section: "RFC 5348 §6.3",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+        }),
+    receiver("B.2.1-2")
+        .title("the first packet is answered by a report at t1 + t_delay, s after t1")
+        .section("RFC 5348 §6.3")
+        .on(&[&FIRST], |e| {
             // The next packet leaves a second later: what comes after it answers that.
             between(
                 first_answer(e.log()).map(|(waited, _)| waited),
                 0.0,
                 e.pick(1e-6, 0.2),
             )
-        },
-    },
-    Check {
-        id: "B.2.1-3",
-        subject: Side::Receiver,
-        title: "t_delay is the time between them: the difference, s",
-        section: "RFC 5348 §3.2.2",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+        }),
+    receiver("B.2.1-3")
+        .title("t_delay is the time between them: the difference, s")
+        .section("RFC 5348 §3.2.2")
+        .on(&[&FIRST], |e| {
             let error = first_answer(e.log()).map(|(waited, told)| waited - told);
             within(error, 0.0, e.pick(1e-6, 0.02))
-        },
-    },
-    Check {
-        id: "B.2.1-4",
-        subject: Side::Receiver,
-        title: "its X_recv is 0 (the thesis has s; both standards have 0), B/s",
-        section: "RFC 5348 §6.3",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+        }),
+    receiver("B.2.1-4")
+        .title("its X_recv is 0 (the thesis has s; both standards have 0), B/s")
+        .section("RFC 5348 §6.3")
+        .on(&[&FIRST], |e| {
             let first = e.log().reports.first();
             within(first.map(|r| r.seen.receive_rate.bytes_per_sec()), 0.0, 0.0)
-        },
-    },
-    Check {
-        id: "B.2.1-5",
-        subject: Side::Receiver,
-        title: "its t_recvdata is that of the packet, 0",
-        section: "RFC 5348 §3.2.2",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+        }),
+    receiver("B.2.1-5")
+        .title("its t_recvdata is that of the packet, 0")
+        .section("RFC 5348 §3.2.2")
+        .on(&[&FIRST], |e| {
             let first = e.log().reports.first();
             within(first.map(|r| f64::from(r.seen.timestamp)), 0.0, 0.0)
-        },
-    },
-    Check {
-        id: "B.2.1-6",
-        subject: Side::Receiver,
-        title: "its p is 0",
-        section: "RFC 5348 §6.3",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| within(e.log().reports.first().map(|r| r.seen.p.get()), 0.0, 0.0),
-    },
-    Check {
-        id: "B.2.1-7",
-        subject: Side::Sender,
-        title: "the sender receives it: the next packet tells R, ms",
-        section: "RFC 5348 §4.3",
-        rfc: BOTH,
-        runs: &[&FIRST],
-        judge: |e| {
+        }),
+    receiver("B.2.1-6")
+        .title("its p is 0")
+        .section("RFC 5348 §6.3")
+        .on(&[&FIRST], |e| {
+            within(e.log().reports.first().map(|r| r.seen.p.get()), 0.0, 0.0)
+        }),
+    sender("B.2.1-7")
+        .title("the sender receives it: the next packet tells R, ms")
+        .section("RFC 5348 §4.3")
+        .on(&[&FIRST], |e| {
             let got = e.log().reports_to_sender().first().map(|(at, _)| *at);
             let rtt = got.and_then(|at| e.log().rtt_after(at));
             let latest = e.pick(20.002, 200.0);
             between(rtt.map(|r| r.as_secs_f64() * 1e3), 19.99, latest)
-        },
-    },
-    Check {
-        id: "B.2.2-8",
-        subject: Side::Sender,
-        title: "sequence numbers that are not one higher than the last",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&STEADY],
-        judge: |e| count_bad(&e.log().data, is_next),
-    },
-    Check {
-        id: "B.2.2-9",
-        subject: Side::Sender,
-        title: "timestamps that are not later than the last (those of one burst may be equal)",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&STEADY],
-        judge: |e| count_bad(&e.log().data, |a, b| is_later(a, b, e.pick(ms(0), ms(20)))),
-    },
-    Check {
-        id: "B.2.2-10",
-        subject: Side::Sender,
-        title: "the sender goes on while its sequence number wraps: rate after over rate before",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&SEQUENCE_WRAP],
-        judge: |e| {
+        }),
+    sender("B.2.2-8")
+        .title("sequence numbers that are not one higher than the last")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&STEADY], |e| count_bad(&e.log().data, is_next)),
+    sender("B.2.2-9")
+        .title("timestamps that are not later than the last (those of one burst may be equal)")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&STEADY], |e| {
+            count_bad(&e.log().data, |a, b| is_later(a, b, e.pick(ms(0), ms(20))))
+        }),
+    sender("B.2.2-10")
+        .title("the sender goes on while its sequence number wraps: rate after over rate before")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&SEQUENCE_WRAP], |e| {
             let wraps = |a: &Data, b: &Data| (a.seq, b.seq) == (u16::MAX, 0);
             goes_on(e, wraps, is_next)
-        },
-    },
-    Check {
-        id: "B.2.2-11",
-        subject: Side::Sender,
-        title: "the sender goes on while its timestamp wraps: rate after over rate before",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&CLOCK_WRAP],
-        judge: |e| {
+        }),
+    sender("B.2.2-11")
+        .title("the sender goes on while its timestamp wraps: rate after over rate before")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&CLOCK_WRAP], |e| {
             let rule = |a: &_, b: &_| is_later(a, b, e.pick(ms(0), ms(20)));
             goes_on(e, |a, b| b.timestamp < a.timestamp, rule)
-        },
-    },
-    Check {
-        id: "B.2.2-12",
-        subject: Side::Receiver,
-        title: "the receiver goes on while the sequence number wraps",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&RECEIVED_SEQUENCE_WRAP],
-        judge: |e| reports_go_on(e, |a, b| b.seq < a.seq),
-    },
-    Check {
-        id: "B.2.2-13",
-        subject: Side::Receiver,
-        title: "the receiver goes on while the timestamp wraps",
-        section: "RFC 5348 §3.2.1",
-        rfc: BOTH,
-        runs: &[&RECEIVED_CLOCK_WRAP],
-        judge: |e| reports_go_on(e, |a, b| b.timestamp < a.timestamp),
-    },
+        }),
+    receiver("B.2.2-12")
+        .title("the receiver goes on while the sequence number wraps")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&RECEIVED_SEQUENCE_WRAP], |e| {
+            reports_go_on(e, |a, b| b.seq < a.seq)
+        }),
+    receiver("B.2.2-13")
+        .title("the receiver goes on while the timestamp wraps")
+        .section("RFC 5348 §3.2.1")
+        .on(&[&RECEIVED_CLOCK_WRAP], |e| {
+            reports_go_on(e, |a, b| b.timestamp < a.timestamp)
+        }),
 ];
 
 /// The receiver sees sequence number 0 and timestamp 0 first; the path takes 10 ms each way.
-static FIRST: Run = Run {
-    name: "first-packets",
-    setup: packets_of(1_000),
-    lasts: ms(300),
-    script: || from_zero(0, 0),
-};
+static FIRST: Run = Run::new("first-packets", packets_of(1_000), ms(300), || {
+    from_zero(0, 0)
+});
 
-static STEADY: Run = Run {
-    name: "steady",
-    setup: packets_of(1_000),
-    lasts: ms(1_000),
-    script: || steady(ms(20), 400e3),
-};
+static STEADY: Run = Run::new("steady", packets_of(1_000), ms(1_000), || {
+    steady(ms(20), 400e3)
+});
 
 /// 20,000 packets a second: the number wraps within four seconds, wherever it began.
-static SEQUENCE_WRAP: Run = Run {
-    name: "sequence-wrap",
-    setup: packets_of(200),
-    lasts: ms(4_500),
-    script: || steady(ms(20), 4e6),
-};
+static SEQUENCE_WRAP: Run = Run::new("sequence-wrap", packets_of(200), ms(4_500), || {
+    steady(ms(20), 4e6)
+});
 
 /// The sender's clock wraps after a second.
-static CLOCK_WRAP: Run = Run {
-    name: "clock-wrap",
-    setup: Setup {
+static CLOCK_WRAP: Run = Run::new(
+    "clock-wrap",
+    Setup {
         clock_ahead: Duration::from_micros((1 << 32) - 1_000_000),
         ..packets_of(1_000)
     },
-    lasts: ms(2_000),
-    script: || steady(ms(20), 400e3),
-};
+    ms(2_000),
+    || steady(ms(20), 400e3),
+);
 
-static RECEIVED_SEQUENCE_WRAP: Run = Run {
-    name: "received-sequence-wrap",
-    setup: packets_of(1_000),
-    lasts: ms(800),
-    script: || from_zero(u16::MAX - 100, 0),
-};
+static RECEIVED_SEQUENCE_WRAP: Run =
+    Run::new("received-sequence-wrap", packets_of(1_000), ms(800), || {
+        from_zero(u16::MAX - 100, 0)
+    });
 
-static RECEIVED_CLOCK_WRAP: Run = Run {
-    name: "received-clock-wrap",
-    setup: packets_of(1_000),
-    lasts: ms(800),
-    script: || from_zero(0, u32::MAX - 300_000),
-};
+static RECEIVED_CLOCK_WRAP: Run =
+    Run::new("received-clock-wrap", packets_of(1_000), ms(800), || {
+        from_zero(0, u32::MAX - 300_000)
+    });
 
 /// Renumbers what the sender sends, so that the receiver sees these first, and undoes it in reports.
 fn from_zero(first_seq: u16, first_timestamp: u32) -> Script {
@@ -328,6 +259,7 @@ fn reports_go_on(e: &Evidence<'_>, wraps: impl Fn(&Data, &Data) -> bool) -> Outc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interposer::{Passing, Side};
 
     #[test]
     fn renumbering_is_undone_in_reports() {
@@ -341,7 +273,7 @@ mod tests {
             size: 100,
         });
         let mut pass = |packet: &mut Packet| {
-            script(crate::interposer::Passing {
+            script(Passing {
                 from: Side::Sender,
                 at: at_ms(0),
                 packet,

@@ -2,40 +2,34 @@
 
 use tfrc::Ecn;
 
-use crate::check::{Check, RFC_5348, Run, within};
-use crate::interposer::{Fate, Side};
+use crate::check::{Check, Run, within};
+use crate::interposer::Fate;
 
 use super::oracle::{self, Event, loss_event_rate, marked};
 use super::path::{FIRST, highest, on_data, run};
+use super::receiver;
 
 /// The checks of these sections.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "E.5.4-23",
-        subject: Side::Receiver,
-        title: "fewer than n intervals: p over what it must be",
-        section: "RFC 5348 §5.4: \"otherwise, k is the maximum number of loss intervals seen so far\"",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, FIRST..EVENTS[7].start),
-    },
-    Check {
-        id: "E.5.4-24",
-        subject: Side::Receiver,
-        title: "n intervals, weighted by age: p over what it must be",
-        section: "RFC 5348 §5.4",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, EVENTS[8].start..EVENTS[9].start + 15),
-    },
-    Check {
-        id: "E.5.4-25",
-        subject: Side::Receiver,
-        title: "the interval before the n last counts no more: p over that without it",
-        section: "RFC 5348 §5.4",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    receiver("E.5.4-23")
+        .title("fewer than n intervals: p over what it must be")
+        .section(
+            "RFC 5348 §5.4: \"otherwise, k is the maximum number of loss intervals seen so \
+             far\"",
+        )
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, FIRST..EVENTS[7].start)
+        }),
+    receiver("E.5.4-24")
+        .title("n intervals, weighted by age: p over what it must be")
+        .section("RFC 5348 §5.4")
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, EVENTS[8].start..EVENTS[9].start + 15)
+        }),
+    receiver("E.5.4-25")
+        .title("the interval before the n last counts no more: p over that without it")
+        .section("RFC 5348 §5.4")
+        .on(&[&HISTORY], |e| {
             let log = e.log();
             let ratio = log.reports.iter().rev().find_map(|report| {
                 let highest = highest(log, &report.seen)?;
@@ -47,16 +41,14 @@ pub(super) const CHECKS: &[Check] = &[
                     .then(|| report.seen.p.get() / expected)
             });
             within(ratio, 1.0, 1e-6)
-        },
-    },
-    Check {
-        id: "E.5.4-26",
-        subject: Side::Receiver,
-        title: "a current interval below the average changes nothing: values of p while it is",
-        section: "RFC 5348 §5.4: \"only include the current loss interval if it is sufficiently large\"",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| {
+        }),
+    receiver("E.5.4-26")
+        .title("a current interval below the average changes nothing: values of p while it is")
+        .section(
+            "RFC 5348 §5.4: \"only include the current loss interval if it is sufficiently \
+             large\"",
+        )
+        .on(&[&HISTORY], |e| {
             let log = e.log();
             let reports = log.reports.iter().filter(|report| {
                 let highest = highest(log, &report.seen);
@@ -68,44 +60,34 @@ pub(super) const CHECKS: &[Check] = &[
             let seen = values.len();
             values.dedup();
             within((seen >= 4).then_some(values.len() as f64), 1.0, 0.0)
-        },
-    },
-    Check {
-        id: "E.5.5-27",
-        subject: Side::Receiver,
-        title: "a current interval above twice the average discounts the others: p over what it must be",
-        section: "RFC 5348 §5.5: \"DF = 2 * I_mean/I_0\"",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, EVENTS[9].start + 19..EVENTS[9].start + 70),
-    },
-    Check {
-        id: "E.5.5-28",
-        subject: Side::Receiver,
-        title: "down to the threshold of 0.25: p over what it must be",
-        section: "RFC 5348 §5.5: \"We recommend a THRESHOLD of 0.25\"",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, EVENTS[9].start + 85..EVENTS[10].start),
-    },
-    Check {
-        id: "E.5.5-29",
-        subject: Side::Receiver,
-        title: "a new event keeps the discount: p over what it must be",
-        section: "RFC 5348 §5.5: \"DF_i = DF * DF_i\"",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, EVENTS[10].start..EVENTS[11].start),
-    },
-    Check {
-        id: "E.5.5-30",
-        subject: Side::Receiver,
-        title: "and the next one multiplies it: p over what it must be",
-        section: "RFC 5348 §5.5",
-        rfc: RFC_5348,
-        runs: &[&HISTORY],
-        judge: |e| oracle::exact(e, &EVENTS, EVENTS[12].start..usize::MAX),
-    },
+        }),
+    receiver("E.5.5-27")
+        .title(
+            "a current interval above twice the average discounts the others: p over what it \
+             must be",
+        )
+        .section("RFC 5348 §5.5: \"DF = 2 * I_mean/I_0\"")
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, EVENTS[9].start + 19..EVENTS[9].start + 70)
+        }),
+    receiver("E.5.5-28")
+        .title("down to the threshold of 0.25: p over what it must be")
+        .section("RFC 5348 §5.5: \"We recommend a THRESHOLD of 0.25\"")
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, EVENTS[9].start + 85..EVENTS[10].start)
+        }),
+    receiver("E.5.5-29")
+        .title("a new event keeps the discount: p over what it must be")
+        .section("RFC 5348 §5.5: \"DF_i = DF * DF_i\"")
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, EVENTS[10].start..EVENTS[11].start)
+        }),
+    receiver("E.5.5-30")
+        .title("and the next one multiplies it: p over what it must be")
+        .section("RFC 5348 §5.5")
+        .on(&[&HISTORY], |e| {
+            oracle::exact(e, &EVENTS, EVENTS[12].start..usize::MAX)
+        }),
 ];
 
 /// Intervals of 6 to 14 packets, with an average of some 9; a long one, whose discount reaches the

@@ -5,64 +5,49 @@ use std::time::Duration;
 
 use tfrc::Ecn;
 
-use crate::check::{Check, RFC_5348, Run, ms, within};
-use crate::interposer::{Fate, Script, Side};
+use crate::check::{Check, Run, ms, within};
+use crate::interposer::{Fate, Script};
 
 use super::oracle::{self, Event};
-use super::path::{FIRST, at_once, begins_at, drops, fate, first_loss, highest, on_data, run};
+use super::path::{FIRST, at_once, begins_at, drops, first_loss, highest, on_data, run};
+use super::receiver;
 
 /// The checks of these sections.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "E.5.2-12",
-        subject: Side::Receiver,
-        title: "losses 150 ms apart at R = 100 ms are two events: p over what it must be",
-        section: "RFC 5348 §5.2",
-        rfc: RFC_5348,
-        runs: &[&APART],
-        judge: |e| oracle::exact(e, &[lost(FIRST), lost(FIRST + 6)], FIRST..usize::MAX),
-    },
-    Check {
-        id: "E.5.2-13",
-        subject: Side::Receiver,
-        title: "and one if R grew to 200 ms in between: S_A",
-        section: "RFC 5348 §5.2: \"the receiver needs to know the RTT to use\"",
-        rfc: RFC_5348,
-        runs: &[&APART_R_GROWS],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.2-14",
-        subject: Side::Receiver,
-        title: "losses 75 ms apart at R = 100 ms are one event: S_A",
-        section: "RFC 5348 §5.2: \"If T_old + R >= T_new, then S_new is part of the existing loss event\"",
-        rfc: RFC_5348,
-        runs: &[&TOGETHER],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.2-15",
-        subject: Side::Receiver,
-        title: "and two if R fell to 20 ms in between: p over what it must be",
-        section: "RFC 5348 §5.2",
-        rfc: RFC_5348,
-        runs: &[&TOGETHER_R_FALLS],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    receiver("E.5.2-12")
+        .title("losses 150 ms apart at R = 100 ms are two events: p over what it must be")
+        .section("RFC 5348 §5.2")
+        .on(&[&APART], |e| {
+            oracle::exact(e, &[lost(FIRST), lost(FIRST + 6)], FIRST..usize::MAX)
+        }),
+    receiver("E.5.2-13")
+        .title("and one if R grew to 200 ms in between: S_A")
+        .section("RFC 5348 §5.2: \"the receiver needs to know the RTT to use\"")
+        .on(&[&APART_R_GROWS], |e| begins_at(e, FIRST)),
+    receiver("E.5.2-14")
+        .title("losses 75 ms apart at R = 100 ms are one event: S_A")
+        .section(
+            "RFC 5348 §5.2: \"If T_old + R >= T_new, then S_new is part of the existing \
+             loss event\"",
+        )
+        .on(&[&TOGETHER], |e| begins_at(e, FIRST)),
+    receiver("E.5.2-15")
+        .title("and two if R fell to 20 ms in between: p over what it must be")
+        .section("RFC 5348 §5.2")
+        .on(&[&TOGETHER_R_FALLS], |e| {
             let first = Event {
                 start: FIRST,
                 told: FIRST + 4,
             };
             oracle::exact(e, &[first, lost(FIRST + 3)], FIRST..usize::MAX)
-        },
-    },
-    Check {
-        id: "E.5.2-16",
-        subject: Side::Receiver,
-        title: "a gap of 200 ms at R = 110 ms holds two events, the second from its sixth packet on: p over what it must be",
-        section: "RFC 5348 §5.2, T_loss",
-        rfc: RFC_5348,
-        runs: &[&GAP],
-        judge: |e| {
+        }),
+    receiver("E.5.2-16")
+        .title(
+            "a gap of 200 ms at R = 110 ms holds two events, the second from its sixth packet \
+             on: p over what it must be",
+        )
+        .section("RFC 5348 §5.2, T_loss")
+        .on(&[&GAP], |e| {
             let told = FIRST + 10;
             let events = [FIRST, FIRST + 5].map(|start| Event { start, told });
             // The first report of loss tells of both: the synthetic interval must be found.
@@ -77,16 +62,14 @@ pub(super) const CHECKS: &[Check] = &[
                 (highest == told).then(|| last.seen.p.get() / expected)
             });
             within(ratio, 1.0, 1e-6)
-        },
-    },
-    Check {
-        id: "E.5.3-17",
-        subject: Side::Receiver,
-        title: "the current interval is S_C - S_A + 1: 1/p less that, the largest difference once it is the average",
-        section: "RFC 5348 §5.3",
-        rfc: RFC_5348,
-        runs: &[&LOSS],
-        judge: |e| {
+        }),
+    receiver("E.5.3-17")
+        .title(
+            "the current interval is S_C - S_A + 1: 1/p less that, the largest difference \
+             once it is the average",
+        )
+        .section("RFC 5348 §5.3")
+        .on(&[&LOSS], |e| {
             let log = e.log();
             let outgrown = 1.0 / first_loss(log).map_or(1.0, |report| report.seen.p.get());
             let differences = log.reports.iter().filter_map(|report| {
@@ -94,59 +77,43 @@ pub(super) const CHECKS: &[Check] = &[
                 (i_0 > outgrown).then(|| (1.0 / report.seen.p.get() - i_0).abs())
             });
             within(differences.max_by(f64::total_cmp), 0.0, 1e-3)
-        },
-    },
-    Check {
-        id: "E.5.3-18",
-        subject: Side::Receiver,
-        title: "a single marked packet is an interval of one: p when every packet is an event",
-        section: "RFC 5348 §5.3: \"the size of the loss interval is one\"",
-        rfc: RFC_5348,
-        runs: &[&ALL_MARKED],
-        judge: |e| {
+        }),
+    receiver("E.5.3-18")
+        .title("a single marked packet is an interval of one: p when every packet is an event")
+        .section("RFC 5348 §5.3: \"the size of the loss interval is one\"")
+        .on(&[&ALL_MARKED], |e| {
             let last = e.log().reports.last();
             within(last.map(|report| report.seen.p.get()), 1.0, 1e-9)
-        },
-    },
-    Check {
-        id: "E.6-19",
-        subject: Side::Receiver,
-        title: "a late packet takes its loss event back: reported at once, ms",
-        section: "RFC 5348 §6: \"whenever an out-of-order data packet is received that removes a loss event\"",
-        rfc: RFC_5348,
-        runs: &[&LATE],
-        judge: |e| at_once(e, FIRST, withdrawal(e.log(), FIRST)),
-    },
-    Check {
-        id: "E.5.1-20",
-        subject: Side::Receiver,
-        title: "and p is zero again, for it was the only one: p",
-        section: "RFC 5348 §5.1: \"the late packet can fill the hole\"",
-        rfc: RFC_5348,
-        runs: &[&LATE],
-        judge: |e| {
+        }),
+    receiver("E.6-19")
+        .title("a late packet takes its loss event back: reported at once, ms")
+        .section(
+            "RFC 5348 §6: \"whenever an out-of-order data packet is received that removes a \
+             loss event\"",
+        )
+        .on(&[&LATE], |e| at_once(e, FIRST, withdrawal(e.log(), FIRST))),
+    receiver("E.5.1-20")
+        .title("and p is zero again, for it was the only one: p")
+        .section("RFC 5348 §5.1: \"the late packet can fill the hole\"")
+        .on(&[&LATE], |e| {
             let after = withdrawal(e.log(), FIRST);
             within(after.map(|report| report.seen.p.get()), 0.0, 0.0)
-        },
-    },
-    Check {
-        id: "E.6.1-21",
-        subject: Side::Receiver,
-        title: "the event of a late packet joins its interval to the one before: p over what it must be",
-        section: "RFC 5348 §6.1: \"two loss intervals were merged into one\"",
-        rfc: RFC_5348,
-        runs: &[&MERGED],
-        judge: |e| oracle::exact(e, &[lost(FIRST), lost(FIRST + 30)], FIRST + 22..usize::MAX),
-    },
-    Check {
-        id: "E.6-22",
-        subject: Side::Receiver,
-        title: "that is reported at once, ms",
-        section: "RFC 5348 §6",
-        rfc: RFC_5348,
-        runs: &[&MERGED],
-        judge: |e| at_once(e, FIRST + 15, withdrawal(e.log(), FIRST + 15)),
-    },
+        }),
+    receiver("E.6.1-21")
+        .title(
+            "the event of a late packet joins its interval to the one before: p over what it \
+             must be",
+        )
+        .section("RFC 5348 §6.1: \"two loss intervals were merged into one\"")
+        .on(&[&MERGED], |e| {
+            oracle::exact(e, &[lost(FIRST), lost(FIRST + 30)], FIRST + 22..usize::MAX)
+        }),
+    receiver("E.6-22")
+        .title("that is reported at once, ms")
+        .section("RFC 5348 §6")
+        .on(&[&MERGED], |e| {
+            at_once(e, FIRST + 15, withdrawal(e.log(), FIRST + 15))
+        }),
 ];
 
 /// The event of a lost packet, of which the third above it tells.
@@ -213,7 +180,7 @@ fn late(late: usize, lost: &'static [usize]) -> Script {
         if index == late {
             Fate::After(LATENESS)
         } else {
-            fate(lost.contains(&index))
+            Fate::lost_if(lost.contains(&index))
         }
     })
 }
@@ -224,7 +191,7 @@ fn drops_told(lost: &'static [usize], from: usize, rtt: Duration) -> Script {
         if index >= from && data.rtt_micros != 0 {
             data.rtt_micros = rtt.as_micros() as u32;
         }
-        fate(lost.contains(&index))
+        Fate::lost_if(lost.contains(&index))
     })
 }
 

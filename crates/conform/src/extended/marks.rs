@@ -2,126 +2,72 @@
 
 use tfrc::Ecn;
 
-use crate::check::{Check, RFC_5348, Run, within};
-use crate::interposer::{Fate, Side};
+use crate::check::{Check, Run, within};
+use crate::interposer::Fate;
 use crate::log::Log;
 
 use super::oracle::{self, marked};
-use super::path::{FIRST, at_once, begins_at, fate, first_loss, on_data, run};
+use super::path::{FIRST, at_once, begins_at, first_loss, on_data, run};
+use super::receiver;
 
 /// The checks of this section.
-pub(super) const CHECKS: &[Check] = &[
-    Check {
-        id: "E.5.1-1",
-        subject: Side::Receiver,
-        title: "a marked packet is reported at once: after it came, ms",
-        section: "RFC 5348 §5.1: \"detected as a congestion event as soon as it arrives\"",
-        rfc: RFC_5348,
-        runs: &[&MARK],
-        judge: |e| at_once(e, FIRST, first_loss(e.log())),
-    },
-    Check {
-        id: "E.5.1-2",
-        subject: Side::Receiver,
-        title: "without waiting for others: packets above it received by then",
-        section: "RFC 5348 §5.1: \"without having to wait for the arrival of subsequent packets\"",
-        rfc: RFC_5348,
-        runs: &[&MARK],
-        judge: |e| within(arrivals_until_told(e.log()), 0.0, 0.0),
-    },
-    Check {
-        id: "E.5.2-3",
-        subject: Side::Receiver,
-        title: "the event begins with the marked packet: S_A",
-        section: "RFC 5348 §5.2",
-        rfc: RFC_5348,
-        runs: &[&MARK],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.1-4",
-        subject: Side::Receiver,
-        title: "n is missing, n+1 came, n+2 is marked: reported at once after n+2, ms",
-        section: "RFC 5348 §5.1, the example",
-        rfc: RFC_5348,
-        runs: &[&HOLE_BELOW_MARK],
-        judge: |e| at_once(e, FIRST + 2, first_loss(e.log())),
-    },
-    Check {
-        id: "E.5.1-5",
-        subject: Side::Receiver,
-        title: "and the event begins with n: S_A",
-        section: "RFC 5348 §5.1: \"the first detected congestion event begins with the lost packet\"",
-        rfc: RFC_5348,
-        runs: &[&HOLE_BELOW_MARK],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.2-6",
-        subject: Side::Receiver,
-        title: "marks within a round trip are one event: S_A",
-        section: "RFC 5348 §5.2: \"one or more packets lost or marked in an RTT\"",
-        rfc: RFC_5348,
-        runs: &[&MARKS_TOGETHER],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.2-7",
-        subject: Side::Receiver,
-        title: "a loss and a mark within a round trip are one event: S_A",
-        section: "RFC 5348 §5.2",
-        rfc: RFC_5348,
-        runs: &[&LOSS_AND_MARK],
-        judge: |e| begins_at(e, FIRST),
-    },
-    Check {
-        id: "E.5.2-8",
-        subject: Side::Receiver,
-        title: "marks farther apart are events of their own: p over what it must be",
-        section: "RFC 5348 §5.2: \"Otherwise, S_new is the first packet in a new loss event\"",
-        rfc: RFC_5348,
-        runs: &[&MARKS_APART],
-        judge: |e| oracle::exact(e, &[marked(FIRST), marked(FIRST + 7)], FIRST..usize::MAX),
-    },
-    Check {
-        id: "E.5.1-9",
-        subject: Side::Receiver,
-        title: "ECT(0), ECT(1) and not-ECT are no marks: largest p",
-        section: "RFC 5348 §5.1",
-        rfc: RFC_5348,
-        runs: &[&UNMARKED],
-        judge: |e| {
-            let reported = e.log().reports.iter().map(|report| report.seen.p.get());
-            within(reported.max_by(f64::total_cmp), 0.0, 0.0)
-        },
-    },
-    Check {
-        id: "E.5.1-10",
-        subject: Side::Receiver,
-        title: "duplicates are not subsequent packets: arrivals above i when it is told lost",
-        section: "RFC 5348 §5.1: \"the arrival of at least NDUPACK packets\"",
-        rfc: RFC_5348,
-        runs: &[&DUPLICATES],
-        judge: |e| within(arrivals_until_told(e.log()), 5.0, 0.0),
-    },
-    Check {
-        id: "E.5.1-11",
-        subject: Side::Receiver,
-        title: "a packet that comes with two above it is not lost, however late: largest p",
-        section: "RFC 5348 §5.1",
-        rfc: RFC_5348,
-        runs: &[&LATE_BY_TWO],
-        judge: |e| {
+pub(super) static CHECKS: &[Check] = &[
+    receiver("E.5.1-1")
+        .title("a marked packet is reported at once: after it came, ms")
+        .section("RFC 5348 §5.1: \"detected as a congestion event as soon as it arrives\"")
+        .on(&[&MARK], |e| at_once(e, FIRST, first_loss(e.log()))),
+    receiver("E.5.1-2")
+        .title("without waiting for others: packets above it received by then")
+        .section("RFC 5348 §5.1: \"without having to wait for the arrival of subsequent packets\"")
+        .on(&[&MARK], |e| within(arrivals_until_told(e.log()), 0.0, 0.0)),
+    receiver("E.5.2-3")
+        .title("the event begins with the marked packet: S_A")
+        .section("RFC 5348 §5.2")
+        .on(&[&MARK], |e| begins_at(e, FIRST)),
+    receiver("E.5.1-4")
+        .title("n is missing, n+1 came, n+2 is marked: reported at once after n+2, ms")
+        .section("RFC 5348 §5.1, the example")
+        .on(&[&HOLE_BELOW_MARK], |e| {
+            at_once(e, FIRST + 2, first_loss(e.log()))
+        }),
+    receiver("E.5.1-5")
+        .title("and the event begins with n: S_A")
+        .section(
+            "RFC 5348 §5.1: \"the first detected congestion event begins with the lost packet\"",
+        )
+        .on(&[&HOLE_BELOW_MARK], |e| begins_at(e, FIRST)),
+    receiver("E.5.2-6")
+        .title("marks within a round trip are one event: S_A")
+        .section("RFC 5348 §5.2: \"one or more packets lost or marked in an RTT\"")
+        .on(&[&MARKS_TOGETHER], |e| begins_at(e, FIRST)),
+    receiver("E.5.2-7")
+        .title("a loss and a mark within a round trip are one event: S_A")
+        .section("RFC 5348 §5.2")
+        .on(&[&LOSS_AND_MARK], |e| begins_at(e, FIRST)),
+    receiver("E.5.2-8")
+        .title("marks farther apart are events of their own: p over what it must be")
+        .section("RFC 5348 §5.2: \"Otherwise, S_new is the first packet in a new loss event\"")
+        .on(&[&MARKS_APART], |e| {
+            oracle::exact(e, &[marked(FIRST), marked(FIRST + 7)], FIRST..usize::MAX)
+        }),
+    receiver("E.5.1-9")
+        .title("ECT(0), ECT(1) and not-ECT are no marks: largest p")
+        .section("RFC 5348 §5.1")
+        .on(&[&UNMARKED], |e| within(e.log().largest_p(), 0.0, 0.0)),
+    receiver("E.5.1-10")
+        .title("duplicates are not subsequent packets: arrivals above i when it is told lost")
+        .section("RFC 5348 §5.1: \"the arrival of at least NDUPACK packets\"")
+        .on(&[&DUPLICATES], |e| {
+            within(arrivals_until_told(e.log()), 5.0, 0.0)
+        }),
+    receiver("E.5.1-11")
+        .title("a packet that comes with two above it is not lost, however late: largest p")
+        .section("RFC 5348 §5.1")
+        .on(&[&LATE_BY_TWO], |e| {
             let overtaken = e.log().data.get(FIRST).map(|record| record.delivered);
             let overtaken = overtaken > e.log().data.get(FIRST + 2).map(|record| record.delivered);
-            let reported = e.log().reports.iter().map(|report| report.seen.p.get());
-            within(
-                reported.max_by(f64::total_cmp).filter(|_| overtaken),
-                0.0,
-                0.0,
-            )
-        },
-    },
+            within(e.log().largest_p().filter(|_| overtaken), 0.0, 0.0)
+        }),
 ];
 
 /// Long enough for I_0 to outgrow the synthetic interval, of some 25 packets.
@@ -134,7 +80,7 @@ static HOLE_BELOW_MARK: Run = run("hole-below-mark", PACKETS, || {
         if index == FIRST + 2 {
             data.ecn = Ecn::Ce;
         }
-        fate(index == FIRST)
+        Fate::lost_if(index == FIRST)
     })
 });
 
@@ -147,7 +93,7 @@ static LOSS_AND_MARK: Run = run("loss-and-mark", PACKETS, || {
         if index == FIRST + 3 {
             data.ecn = Ecn::Ce;
         }
-        fate(index == FIRST)
+        Fate::lost_if(index == FIRST)
     })
 });
 
@@ -165,7 +111,7 @@ static DUPLICATES: Run = run("duplicates", 40, || {
     on_data(|index, data| {
         let repeats = (index.max(FIRST + 1) - (FIRST + 1)).min(2);
         data.seq = data.seq.wrapping_sub(repeats as u16);
-        fate(index == FIRST)
+        Fate::lost_if(index == FIRST)
     })
 });
 

@@ -14,7 +14,8 @@ mod reports;
 mod silence;
 mod start;
 
-use crate::check::Check;
+use crate::check::{Check, RFC_5348};
+use crate::interposer::Side;
 
 /// All, in the order of their numbers.
 pub fn checks() -> Vec<&'static Check> {
@@ -31,4 +32,14 @@ pub fn checks() -> Vec<&'static Check> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// A check of the sender.
+const fn sender(id: &'static str) -> Check {
+    Check::of(Side::Sender, RFC_5348, id)
+}
+
+/// A check of the receiver.
+const fn receiver(id: &'static str) -> Check {
+    Check::of(Side::Receiver, RFC_5348, id)
 }

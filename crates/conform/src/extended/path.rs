@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::check::{Evidence, Outcome, Run, ms, packets_of, within};
-use crate::interposer::{Fate, Passing, Script};
+use crate::check::{Evidence, Outcome, Run, at_ms, ms, packets_of, within};
+use crate::interposer::{Fate, Passing, Script, Side};
 use crate::log::{Log, Record};
 use crate::packet::{Data, Packet, TfrcReport};
 use crate::scripts::steer;
@@ -20,12 +20,7 @@ pub(super) const FIRST: usize = 20;
 
 /// A run of so many packets on this path.
 pub(super) const fn run(name: &'static str, packets: u64, script: fn() -> Script) -> Run {
-    Run {
-        name,
-        setup: packets_of(SIZE),
-        lasts: ms(100 + 25 * packets),
-        script,
-    }
+    Run::new(name, packets_of(SIZE), ms(100 + 25 * packets), script)
 }
 
 /// The steady path, and a fate for each data packet by its number.
@@ -40,12 +35,7 @@ pub(super) fn on_data(mut fate: impl FnMut(usize, &mut Data) -> Fate + Send + 's
 
 /// Some packets are lost.
 pub(super) fn drops(lost: &'static [usize]) -> Script {
-    on_data(|index, _| fate(lost.contains(&index)))
-}
-
-/// Lost or not.
-pub(super) fn fate(lost: bool) -> Fate {
-    if lost { Fate::Drop } else { Fate::NOW }
+    on_data(|index, _| Fate::lost_if(lost.contains(&index)))
 }
 
 /// The first report whose p is above zero.
@@ -93,15 +83,29 @@ pub(super) fn begins_at(e: &Evidence<'_>, index: usize) -> Outcome {
     within(event_start(e.log()), index as f64, 1e-3)
 }
 
-/// One rate over another.
-pub(super) fn ratio(after: Option<f64>, before: Option<f64>) -> Option<f64> {
-    Some(after? / before?)
-}
-
 /// X_recv and p by the number of the report.
 pub(super) fn steered(say: fn(usize) -> (f64, f64)) -> Script {
     Box::new(move |mut passing| {
         let (receive_rate, p) = say(passing.log.reports.len());
         steer(&mut passing, ROUND_TRIP, 2.0 * receive_rate, p)
     })
+}
+
+/// After a second all reports but one are lost, and the round-trip time by that one is `sample`.
+pub(super) fn last_sample(sample: Duration, rate: f64) -> Script {
+    let mut held = false;
+    Box::new(move |mut passing| match passing.from {
+        Side::Receiver if passing.at >= at_ms(1_000) => {
+            if std::mem::replace(&mut held, true) {
+                return Fate::Drop;
+            }
+            steer(&mut passing, sample, rate, 0.0)
+        }
+        _ => steer(&mut passing, ROUND_TRIP, rate, 0.0),
+    })
+}
+
+/// Milliseconds of a duration.
+pub(super) fn in_ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }

@@ -5,7 +5,7 @@ use tfrc::time::Instant;
 use tfrc::units::{Bytes, LossEventRate};
 
 use super::path::{PERIOD, ROUND_TRIP, SILENCE, SIZE};
-use crate::check::{Evidence, Outcome, between, close, ms};
+use crate::check::{Evidence, Outcome, between, close, ms, ratio};
 use crate::log::Log;
 
 /// From then on the average has forgotten slow start.
@@ -46,6 +46,5 @@ pub(super) fn halves(e: &Evidence<'_>) -> Outcome {
     let before = log.sending_rate(SILENCE - ms(1_000), SILENCE);
     let timer = SILENCE + ms(50) + ROUND_TRIP * 4;
     let after = log.sending_rate(timer + ms(50), timer + ROUND_TRIP * 4 - ms(50));
-    let ratio = before.zip(after).map(|(before, after)| after / before);
-    between(ratio, 0.4, 0.62)
+    between(ratio(after, before), 0.4, 0.62)
 }

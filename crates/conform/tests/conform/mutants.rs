@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use evenkeel_conform::check::ms;
+use evenkeel_conform::packet::{Data, Report};
 use evenkeel_conform::{
     Check, Clock, INTERPOSER, Implementation, Rfc, Setup, all, appendix_b, simulate_with,
 };
@@ -26,66 +27,92 @@ pub(crate) struct Fault {
     pub(crate) noticed_by: &'static [u32],
 }
 
-pub(crate) fn sender(setup: &Setup, config: SenderConfig) -> Implementation {
-    Implementation::sender(Instant::ZERO, INTERPOSER, setup, config, 1)
+/// A sender with a change to its configuration.
+pub(crate) fn configured_sender(setup: &Setup, change: fn(&mut SenderConfig)) -> Mutant {
+    let mut config = Rfc::Rfc5348.sender();
+    change(&mut config);
+    let sender = Implementation::sender(Instant::ZERO, INTERPOSER, setup, config, 1);
+    Mutant::new(sender)
 }
 
-pub(crate) fn receiver(config: ReceiverConfig) -> Implementation {
-    Implementation::receiver(Instant::ZERO, FeedbackMode::Tfrc, config, 1)
-}
-
-/// One that reports in this format.
-pub(crate) fn reporter(feedback: FeedbackMode) -> Mutant {
-    let config = Rfc::Rfc5348.receiver();
+/// A receiver with a change to its configuration, which reports in this format.
+fn receiver_with(feedback: FeedbackMode, change: fn(&mut ReceiverConfig)) -> Mutant {
+    let mut config = Rfc::Rfc5348.receiver();
+    change(&mut config);
     Mutant::new(Implementation::receiver(Instant::ZERO, feedback, config, 1))
 }
 
+pub(crate) fn configured_receiver(change: fn(&mut ReceiverConfig)) -> Mutant {
+    receiver_with(FeedbackMode::Tfrc, change)
+}
+
+/// A receiver without a fault, which reports in this format.
+pub(crate) fn reporter(feedback: FeedbackMode) -> Mutant {
+    receiver_with(feedback, |_| {})
+}
+
 pub(crate) fn honest_sender(setup: &Setup) -> Mutant {
-    Mutant::new(sender(setup, Rfc::Rfc5348.sender()))
+    configured_sender(setup, |_| {})
 }
 
 pub(crate) fn honest_receiver() -> Mutant {
-    Mutant::new(receiver(Rfc::Rfc5348.receiver()))
+    reporter(FeedbackMode::Tfrc)
+}
+
+/// A sender with this fault in its data packets.
+pub(crate) fn sender_telling(setup: &Setup, change: impl FnMut(&mut Data) + 'static) -> Mutant {
+    honest_sender(setup).outgoing(each_data(change))
+}
+
+/// A sender with this fault in the reports that it takes in.
+pub(crate) fn sender_hearing(setup: &Setup, change: impl FnMut(&mut Report) + 'static) -> Mutant {
+    honest_sender(setup).incoming(each_report(change))
+}
+
+/// A receiver with this fault in its reports.
+pub(crate) fn receiver_telling(change: impl FnMut(&mut Report) + 'static) -> Mutant {
+    honest_receiver().outgoing(each_report(change))
+}
+
+/// A receiver with this fault in the data packets that it takes in.
+pub(crate) fn receiver_hearing(change: impl FnMut(&mut Data) + 'static) -> Mutant {
+    honest_receiver().incoming(each_data(change))
 }
 
 const FAULTS: &[Fault] = &[
     Fault {
         what: "a sender that tells twice its R",
-        who: Faulty::Sender(|setup| {
-            honest_sender(setup).outgoing(each_data(|data| data.rtt_micros *= 2))
-        }),
+        who: Faulty::Sender(|setup| sender_telling(setup, |data| data.rtt_micros *= 2)),
         noticed_by: &[7, 16, 17, 18, 19, 20],
     },
     Fault {
         what: "a sender that tells an R before it can know one",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup)
-                .outgoing(each_data(|data| data.rtt_micros = data.rtt_micros.max(1)))
+            sender_telling(setup, |data| data.rtt_micros = data.rtt_micros.max(1))
         }),
         noticed_by: &[14],
     },
     Fault {
         what: "a sender that skips numbers",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).outgoing(each_data(|data| data.seq = data.seq.wrapping_mul(2)))
+            sender_telling(setup, |data| data.seq = data.seq.wrapping_mul(2))
         }),
         noticed_by: &[1, 8],
     },
     Fault {
         what: "a sender whose numbers and timestamps end a bit early",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).outgoing(each_data(|data| {
+            sender_telling(setup, |data| {
                 data.seq = data.seq.min(u16::MAX - 1);
                 data.timestamp &= u32::MAX >> 1;
-            }))
+            })
         }),
         noticed_by: &[10, 11],
     },
     Fault {
         what: "a sender whose timestamps stand still for a while",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup)
-                .outgoing(each_data(|data| data.timestamp -= data.timestamp % 50_000))
+            sender_telling(setup, |data| data.timestamp -= data.timestamp % 50_000)
         }),
         noticed_by: &[9],
     },
@@ -96,17 +123,15 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a sender that takes no notice of p",
-        who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| report.p = LossEventRate::ZERO))
-        }),
+        who: Faulty::Sender(|setup| sender_hearing(setup, |report| report.p = LossEventRate::ZERO)),
         noticed_by: &[35],
     },
     Fault {
         what: "a sender that takes p for a third less",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.p = LossEventRate::new(report.p.get() * 0.67);
-            }))
+            })
         }),
         noticed_by: &[27, 30, 32],
     },
@@ -126,44 +151,34 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a sender that takes X_recv for half as much again",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.receive_rate = report.receive_rate * 1.5;
-            }))
+            })
         }),
         noticed_by: &[31],
     },
     Fault {
         what: "a sender that lets X_recv hold it in slow start",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.receive_rate = report.receive_rate.min(Rate::from_bytes_per_sec(100e3));
-            }))
+            })
         }),
         noticed_by: &[33],
     },
     Fault {
         what: "a sender that is patient without reports",
         who: Faulty::Sender(|setup| {
-            Mutant::new(sender(
-                setup,
-                SenderConfig {
-                    min_nofeedback: Duration::from_secs(10),
-                    ..Rfc::Rfc5348.sender()
-                },
-            ))
+            configured_sender(setup, |config| {
+                config.min_nofeedback = Duration::from_secs(10);
+            })
         }),
         noticed_by: &[24, 25],
     },
     Fault {
         what: "a sender that does not space by the square root of R",
         who: Faulty::Sender(|setup| {
-            Mutant::new(sender(
-                setup,
-                SenderConfig {
-                    oscillation_reduction: false,
-                    ..Rfc::Rfc5348.sender()
-                },
-            ))
+            configured_sender(setup, |config| config.oscillation_reduction = false)
         }),
         noticed_by: &[36, 37, 38, 39],
     },
@@ -179,42 +194,36 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that claims a delay",
-        who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| report.delay += ms(3)))
-        }),
+        who: Faulty::Receiver(|_| receiver_telling(|report| report.delay += ms(3))),
         noticed_by: &[3, 15, 16, 17],
     },
     Fault {
         what: "a receiver that claims a rate at the first packet, and half of it later",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| {
+            receiver_telling(|report| {
                 let half = report.receive_rate * 0.5;
                 report.receive_rate = half.max(Rate::from_bytes_per_sec(1_000.0));
-            }))
+            })
         }),
         noticed_by: &[4, 42, 43],
     },
     Fault {
         what: "a receiver that echoes another packet",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| {
+            receiver_telling(|report| {
                 report.timestamp = report.timestamp.wrapping_sub(10_000);
-            }))
+            })
         }),
         noticed_by: &[5, 12, 13, 41],
     },
     Fault {
         what: "a receiver that always reports a loss",
-        who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::new(0.01)))
-        }),
+        who: Faulty::Receiver(|_| receiver_telling(|report| report.p = LossEventRate::new(0.01))),
         noticed_by: &[6, 12, 34, 46, 48, 49, 50, 52, 54],
     },
     Fault {
         what: "a receiver that never reports a loss",
-        who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::ZERO))
-        }),
+        who: Faulty::Receiver(|_| receiver_telling(|report| report.p = LossEventRate::ZERO)),
         noticed_by: &[46, 47, 48, 50, 51, 52, 53, 54, 55, 56, 57],
     },
     Fault {
@@ -230,20 +239,15 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a receiver that takes each loss for an event, and reports too often",
         who: Faulty::Receiver(|_| {
-            honest_receiver().incoming(each_data(|data| {
+            receiver_hearing(|data| {
                 data.rtt_micros = data.rtt_micros.min(5_000);
-            }))
+            })
         }),
         noticed_by: &[40, 55, 57],
     },
     Fault {
         what: "a receiver that waits for late packets",
-        who: Faulty::Receiver(|_| {
-            Mutant::new(receiver(ReceiverConfig {
-                reordering: true,
-                ..Rfc::Rfc5348.receiver()
-            }))
-        }),
+        who: Faulty::Receiver(|_| configured_receiver(|config| config.reordering = true)),
         noticed_by: &[50, 51, 52],
     },
 ];

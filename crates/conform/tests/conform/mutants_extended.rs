@@ -1,32 +1,28 @@
 //! Faults that the checks of the second list are for.
 
 use evenkeel_conform::check::ms;
-use evenkeel_conform::packet::{Data, Packet};
-use evenkeel_conform::{Rfc, Setup, extended};
+use evenkeel_conform::packet::Packet;
+use evenkeel_conform::{Setup, extended};
 use tfrc::time::Duration;
 use tfrc::units::{LossEventRate, Rate};
-use tfrc::{Ecn, ReceiverConfig, SenderConfig, Standard};
+use tfrc::{Ecn, Standard};
 
-use crate::mutant::{Mutant, each_data, each_report, nothing};
+use crate::mutant::nothing;
 use crate::mutants::{
-    Fault, Faulty, assert_noticed, honest_receiver, honest_sender, receiver, sender,
+    Fault, Faulty, assert_noticed, configured_receiver, configured_sender, honest_receiver,
+    honest_sender, receiver_hearing, receiver_telling, sender_hearing, sender_telling,
 };
-
-/// A receiver with this fault in what it takes in.
-fn mishears(change: fn(&mut Data)) -> Mutant {
-    honest_receiver().incoming(each_data(change))
-}
 
 const FAULTS: &[Fault] = &[
     Fault {
         what: "a receiver that does not see marks",
-        who: Faulty::Receiver(|_| mishears(|data| data.ecn = Ecn::NotEct)),
+        who: Faulty::Receiver(|_| receiver_hearing(|data| data.ecn = Ecn::NotEct)),
         noticed_by: &[1, 2, 3, 4, 6, 8, 18, 23, 24, 25, 38, 39, 41, 42, 43],
     },
     Fault {
         what: "a receiver that takes ECT(1) for a mark",
         who: Faulty::Receiver(|_| {
-            mishears(|data| {
+            receiver_hearing(|data| {
                 if data.ecn == Ecn::Ect1 {
                     data.ecn = Ecn::Ce;
                 }
@@ -41,47 +37,39 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a receiver that begins a loss event at every loss",
-        who: Faulty::Receiver(|_| mishears(|data| data.rtt_micros = data.rtt_micros.min(5_000))),
+        who: Faulty::Receiver(|_| {
+            receiver_hearing(|data| data.rtt_micros = data.rtt_micros.min(5_000))
+        }),
         noticed_by: &[5, 6, 7, 13, 14, 16, 21, 31, 34, 37, 44, 46, 47],
     },
     Fault {
         what: "a receiver that takes R for twice as much",
         who: Faulty::Receiver(|_| {
-            mishears(|data| data.rtt_micros = (2 * data.rtt_micros).min((1 << 24) - 1))
+            receiver_hearing(|data| data.rtt_micros = (2 * data.rtt_micros).min((1 << 24) - 1))
         }),
         noticed_by: &[12, 17, 26, 32, 43],
     },
     Fault {
         what: "a receiver that does not discount",
-        who: Faulty::Receiver(|_| {
-            Mutant::new(receiver(ReceiverConfig {
-                discounting: false,
-                ..Rfc::Rfc5348.receiver()
-            }))
-        }),
+        who: Faulty::Receiver(|_| configured_receiver(|config| config.discounting = false)),
         noticed_by: &[12, 15, 16, 26, 27, 28, 29, 30],
     },
     Fault {
         what: "a receiver that follows RFC 3448",
         who: Faulty::Receiver(|_| {
-            Mutant::new(receiver(ReceiverConfig {
-                standard: Standard::Rfc3448,
-                ..Rfc::Rfc5348.receiver()
-            }))
+            configured_receiver(|config| config.standard = Standard::Rfc3448)
         }),
         noticed_by: &[8, 27, 30, 36, 44],
     },
     Fault {
         what: "a receiver that always reports a loss",
-        who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| report.p = LossEventRate::new(0.01)))
-        }),
+        who: Faulty::Receiver(|_| receiver_telling(|report| report.p = LossEventRate::new(0.01))),
         noticed_by: &[9, 10, 11, 20, 85, 86],
     },
     Fault {
         what: "a receiver that never takes a loss back",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report({
+            receiver_telling({
                 let mut largest = LossEventRate::ZERO;
                 move |report| {
                     if report.p > largest {
@@ -89,25 +77,25 @@ const FAULTS: &[Fault] = &[
                     }
                     report.p = largest;
                 }
-            }))
+            })
         }),
         noticed_by: &[19, 20, 21, 22],
     },
     Fault {
         what: "a receiver that claims a third more",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| {
+            receiver_telling(|report| {
                 report.receive_rate = report.receive_rate * 1.34;
-            }))
+            })
         }),
         noticed_by: &[37, 38, 40, 43, 44, 47],
     },
     Fault {
         what: "a receiver that says a third more of p",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| {
+            receiver_telling(|report| {
                 report.p = LossEventRate::new(report.p.get() * 1.34);
-            }))
+            })
         }),
         noticed_by: &[3, 8, 12, 17, 23, 41, 42],
     },
@@ -130,9 +118,9 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a receiver that echoes another packet",
         who: Faulty::Receiver(|_| {
-            honest_receiver().outgoing(each_report(|report| {
+            receiver_telling(|report| {
                 report.timestamp = report.timestamp.wrapping_sub(10_000);
-            }))
+            })
         }),
         noticed_by: &[17, 18, 31, 47],
     },
@@ -155,93 +143,71 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a sender that takes p for a tenth of it",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.p = LossEventRate::new(report.p.get() * 0.1);
-            }))
+            })
         }),
         noticed_by: &[48, 49, 50, 51],
     },
     Fault {
         what: "a sender that takes no notice of a higher p",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.p = LossEventRate::new(report.p.get().min(1e-6));
-            }))
+            })
         }),
         noticed_by: &[48, 68],
     },
     Fault {
         what: "a sender that takes X_recv for half as much again",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| {
+            sender_hearing(setup, |report| {
                 report.receive_rate = report.receive_rate * 1.5;
-            }))
+            })
         }),
         noticed_by: &[57, 58, 59, 62, 78],
     },
     Fault {
         what: "a sender that remembers the largest X_recv for ever",
         who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report({
+            sender_hearing(setup, {
                 let mut largest = Rate::ZERO;
                 move |report| {
                     largest = largest.max(report.receive_rate);
                     report.receive_rate = largest;
                 }
-            }))
+            })
         }),
         noticed_by: &[59, 68, 69, 78],
     },
     Fault {
         what: "a sender that forgets t_delay",
-        who: Faulty::Sender(|setup| {
-            honest_sender(setup).incoming(each_report(|report| report.delay = ms(0)))
-        }),
+        who: Faulty::Sender(|setup| sender_hearing(setup, |report| report.delay = ms(0))),
         noticed_by: &[65, 66, 67],
     },
     Fault {
         what: "a sender that tells twice its R",
-        who: Faulty::Sender(|setup| {
-            honest_sender(setup).outgoing(each_data(|data| data.rtt_micros *= 2))
-        }),
+        who: Faulty::Sender(|setup| sender_telling(setup, |data| data.rtt_micros *= 2)),
         noticed_by: &[60, 65],
     },
     Fault {
         what: "a sender that is patient without reports",
         who: Faulty::Sender(|setup| {
-            Mutant::new(sender(
-                setup,
-                SenderConfig {
-                    min_nofeedback: ms(10_000),
-                    ..Rfc::Rfc5348.sender()
-                },
-            ))
+            configured_sender(setup, |config| config.min_nofeedback = ms(10_000))
         }),
         noticed_by: &[71, 73, 74, 75, 77],
     },
     Fault {
         what: "a sender that does not space by the square root of R",
         who: Faulty::Sender(|setup| {
-            Mutant::new(sender(
-                setup,
-                SenderConfig {
-                    oscillation_reduction: false,
-                    ..Rfc::Rfc5348.sender()
-                },
-            ))
+            configured_sender(setup, |config| config.oscillation_reduction = false)
         }),
         noticed_by: &[80],
     },
     Fault {
         what: "a sender that follows RFC 3448",
         who: Faulty::Sender(|setup| {
-            Mutant::new(sender(
-                setup,
-                SenderConfig {
-                    standard: Standard::Rfc3448,
-                    ..Rfc::Rfc5348.sender()
-                },
-            ))
+            configured_sender(setup, |config| config.standard = Standard::Rfc3448)
         }),
         noticed_by: &[52, 54, 56, 58, 67, 68],
     },

@@ -221,9 +221,9 @@ mod tests {
     use super::*;
     use crate::metrics::{Throughput, utilisation};
     use crate::network::{Feedback, Protocol, Queue, Speaks, Stacks, Tcp, Tfrc};
+    use crate::trial::job;
     use crate::units::{BitRate, Size};
     use evenkeel_sim::{Body, End, FlowId, Packet};
-    use std::sync::atomic::AtomicBool;
     use tfrc::units::Bytes;
 
     fn secs(secs: u64) -> Instant {
@@ -245,7 +245,7 @@ mod tests {
         });
         let window = [secs(5), secs(15)];
         let run = Run::new(&bottleneck(jitter), &members, window, 1).unwrap();
-        run.measure(window, job()).unwrap()
+        run.measure(window, job(0)).unwrap()
     }
 
     fn bottleneck(jitter: f64) -> Bottleneck {
@@ -272,15 +272,6 @@ mod tests {
             rtt: Duration::from_millis(40),
             start: Instant::ZERO,
             stop: Instant::MAX,
-        }
-    }
-
-    fn job() -> Job<'static> {
-        static STOP: AtomicBool = AtomicBool::new(false);
-        Job {
-            cell: 0,
-            seed: 1,
-            stop: &STOP,
         }
     }
 

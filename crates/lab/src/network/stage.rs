@@ -105,9 +105,9 @@ const NO_LIMIT: Rate = Rate::from_bytes_per_sec(125e6);
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::trial;
     use tfrc::units::Bytes;
 
     #[test]
@@ -122,12 +122,7 @@ mod tests {
                 [secs(6), secs(9)],
                 1,
             );
-            let stop = AtomicBool::new(false);
-            let job = Job {
-                cell: 0,
-                seed: 1,
-                stop: &stop,
-            };
+            let job = trial::job(0);
             let measured = stage.run(job).unwrap();
             (measured.lost, measured.arrived)
         };

@@ -30,6 +30,10 @@ impl Scenario for IncreaseBound {
         require(sound, "longest_interval", "from 1 to 1e9 packets")
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, _job: Job<'_>) -> Result<Sample, RunError> {
         let mut sample = Sample::default();
         for (name, response) in [("simple", simple as fn(f64) -> f64), ("equation_1", full)] {
@@ -90,6 +94,10 @@ impl Scenario for QueueingDelay {
         require(sound, "intervals", "one or more, of at least 1 packet")?;
         require((0.0..=1.0).contains(&self.weight), "weight", "from 0 to 1")?;
         require(self.increase > 0.0, "increase", "above 0")
+    }
+
+    fn is_random(&self) -> bool {
+        false
     }
 
     fn run(&self, _job: Job<'_>) -> Result<Sample, RunError> {

@@ -49,10 +49,6 @@ impl Scenario for CellularModel {
         self.link.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let link = &self.link[job.cell];
         let failed = |what: &dyn std::fmt::Display| RunError::Failed(what.to_string());

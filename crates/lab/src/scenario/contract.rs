@@ -36,7 +36,7 @@ pub trait Scenario: fmt::Debug + Send + Sync {
 
     /// True if the result depends on the seed.
     fn is_random(&self) -> bool {
-        false
+        true
     }
 
     /// Runs one cell with one seed.

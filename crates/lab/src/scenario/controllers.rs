@@ -60,10 +60,6 @@ impl Scenario for Controllers {
         self.controller.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let controller = &self.controller[job.cell];
         let window = self.measured.map(|time| Instant::ZERO + time.0);

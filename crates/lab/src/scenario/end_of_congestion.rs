@@ -61,6 +61,10 @@ impl Scenario for EndOfCongestion {
         Some(self.stage(cell, seed))
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let (edition, name, suffix) = EDITIONS[job.cell];
         let lead_in = self.lead_in.0;
@@ -173,8 +177,7 @@ impl EndOfCongestion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Findings;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     #[test]
     fn the_increase_begins_after_one_average_interval_and_quickens_after_two() {
@@ -187,15 +190,7 @@ mod tests {
                until = "14s""#,
         )
         .unwrap();
-        let stop = AtomicBool::new(false);
-        let sample = scenario
-            .run(Job {
-                cell: 0,
-                seed: 1,
-                stop: &stop,
-            })
-            .unwrap();
-        let findings = Findings::join(&[vec![sample]]);
+        let findings = trial::findings_of(&scenario, [0]);
         let value = |name: &str| findings.value(name);
         assert!(value("increase_starts_s") > 10.0);
         assert!(value("discount_starts_s") > value("increase_starts_s"));

@@ -10,7 +10,7 @@ use crate::job::Job;
 use crate::metrics::{Throughput, cov, drop_rate, least, mean, utilisation};
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
 use crate::scenario::contract::Scenario;
-use crate::scenario::require::{require_recordable, require_window};
+use crate::scenario::require::{require_queues, require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -41,11 +41,7 @@ struct Case {
 
 impl Scenario for FairShare {
     fn verify(&self) -> Result<(), Impossible> {
-        require(!self.queues.is_empty(), "queues", "one or more")?;
-        for (index, queue) in self.queues.iter().enumerate() {
-            let sound = queue.verify(self.flows.packet);
-            sound.map_err(|wrong| wrong.inside("queues", index))?;
-        }
+        require_queues(&self.queues, self.flows.packet)?;
         require(!self.rates.is_empty(), "rates", "one or more")?;
         let sound = |pairs: &usize| (1..=5_000).contains(pairs);
         let pairs = !self.pairs.is_empty() && self.pairs.iter().all(sound);
@@ -58,10 +54,6 @@ impl Scenario for FairShare {
 
     fn cells(&self) -> usize {
         self.queues.len() * self.rates.len() * self.pairs.len()
-    }
-
-    fn is_random(&self) -> bool {
-        true
     }
 
     fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {

@@ -61,6 +61,10 @@ impl Scenario for FeedbackCost {
         self.case.len() * self.formats.len()
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.formats.len()];
         let format = self.formats[job.cell % self.formats.len()];
@@ -157,8 +161,7 @@ impl Observer<Traffic> for FeedbackTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Findings;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     #[test]
     fn a_report_of_p_is_56_bytes_a_round_trip() {
@@ -170,9 +173,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(scenario.verify(), Ok(()));
-        let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
-        let sample = scenario.run(Job { cell, seed, stop }).unwrap();
-        let findings = Findings::join(&[vec![sample]]);
+        let findings = trial::findings_of(&scenario, [0]);
         assert_eq!(findings.value("report_bytes_tfrc_a"), 56.0);
         let interval = findings.value("interval_ms_tfrc_a");
         assert!((100.0..220.0).contains(&interval), "{interval}");

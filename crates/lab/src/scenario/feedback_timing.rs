@@ -114,10 +114,6 @@ impl Scenario for FeedbackTiming {
         self.path.len() * self.reports().len() + 1
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let cell = self.cell(job.cell);
         let seen = self.flow(&cell, job)?;

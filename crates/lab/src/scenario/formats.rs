@@ -168,10 +168,6 @@ impl Scenario for Formats {
         self.case.len() * self.speaks.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.speaks.len()];
         let speaking = self.speaks[job.cell % self.speaks.len()];

@@ -61,6 +61,10 @@ impl Scenario for Inversion {
         require(ordered, "rates", "[least, most], above 0")
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, _job: Job<'_>) -> Result<Sample, RunError> {
         let mut sample = Sample::default();
         let [mut most_of_search, mut most_of_newton] = [0; 2];

@@ -92,10 +92,6 @@ impl Scenario for LatePackets {
         WAYS.len() * self.shares.len() * self.rates.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let way = WAYS[job.cell % WAYS.len()];
         let pair = job.cell / WAYS.len();
@@ -217,7 +213,7 @@ impl Path {
 mod tests {
     use super::*;
     use crate::findings::Findings;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     #[test]
     fn every_packet_comes_once_and_none_further_behind_than_it_may() {
@@ -247,12 +243,7 @@ mod tests {
             ))
             .unwrap();
             assert!(scenario.verify().is_ok());
-            let stop = AtomicBool::new(false);
-            let job = Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            };
+            let job = trial::job(cell);
             let sample = scenario.run(job).unwrap();
             let name = WAYS[cell].name();
             Findings::join(&[vec![sample]]).value(&format!("{metric}_{name}_1pct_100mbps"))

@@ -49,10 +49,6 @@ impl Scenario for LossEventFraction {
         self.loss.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let p = self.loss[job.cell].0;
         let mut sample = Sample::default();

@@ -12,6 +12,7 @@ use crate::job::Job;
 use crate::metrics::{Estimate, deviation, least, mean};
 use crate::network::{Bottleneck, Flows, Protocol, Queue, Run, Stage};
 use crate::scenario::contract::Scenario;
+use crate::scenario::require::require_queues;
 use crate::units::{BitRate, Time};
 
 /// Parameters. Every combination of a rate, a queue and a number of flows is a condition: a cell.
@@ -42,11 +43,7 @@ const LEARNT: usize = 33;
 impl Scenario for LossPredictors {
     fn verify(&self) -> Result<(), Impossible> {
         require(!self.rates.is_empty(), "rates", "one or more")?;
-        require(!self.queues.is_empty(), "queues", "one or more")?;
-        for (index, queue) in self.queues.iter().enumerate() {
-            let sound = queue.verify(self.flows.packet);
-            sound.map_err(|wrong| wrong.inside("queues", index))?;
-        }
+        require_queues(&self.queues, self.flows.packet)?;
         let few = self.tcp_flows.iter().all(|count| *count <= 5_000);
         require(
             few && !self.tcp_flows.is_empty(),
@@ -65,10 +62,6 @@ impl Scenario for LossPredictors {
 
     fn cells(&self) -> usize {
         self.rates.len() * self.queues.len() * self.tcp_flows.len()
-    }
-
-    fn is_random(&self) -> bool {
-        true
     }
 
     fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {

@@ -57,10 +57,6 @@ impl Scenario for OnOff {
         self.sources.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
         Some(self.stage(cell, seed))
     }
@@ -148,7 +144,7 @@ impl OnOff {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     #[test]
     fn sources_that_are_on_a_third_of_the_time_fill_a_link_of_a_third_of_their_rate() {
@@ -163,13 +159,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!(scenario.verify(), Ok(()));
-        let stop = AtomicBool::new(false);
-        let cells = [0, 1].map(|cell| {
-            let (seed, stop) = (1, &stop);
-            vec![scenario.run(Job { cell, seed, stop }).unwrap()]
-        });
-        let mut findings = Findings::join(&cells);
-        scenario.derive(&mut findings);
+        let findings = trial::findings(&scenario);
         let value = |name: &str| findings.value(name);
         // A quarter of the link, and all that two flows can use: what is lost is what makes them share.
         assert!(value("loss_rate_15") < 0.05, "{}", value("loss_rate_15"));

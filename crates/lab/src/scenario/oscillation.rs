@@ -64,6 +64,10 @@ impl Scenario for Oscillation {
         Some(self.stage(cell))
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let packets = self.buffers[job.cell / SPACINGS.len()];
         let (_, name) = SPACINGS[job.cell % SPACINGS.len()];

@@ -64,6 +64,10 @@ impl Scenario for PersistentCongestion {
         Some(self.stage(cell, seed))
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let period = self.lost_one_in[job.cell];
         let zero = self.zero(period);

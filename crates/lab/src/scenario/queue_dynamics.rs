@@ -155,10 +155,6 @@ impl Scenario for QueueDynamics {
         self.case.len() * PROTOCOLS.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {
         Some(self.stage(cell, seed))
     }

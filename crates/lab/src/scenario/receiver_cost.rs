@@ -58,6 +58,10 @@ impl Scenario for ReceiverCost {
         require(points <= MOST_POINTS, "drawn", "at most 10000 points")
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let mut receivers = Receivers::new();
         let (mut now, end) = (Instant::ZERO, Instant::ZERO + self.time.0);
@@ -175,7 +179,7 @@ impl Receivers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     #[test]
     fn the_papers_example_gives_the_papers_figures() {
@@ -189,9 +193,7 @@ mod tests {
         .unwrap();
         assert_eq!(scenario.verify(), Ok(()));
         assert_eq!(scenario.covered(), 50);
-        let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
-        let cells = [vec![scenario.run(Job { cell, seed, stop }).unwrap()]];
-        let findings = crate::findings::Findings::join(&cells);
+        let findings = trial::findings_of(&scenario, [0]);
         // 370 kbit between t = 63 and t = 137.
         assert_eq!(findings.value("bytes_history_paper") * 8.0, 370e3);
         // A report a round trip, of what came in it and in the four before.

@@ -2,7 +2,8 @@
 
 use crate::error::{Impossible, require};
 use crate::metrics::BIN;
-use crate::units::Time;
+use crate::network::Queue;
+use crate::units::{Size, Time};
 
 /// Refuses a part of the run that ends before it begins.
 pub(crate) fn require_window(key: &'static str, [from, to]: [Time; 2]) -> Result<(), Impossible> {
@@ -28,6 +29,15 @@ pub(crate) fn require_bins<'a>(
     let sound =
         times.all(|time| !time.0.is_zero() && time.0.as_nanos().is_multiple_of(BIN.as_nanos()));
     require(sound, key, "a multiple of 50ms")
+}
+
+/// Refuses no queue at all, and a queue in which no packet of this size could wait.
+pub(crate) fn require_queues(queues: &[Queue], packet: Size) -> Result<(), Impossible> {
+    require(!queues.is_empty(), "queues", "one or more")?;
+    queues.iter().enumerate().try_for_each(|(index, queue)| {
+        let sound = queue.verify(packet);
+        sound.map_err(|wrong| wrong.inside("queues", index))
+    })
 }
 
 /// Refuses delays at senders that would be a network of their own.

@@ -50,10 +50,6 @@ impl Scenario for SackEvents {
         1
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let mut random = Random::new(job.seed, 0);
         let mut parties = Parties::new(self.rtt.0);

@@ -12,7 +12,7 @@ use crate::metrics::{
 };
 use crate::network::{Bottleneck, Flows, Measured, Protocol, Queue, Stage};
 use crate::scenario::contract::Scenario;
-use crate::scenario::require::{require_bins, require_recordable, require_window};
+use crate::scenario::require::{require_bins, require_queues, require_recordable, require_window};
 use crate::units::{BitRate, Time};
 
 /// Parameters.
@@ -44,11 +44,7 @@ fn usual() -> Vec<Time> {
 
 impl Scenario for Smoothness {
     fn verify(&self) -> Result<(), Impossible> {
-        require(!self.queues.is_empty(), "queues", "one or more")?;
-        for (index, queue) in self.queues.iter().enumerate() {
-            let sound = queue.verify(self.flows.packet);
-            sound.map_err(|wrong| wrong.inside("queues", index))?;
-        }
+        require_queues(&self.queues, self.flows.packet)?;
         let pairs = (2..=5_000).contains(&self.pairs) && self.pairs.is_multiple_of(2);
         require(pairs, "pairs", "even, from 2 to 5000")?;
         require_window("measured", self.measured)?;
@@ -65,10 +61,6 @@ impl Scenario for Smoothness {
 
     fn cells(&self) -> usize {
         self.queues.len()
-    }
-
-    fn is_random(&self) -> bool {
-        true
     }
 
     fn comparable_stage(&self, cell: usize, seed: u64) -> Option<Stage> {

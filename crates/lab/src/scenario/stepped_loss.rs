@@ -86,6 +86,10 @@ impl Scenario for SteppedLoss {
         Some(self.stage(seed))
     }
 
+    fn is_random(&self) -> bool {
+        false
+    }
+
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let lead_in = self.lead_in.0;
         let mut watch = Watch::new(self, lead_in.as_secs_f64());

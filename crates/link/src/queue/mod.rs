@@ -1,11 +1,13 @@
 //! What waits for the wire.
 
 mod codel;
+mod discipline;
 mod fq_codel;
 mod pie;
 mod red;
 
 pub use codel::CoDelConfig;
+pub use discipline::{Discipline, QueueLimit};
 pub use fq_codel::FqCoDelConfig;
 pub use pie::PieConfig;
 pub use red::{RedConfig, RedUnit};
@@ -22,102 +24,8 @@ use crate::packet::Packet;
 use evenkeel_prefetch::prefetch;
 use std::collections::VecDeque;
 use tfrc::Ecn;
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Instant;
 use tfrc::units::{Bytes, Rate};
-
-/// How much may wait. The packet on the wire does not count: it has left the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueLimit {
-    /// At most this many bytes.
-    Bytes(Bytes),
-    /// At most this many packets, of any size.
-    Packets(u64),
-    /// At most what the link carries in this time at its current rate: the limit follows the rate.
-    /// While the rate is zero, the last rate above zero counts, so that an outage fills the buffer
-    /// instead of abolishing it.
-    Time(Duration),
-}
-
-impl QueueLimit {
-    /// What one packet of Ethernet takes: below it, a long packet could never wait in a queue that is limited in bytes.
-    pub const LEAST_BYTES: Bytes = Bytes::new(1_500);
-
-    /// True if so much may wait while the link runs at `rate`.
-    fn holds(self, packets: u64, bytes: Bytes, rate: Rate) -> bool {
-        match self {
-            Self::Bytes(limit) => bytes <= limit,
-            Self::Packets(limit) => packets <= limit,
-            Self::Time(limit) => bytes <= bytes_in(limit, rate),
-        }
-    }
-}
-
-/// Which packets wait and in which order they leave, within the [`QueueLimit`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Discipline {
-    /// First in, first out; what does not fit is dropped on arrival.
-    #[default]
-    DropTail,
-    /// Drops at random while the average length is too long, before the queue is full.
-    Red(RedConfig),
-    /// Drops at the head while the delay does not fall below a target.
-    CoDel(CoDelConfig),
-    /// A queue a flow, each with CoDel. When full, the longest is dropped from.
-    FqCoDel(FqCoDelConfig),
-    /// Drops at random, as likely as the delay and its growth make it.
-    Pie(PieConfig),
-}
-
-impl Discipline {
-    /// What is wrong with its settings, if something is: a link with such would run, but not as meant.
-    pub fn problem(&self) -> Option<&'static str> {
-        let conditions: &[(bool, &'static str)] = match self {
-            Self::DropTail => &[],
-            Self::Red(red) => &[
-                (red.min >= 0.0, "RED: min must be at least 0"),
-                (red.max > red.min, "RED: max must be above min"),
-                (
-                    red.max_p > 0.0 && red.max_p <= 1.0,
-                    "RED: max_p must be above 0 and at most 1",
-                ),
-                (
-                    red.weight > 0.0 && red.weight <= 1.0,
-                    "RED: weight must be above 0 and at most 1",
-                ),
-                (
-                    red.mean_packet > Bytes::ZERO,
-                    "RED: mean_packet must be above 0",
-                ),
-            ],
-            Self::CoDel(codel) => &[codel_interval(codel)],
-            Self::FqCoDel(fq_codel) => &[
-                codel_interval(&fq_codel.codel),
-                (
-                    fq_codel.queues > 0,
-                    "FQ-CoDel: queues is 0: give at least 1",
-                ),
-                (
-                    fq_codel.quantum > Bytes::ZERO,
-                    "FQ-CoDel: quantum is 0: give the size of a packet, such as 1514B",
-                ),
-            ],
-            Self::Pie(pie) => &[
-                (pie.target > Duration::ZERO, "PIE: target must be above 0"),
-                (
-                    pie.update >= PieConfig::LEAST_UPDATE,
-                    "PIE: update must be at least 1ms: give how often it looks at its queue, such as 15ms",
-                ),
-            ],
-        };
-        let broken = conditions.iter().find(|(holds, _)| !holds);
-        broken.map(|(_, problem)| *problem)
-    }
-}
-
-fn codel_interval(codel: &CoDelConfig) -> (bool, &'static str) {
-    let holds = codel.interval > Duration::ZERO;
-    (holds, "CoDel: interval must be above 0")
-}
 
 /// A packet that waits.
 #[derive(Clone, Debug)]
@@ -395,130 +303,5 @@ fn mark<P: Packet>(now: Instant, waiting: &mut Waiting<P>, counters: &mut LinkCo
     true
 }
 
-/// What `rate` carries in `time`: whole nanoseconds keep the product exact for any ordinary rate.
-fn bytes_in(time: Duration, rate: Rate) -> Bytes {
-    Bytes::new((rate.bytes_per_sec() * time.as_nanos() as f64 / 1e9) as u64)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RATE: Rate = Rate::from_bytes_per_sec(1_000.0);
-
-    #[test]
-    fn settings_that_let_nothing_through_are_named() {
-        let fq_codel = FqCoDelConfig::default();
-        let pie = PieConfig::default();
-        let told = |discipline: Discipline| discipline.problem().unwrap_or_default();
-        assert_eq!(told(Discipline::FqCoDel(fq_codel)), "");
-        assert_eq!(told(Discipline::Pie(pie)), "");
-        let queues = FqCoDelConfig {
-            queues: 0,
-            ..fq_codel
-        };
-        assert!(told(Discipline::FqCoDel(queues)).contains("queues is 0"));
-        let quantum = FqCoDelConfig {
-            quantum: Bytes::ZERO,
-            ..fq_codel
-        };
-        assert!(told(Discipline::FqCoDel(quantum)).contains("quantum is 0"));
-        let update = PieConfig {
-            update: Duration::from_micros(999),
-            ..pie
-        };
-        assert!(told(Discipline::Pie(update)).contains("at least 1ms"));
-    }
-
-    #[test]
-    fn a_queue_tells_the_discipline_that_it_was_given() {
-        let codel = CoDelConfig {
-            target: Duration::from_millis(7),
-            ecn: true,
-            ..CoDelConfig::default()
-        };
-        let disciplines = [
-            Discipline::DropTail,
-            Discipline::Red(RedConfig::between(4.0, 9.0)),
-            Discipline::CoDel(codel),
-            Discipline::FqCoDel(FqCoDelConfig {
-                codel,
-                quantum: Bytes::new(300),
-                queues: 16,
-            }),
-            Discipline::Pie(PieConfig {
-                target: Duration::from_millis(20),
-                ecn: true,
-                ..PieConfig::default()
-            }),
-        ];
-        for discipline in disciplines {
-            let queue = Queue::<Of>::new(QueueLimit::Packets(9), discipline, RATE, 1);
-            assert_eq!(queue.discipline(), discipline);
-        }
-    }
-
-    /// A packet of a flow.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    struct Of(u64);
-
-    impl Packet for Of {
-        fn flow(&self) -> u64 {
-            self.0
-        }
-    }
-
-    fn push(queue: &mut Queue<Of>, counters: &mut LinkCounters, flow: u64, size: u64) {
-        let waiting = Waiting {
-            packet: Of(flow),
-            size: Bytes::new(size),
-            arrival: Instant::ZERO,
-        };
-        counters.received(waiting.size);
-        queue.push(waiting, false, counters);
-    }
-
-    /// How many of a thousand packets of `size` bytes a queue takes.
-    fn fits(limit: QueueLimit, size: u64) -> usize {
-        let mut queue = Queue::new(limit, Discipline::DropTail, RATE, 1);
-        let mut counters = LinkCounters::default();
-        for _ in 0..1_000 {
-            push(&mut queue, &mut counters, 1, size);
-        }
-        queue.backlog.fifo.waiting.len()
-    }
-
-    #[test]
-    fn each_limit_is_exact() {
-        assert_eq!(fits(QueueLimit::Bytes(Bytes::new(500)), 100), 5);
-        assert_eq!(fits(QueueLimit::Bytes(Bytes::new(499)), 100), 4);
-        assert_eq!(fits(QueueLimit::Packets(7), 100), 7);
-        assert_eq!(fits(QueueLimit::Packets(0), 100), 0);
-        assert_eq!(fits(QueueLimit::Time(Duration::from_millis(500)), 100), 5);
-        assert_eq!(fits(QueueLimit::Time(Duration::from_millis(499)), 100), 4);
-    }
-
-    #[test]
-    fn an_unlimited_rate_admits_to_a_time_limited_queue() {
-        let limit = QueueLimit::Time(Duration::from_millis(1));
-        assert!(limit.holds(1, Bytes::new(1_500), Rate::INFINITY));
-    }
-
-    #[test]
-    fn flow_queueing_keeps_its_limit_also_when_a_large_packet_comes_to_small_ones() {
-        let config = Discipline::FqCoDel(FqCoDelConfig::default());
-        let limit = QueueLimit::Bytes(Bytes::new(10_000));
-        let (mut queue, mut counters) =
-            (Queue::new(limit, config, RATE, 1), LinkCounters::default());
-        for flow in 0..20 {
-            for _ in 0..5 {
-                push(&mut queue, &mut counters, flow, 100);
-            }
-        }
-        assert_eq!(queue.bytes(), Bytes::new(10_000));
-        for flow in 20..30 {
-            push(&mut queue, &mut counters, flow, 1_500);
-            assert!(queue.bytes() <= Bytes::new(10_000), "{}", queue.bytes());
-        }
-    }
-}
+mod tests;

@@ -11,19 +11,18 @@ mod peer;
 mod worker;
 
 use crate::clock::Clock;
+use crate::command_thread::{CommandThread, Undelivered};
 use crate::emulation::{Direction, LinkChange, LinkEvent, LinkSnapshot};
+use crate::hop::{self, MAX_CONTROLS};
 use crate::lateness::Lateness;
 use crate::packet_record::Watch;
 use crate::socket::{BindError, Socket};
-use crate::wait::Waker;
 use control::Control;
 pub use cross::CrossTraffic;
 use evenkeel_link::LinkConfig;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver};
 use tfrc::time::Instant;
 use tfrc::units::Bytes;
 use worker::Worker;
@@ -53,43 +52,25 @@ pub struct RelayConfig {
 }
 
 /// Why a relay did not start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("relay: {0}")]
 pub enum RelayError {
     /// A socket could not be bound.
-    Bind(BindError),
+    Bind(#[source] BindError),
     /// The system gives no thread or no wake-up channel.
-    Start(io::Error),
-}
-
-impl fmt::Display for RelayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bind(error) => write!(f, "relay: {error}"),
-            Self::Start(error) => write!(f, "relay: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RelayError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Bind(error) => Some(error),
-            Self::Start(error) => Some(error),
-        }
-    }
+    Start(#[source] io::Error),
 }
 
 /// The relay's thread has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the relay's thread has ended")]
 pub struct RelayGone;
 
-impl fmt::Display for RelayGone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the relay's thread has ended")
+impl From<Undelivered> for RelayGone {
+    fn from(_: Undelivered) -> Self {
+        Self
     }
 }
-
-impl std::error::Error for RelayGone {}
 
 /// What a relay was at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,9 +101,7 @@ pub struct Relay;
 /// The way to a running relay, whose cross traffic is `C`. Dropping it stops the relay.
 #[derive(Debug)]
 pub struct RelayHandle<C = ()> {
-    controls: Option<SyncSender<Control<C>>>,
-    waker: Waker,
-    thread: Option<JoinHandle<()>>,
+    thread: CommandThread<Control<C>>,
     address_a: SocketAddr,
     address_b: SocketAddr,
 }
@@ -167,19 +146,16 @@ impl Relay {
         let socket_a = Socket::bind(config.bind_a).map_err(RelayError::Bind)?;
         let socket_b = Socket::bind(config.bind_b).map_err(RelayError::Bind)?;
         let (address_a, address_b) = (socket_a.local_address(), socket_b.local_address());
-        let (waker, wakeups) = Waker::new().map_err(RelayError::Start)?;
-        let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
         let (events, event_receiver) = mpsc::sync_channel(MAX_EVENTS);
         let outlets = (events, watch);
         let worker = Worker::new(clock, &config, [socket_a, socket_b], outlets, cross);
-        let thread = thread::Builder::new()
-            .name("relay".into())
-            .spawn(move || worker.run(&commands, &wakeups))
+        let thread =
+            CommandThread::spawn("relay".into(), MAX_CONTROLS, move |controls, wakeups| {
+                hop::run(worker, &controls, &wakeups);
+            })
             .map_err(RelayError::Start)?;
         let handle = RelayHandle {
-            controls: Some(controls),
-            waker,
-            thread: Some(thread),
+            thread,
             address_a,
             address_b,
         };
@@ -205,14 +181,12 @@ impl<C> RelayHandle<C> {
 
     /// The same of several: no packet sees some of them alone.
     pub fn change_all(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), RelayGone> {
-        self.control(Control::Change(changes))
+        Ok(self.thread.send(Control::Change(changes))?)
     }
 
     /// What the relay is at this moment.
     pub fn snapshot(&self) -> Result<RelaySnapshot, RelayGone> {
-        let (answer, answers) = mpsc::sync_channel(1);
-        self.control(Control::Snapshot(answer))?;
-        answers.recv().map_err(|_| RelayGone)
+        Ok(self.thread.ask(Control::Snapshot)?)
     }
 
     /// Does something with the cross traffic on the relay's thread, which must not block there.
@@ -220,41 +194,19 @@ impl<C> RelayHandle<C> {
         &self,
         action: impl FnOnce(&mut C, Instant) -> R + Send + 'static,
     ) -> Result<R, RelayGone> {
-        let (answer, answers) = mpsc::sync_channel(1);
-        self.control(Control::Cross(Box::new(move |cross, now| {
-            // Who does not wait for the answer needs none.
-            drop(answer.try_send(action(cross, now)));
-        })))?;
-        answers.recv().map_err(|_| RelayGone)
+        Ok(self.thread.ask(|answer| {
+            Control::Cross(Box::new(move |cross, now| {
+                // Who does not wait for the answer needs none.
+                drop(answer.try_send(action(cross, now)));
+            }))
+        })?)
     }
 
     /// Ends the relay. What is on its way is lost.
     pub fn stop(self) {
         drop(self);
     }
-
-    /// Waits only while the relay has more to do than it can.
-    fn control(&self, control: Control<C>) -> Result<(), RelayGone> {
-        let controls = self.controls.as_ref().ok_or(RelayGone)?;
-        controls.send(control).map_err(|_| RelayGone)?;
-        self.waker.wake();
-        Ok(())
-    }
 }
-
-impl<C> Drop for RelayHandle<C> {
-    fn drop(&mut self) {
-        self.controls = None;
-        self.waker.wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed by its thread.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What someone at a slider may have asked for before the relay looks.
-const MAX_CONTROLS: usize = 64;
 
 /// Two events a packet and two links: a second at 12 Mb/s.
 const MAX_EVENTS: usize = 4_096;

@@ -5,35 +5,26 @@ use super::peer::Peer;
 use super::{CrossTraffic, HEADERS, RelayConfig, RelaySnapshot};
 use crate::capture::datagram;
 use crate::clock::Clock;
-use crate::emulation::{self, Direction, LinkEvent, Outlet, Path};
-use crate::lateness::Lateness;
-use crate::packet_record::{Flow, PacketEvent, PacketRecord, UDP, Watch};
+use crate::emulation::{self, Direction, LinkEvent, Outlet};
+use crate::hop::{Hop, HopWorker, SEND_BUDGET};
+use crate::packet_record::{Flow, PacketEvent, UDP, Watch};
 use crate::socket::{Outgoing, ReceiveBatch, Socket};
-use crate::wait::{self, DEAF_WAIT, Wakeups};
-use evenkeel_link::Event;
+use crate::wait::{DEAF_WAIT, Wakeups};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::SyncSender;
 use tfrc::Ecn;
 use tfrc::time::{Duration, Instant};
 use tfrc::units::Bytes;
 
 /// Both sides and both links.
 pub(super) struct Worker<C: CrossTraffic> {
-    clock: Clock,
+    hop: Hop<Packet<C::Packet>>,
     /// A, then B.
     sides: [Side; 2],
-    /// Forward, from A to B; then reverse.
-    paths: [Path<Packet<C::Packet>>; 2],
     cross: C,
     events: Outlet<LinkEvent>,
-    records: Outlet<PacketRecord>,
-    captures: bool,
-    /// Datagrams so far, over both directions.
-    datagrams: u64,
     strangers: u64,
-    send_errors: u64,
-    departures: Lateness,
 }
 
 struct Side {
@@ -46,7 +37,7 @@ struct Side {
 
 /// What a link carries, with cross traffic of packets `X`.
 #[derive(Clone)]
-enum Packet<X> {
+pub(super) enum Packet<X> {
     Datagram {
         payload: Box<[u8]>,
         ecn: Ecn,
@@ -95,10 +86,8 @@ impl<C: CrossTraffic> Worker<C> {
         (events, watch): (SyncSender<LinkEvent>, Option<Watch>),
         cross: C,
     ) -> Self {
-        let mut paths = Path::pair([config.forward, config.reverse], config.seed);
-        paths
-            .iter_mut()
-            .for_each(|path| path.link.keep_events(Instant::ZERO));
+        let mut hop = Hop::new(clock, [config.forward, config.reverse], config.seed, watch);
+        hop.keep_events();
         let side = |socket, peer| Side {
             socket,
             batch: ReceiveBatch::new(),
@@ -106,59 +95,55 @@ impl<C: CrossTraffic> Worker<C> {
             deaf_until: None,
         };
         Self {
-            clock,
+            hop,
             sides: [
                 side(socket_a, config.sender),
                 side(socket_b, Some(config.receiver)),
             ],
-            paths,
             cross,
             events: Outlet::new(Some(events)),
-            captures: watch.as_ref().is_some_and(|watch| watch.captures),
-            records: Outlet::new(watch.map(|watch| watch.records)),
-            datagrams: 0,
             strangers: 0,
-            send_errors: 0,
-            departures: Lateness::default(),
         }
     }
 
-    /// Runs until the handle is gone.
-    pub(super) fn run(mut self, controls: &Receiver<Control<C>>, wakeups: &Wakeups) {
-        wait::be_punctual();
-        loop {
-            wakeups.clear();
-            let mut busy = false;
-            for side in [0, 1] {
-                busy |= self.receive(side);
-            }
-            let now = self.clock.now();
-            for path in &mut self.paths {
-                path.follow_schedule(now);
-            }
-            for direction in Direction::BOTH {
-                busy |= self.forward(direction);
-            }
-            if self.obey(controls, now).is_err() {
-                return;
-            }
-            self.send_cross();
-            for direction in Direction::BOTH {
-                self.report(direction);
-            }
-            if !busy {
-                self.wait(wakeups);
-            }
+    /// Lets the cross traffic into the links.
+    fn send_cross(&mut self) {
+        let now = self.hop.clock.now();
+        self.cross.handle_timeout(now);
+        while let Some((direction, packet, size)) = self.cross.poll_transmit(now) {
+            let link = &mut self.hop.paths[direction as usize].link;
+            link.handle_packet(now, Packet::Cross(packet), size);
         }
     }
 
-    /// Takes what has come to a side into its link, up to a budget. True if there may be more.
+    fn snapshot(&self, now: Instant) -> RelaySnapshot {
+        RelaySnapshot {
+            forward: self.hop.paths[0].snapshot(now),
+            reverse: self.hop.paths[1].snapshot(now),
+            sender: self.sides[0].peer.address(),
+            strangers: self.strangers,
+            send_errors: self.hop.send_errors,
+            events_lost: self.events.lost(),
+            records_lost: self.hop.records.lost(),
+            departures: self.hop.departures.clone(),
+        }
+    }
+}
+
+impl<C: CrossTraffic> HopWorker for Worker<C> {
+    type Packet = Packet<C::Packet>;
+    type Control = Control<C>;
+
+    fn hop(&mut self) -> &mut Hop<Self::Packet> {
+        &mut self.hop
+    }
+
     fn receive(&mut self, index: usize) -> bool {
-        let (side, link) = (&mut self.sides[index], &mut self.paths[index].link);
+        let (side, hop) = (&mut self.sides[index], &mut self.hop);
         let direction = Direction::BOTH[index];
         let local = side.socket.local_address();
         for _ in 0..RECEIVE_BATCHES {
-            let filled = side.socket.receive(&self.clock, &mut side.batch);
+            let filled = side.socket.receive(&hop.clock, &mut side.batch);
             for datagram in side.batch.datagrams() {
                 if !side.peer.accepts(datagram.arrival, datagram.source) {
                     self.strangers += 1;
@@ -166,24 +151,22 @@ impl<C: CrossTraffic> Worker<C> {
                 }
                 let (payload, ecn) = (datagram.payload, datagram.ecn);
                 let size = Bytes::from(payload.len()) + HEADERS;
-                let (number, at) = (self.datagrams, datagram.arrival);
-                self.datagrams += 1;
-                if self.records.is_open() {
+                let (number, at) = (hop.next_number(), datagram.arrival);
+                if hop.records.is_open() {
                     let ends = [datagram.source, local];
                     let event = PacketEvent::Arrived {
                         flow: flow(ends),
                         size,
-                        frame: self.captures.then(|| packet(ends, ecn, payload)),
+                        frame: hop.captures.then(|| packet(ends, ecn, payload)),
                     };
-                    self.records
-                        .put(PacketRecord::new(at, direction, number, event));
+                    hop.record(at, direction, number, event);
                 }
                 let packet = Packet::Datagram {
                     payload: payload.into(),
                     ecn,
                     number,
                 };
-                link.handle_packet(at, packet, size);
+                hop.paths[index].link.handle_packet(at, packet, size);
             }
             match filled {
                 Ok(ReceiveBatch::BUFFERS) => {}
@@ -194,7 +177,7 @@ impl<C: CrossTraffic> Worker<C> {
                 // An ICMP error tells the relay nothing that it does not know, and reading it
                 // clears it; one that stays would end every wait at once.
                 Err(_) => {
-                    side.deaf_until = Some(self.clock.now() + DEAF_WAIT);
+                    side.deaf_until = Some(hop.clock.now() + DEAF_WAIT);
                     return false;
                 }
             }
@@ -203,129 +186,69 @@ impl<C: CrossTraffic> Worker<C> {
         true
     }
 
-    /// Sends what has come out of a link, up to a budget. True if there is more.
     fn forward(&mut self, direction: Direction) -> bool {
-        let link = &mut self.paths[direction as usize].link;
         let side = &self.sides[1 - direction as usize];
         for _ in 0..SEND_BUDGET {
-            let now = self.clock.now();
-            let Some(due) = link.poll_timeout() else {
-                return false;
-            };
-            let Some(packet) = link.poll_output(now) else {
-                return false;
-            };
-            let (payload, ecn, number) = match packet {
-                Packet::Datagram {
-                    payload,
-                    ecn,
-                    number,
-                } => (payload, ecn, number),
-                Packet::Cross(packet) => {
+            let (due, payload, ecn, number) = match self.hop.output(direction) {
+                None => return false,
+                Some((_, Packet::Cross(packet))) => {
+                    let now = self.hop.clock.now();
                     self.cross.handle_packet(now, direction, packet);
                     continue;
                 }
+                Some((
+                    due,
+                    Packet::Datagram {
+                        payload,
+                        ecn,
+                        number,
+                    },
+                )) => (due, payload, ecn, number),
             };
             // The receiver may speak before the sender has shown where it is.
-            let sent_to = side.peer.address().filter(|destination| {
+            let destination = side.peer.address();
+            let is_sent = destination.is_some_and(|destination| {
                 let outgoing = Outgoing {
-                    destination: *destination,
+                    destination,
                     ecn,
                     contents: &payload,
                     segment: payload.len(),
                 };
                 side.socket.send(&outgoing).is_ok()
             });
-            let now = self.clock.now();
-            match sent_to {
-                Some(_) => self.departures.record(now.saturating_since(due)),
-                None => self.send_errors += 1,
-            }
-            if self.records.is_open() {
-                let event = sent_to.map_or(PacketEvent::Refused, |destination| {
-                    let ends = [side.socket.local_address(), destination];
-                    let frame = self.captures.then(|| self::packet(ends, ecn, &payload));
-                    PacketEvent::Departed { due, frame }
-                });
-                self.records
-                    .put(PacketRecord::new(now, direction, number, event));
-            }
+            let local = side.socket.local_address();
+            self.hop.sent(direction, number, due, is_sent, || {
+                packet([local, destination.unwrap_or(local)], ecn, &payload)
+            });
         }
         true
     }
 
-    /// Lets the cross traffic into the links.
-    fn send_cross(&mut self) {
-        let now = self.clock.now();
-        self.cross.handle_timeout(now);
-        while let Some((direction, packet, size)) = self.cross.poll_transmit(now) {
-            let link = &mut self.paths[direction as usize].link;
-            link.handle_packet(now, Packet::Cross(packet), size);
-        }
-    }
-
-    /// Passes a link's events on. Whoever records packets has no cross traffic beside them, so what was dropped is a datagram.
-    fn report(&mut self, direction: Direction) {
-        let link = &mut self.paths[direction as usize].link;
-        while let Some(event) = link.poll_event() {
-            if let Event::Dropped {
-                at, reason, packet, ..
-            } = event
-            {
-                let event = PacketEvent::Dropped { reason };
-                self.records
-                    .put(PacketRecord::new(at, direction, packet, event));
-            }
-            self.events.put(LinkEvent { direction, event });
-        }
-    }
-
-    /// `Err` if the handle is gone.
-    fn obey(&mut self, controls: &Receiver<Control<C>>, now: Instant) -> Result<(), ()> {
-        loop {
-            match controls.try_recv() {
-                Ok(control) => self.apply(control, now),
-                Err(TryRecvError::Empty) => return Ok(()),
-                Err(TryRecvError::Disconnected) => return Err(()),
-            }
-        }
-    }
-
-    fn apply(&mut self, control: Control<C>, now: Instant) {
+    fn obey(&mut self, control: Control<C>, now: Instant) {
         match control {
-            Control::Change(changes) => emulation::apply(changes, &mut self.paths, now),
+            Control::Change(changes) => emulation::apply(changes, &mut self.hop.paths, now),
             Control::Cross(action) => action(&mut self.cross, now),
             // Who does not wait for the answer needs none.
             Control::Snapshot(answer) => drop(answer.try_send(self.snapshot(now))),
         }
     }
 
-    fn snapshot(&self, now: Instant) -> RelaySnapshot {
-        RelaySnapshot {
-            forward: self.paths[0].snapshot(now),
-            reverse: self.paths[1].snapshot(now),
-            sender: self.sides[0].peer.address(),
-            strangers: self.strangers,
-            send_errors: self.send_errors,
-            events_lost: self.events.lost(),
-            records_lost: self.records.lost(),
-            departures: self.departures.clone(),
+    /// Sends cross traffic and passes the links' events on. Whoever records packets has no cross traffic beside them,
+    /// so what was dropped is a datagram.
+    fn finish_round(&mut self) {
+        self.send_cross();
+        let (hop, events) = (&mut self.hop, &mut self.events);
+        for direction in Direction::BOTH {
+            hop.take_events(direction, |event| {
+                events.put(LinkEvent { direction, event });
+            });
         }
     }
 
     fn wait(&self, wakeups: &Wakeups) {
-        let deadlines = self.paths.iter().map(Path::deadline);
-        let again = self.sides.iter().map(|side| side.deaf_until);
-        let cross = self.cross.poll_timeout();
-        let deadline = deadlines.chain(again).chain([cross]).flatten().min();
-        let [a, b] = self.sides.each_ref().map(|side| {
-            // A side that is deaf is waited for by its deadline alone.
-            match side.deaf_until {
-                None => side.socket.as_fd(),
-                Some(_) => wakeups.as_fd(),
-            }
-        });
-        wait::readable(&self.clock, [a, b, wakeups.as_fd()], deadline);
+        let sides = self.sides.each_ref();
+        let sides = sides.map(|side| (side.socket.as_fd(), side.deaf_until));
+        self.hop.wait(sides, self.cross.poll_timeout(), wakeups);
     }
 }
 
@@ -356,6 +279,3 @@ fn packet([source, destination]: [SocketAddr; 2], ecn: Ecn, payload: &[u8]) -> B
 
 /// System calls to receive on one side before the other has its turn.
 const RECEIVE_BATCHES: usize = 4;
-
-/// Packets to send before looking at what has come in.
-const SEND_BUDGET: usize = 128;

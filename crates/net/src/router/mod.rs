@@ -17,18 +17,17 @@ mod segment;
 mod worker;
 
 use crate::clock::Clock;
+use crate::command_thread::{CommandThread, Undelivered};
 use crate::emulation::{Direction, LinkChange, LinkSnapshot};
+use crate::hop::{self, MAX_CONTROLS};
 use crate::lateness::Lateness;
 use crate::packet_record::Watch;
-use crate::wait::Waker;
 use evenkeel_link::LinkConfig;
 use port::Port;
 pub use port::{InterfaceState, PortError};
-use std::fmt;
 use std::io;
-use std::sync::mpsc::{self, SyncSender};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use worker::Worker;
 
 /// What a router joins and emulates.
@@ -43,7 +42,8 @@ pub struct RouterConfig {
 }
 
 /// Why a router did not start.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub enum RouterError {
     /// An interface cannot be used.
     Port(PortError),
@@ -51,28 +51,16 @@ pub enum RouterError {
     Start(io::Error),
 }
 
-impl fmt::Display for RouterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Port(error) => error.fmt(f),
-            Self::Start(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RouterError {}
-
 /// The router's thread has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the router's thread has ended")]
 pub struct RouterGone;
 
-impl fmt::Display for RouterGone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the router's thread has ended")
+impl From<Undelivered> for RouterGone {
+    fn from(_: Undelivered) -> Self {
+        Self
     }
 }
-
-impl std::error::Error for RouterGone {}
 
 /// What a router was at one moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,10 +95,8 @@ pub struct Router;
 /// The way to a running router. Dropping it stops the router.
 #[derive(Debug)]
 pub struct RouterHandle {
-    controls: Option<SyncSender<Control>>,
+    thread: CommandThread<Control>,
     interfaces: Interfaces,
-    waker: Waker,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Router {
@@ -125,20 +111,14 @@ impl Router {
             Port::open(a).map_err(RouterError::Port)?,
             Port::open(b).map_err(RouterError::Port)?,
         ];
-        let (waker, wakeups) = Waker::new().map_err(RouterError::Start)?;
-        let (controls, commands) = mpsc::sync_channel(MAX_CONTROLS);
         let interfaces = Interfaces::new(Mutex::new([InterfaceState::Up; 2]));
         let worker = Worker::new(clock, ports, Arc::clone(&interfaces), config, watch);
-        let thread = thread::Builder::new()
-            .name("router".into())
-            .spawn(move || worker.run(&commands, &wakeups))
+        let thread =
+            CommandThread::spawn("router".into(), MAX_CONTROLS, move |controls, wakeups| {
+                hop::run(worker, &controls, &wakeups);
+            })
             .map_err(RouterError::Start)?;
-        Ok(RouterHandle {
-            controls: Some(controls),
-            interfaces,
-            waker,
-            thread: Some(thread),
-        })
+        Ok(RouterHandle { thread, interfaces })
     }
 }
 
@@ -150,14 +130,12 @@ impl RouterHandle {
 
     /// The same of several: no packet sees some of them alone.
     pub fn change_all(&self, changes: Vec<(Direction, LinkChange)>) -> Result<(), RouterGone> {
-        self.control(Control::Change(changes))
+        Ok(self.thread.send(Control::Change(changes))?)
     }
 
     /// What the router is at this moment.
     pub fn snapshot(&self) -> Result<RouterSnapshot, RouterGone> {
-        let (answer, answers) = mpsc::sync_channel(1);
-        self.control(Control::Snapshot(answer))?;
-        answers.recv().map_err(|_| RouterGone)
+        Ok(self.thread.ask(Control::Snapshot)?)
     }
 
     /// What interfaces A and B are: frames are lost at one that is not [`InterfaceState::Up`].
@@ -167,26 +145,4 @@ impl RouterHandle {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Waits only while the router has more to do than it can.
-    fn control(&self, control: Control) -> Result<(), RouterGone> {
-        let controls = self.controls.as_ref().ok_or(RouterGone)?;
-        controls.send(control).map_err(|_| RouterGone)?;
-        self.waker.wake();
-        Ok(())
-    }
 }
-
-impl Drop for RouterHandle {
-    fn drop(&mut self) {
-        self.controls = None;
-        self.waker.wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic has been printed by its thread.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// What a control socket may have asked for before the router looks.
-const MAX_CONTROLS: usize = 64;

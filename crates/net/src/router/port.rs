@@ -12,7 +12,6 @@ use nix::sys::socket::{
     recvmsg, send, setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeSpec;
-use std::fmt;
 use std::io::{self, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -43,29 +42,18 @@ pub(super) struct Port {
 }
 
 /// Why an interface cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum PortError {
     /// There is none of this name in this network namespace.
+    #[error("{0}: no such interface")]
     NoInterface(String),
     /// Only root, or who has CAP_NET_RAW, may read an interface.
+    #[error("{0}: not permitted: run as root, or with CAP_NET_RAW")]
     NotPermitted(String),
     /// The system refuses.
+    #[error("{0}: {1}")]
     System(String, io::Error),
 }
-
-impl fmt::Display for PortError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoInterface(name) => write!(f, "{name}: no such interface"),
-            Self::NotPermitted(name) => {
-                write!(f, "{name}: not permitted: run as root, or with CAP_NET_RAW")
-            }
-            Self::System(name, error) => write!(f, "{name}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for PortError {}
 
 impl Port {
     /// Takes whatever arrives at an interface of this network namespace.

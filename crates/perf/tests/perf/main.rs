@@ -3,5 +3,6 @@
 mod ended;
 mod handshake;
 mod questions;
+mod stopped;
 mod traffic;
 mod world;

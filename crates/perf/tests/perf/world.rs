@@ -26,6 +26,11 @@ pub(crate) fn server_address() -> SocketAddr {
     "192.0.2.2:5201".parse().expect("an address")
 }
 
+/// Megabits a second.
+pub(crate) fn mbps(rate: f64) -> Rate {
+    Rate::from_bits_per_sec(rate * 1e6)
+}
+
 pub(crate) fn terms() -> Terms {
     Terms {
         direction: Direction::Forward,

@@ -90,10 +90,6 @@ impl Scenario for Descheduling {
         self.receiver.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let kind = &self.receiver[job.cell];
         let aways = self.aways(job.seed);
@@ -301,6 +297,7 @@ impl Descheduling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial;
 
     fn scenario() -> Descheduling {
         toml::from_str(
@@ -358,14 +355,7 @@ mod tests {
                    receiver = [{{ name = "ours", times = "arrival", edition = "rfc5348", feedback = "ccfb"{patience} }}]"#,
             ))
             .unwrap();
-            let stop = std::sync::atomic::AtomicBool::new(false);
-            let job = Job {
-                cell: 0,
-                seed: 1,
-                stop: &stop,
-            };
-            let sample = scenario.run(job).unwrap();
-            Findings::join(&[vec![sample]]).value("rate_dip_pct_ours")
+            trial::findings_of(&scenario, [0]).value("rate_dip_pct_ours")
         };
         let hasty = dip("");
         assert!((40.0..60.0).contains(&hasty), "{hasty}");

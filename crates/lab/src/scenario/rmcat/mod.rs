@@ -16,28 +16,27 @@ mod model_state;
 mod peers;
 mod record;
 mod sample;
+mod world;
 
 use std::path::Path;
 
 use evenkeel_link::{
-    Change, CoDelConfig, Discipline, FqCoDelConfig, Jitter, LinkConfig, PieConfig, QueueLimit,
-    Random,
+    CoDelConfig, Discipline, FqCoDelConfig, LinkConfig, PieConfig, QueueLimit, Random,
 };
-use evenkeel_sim::{Access, End, FlowId, LinkId, Observer, Place, Shape, Simulation, Traffic};
 use serde::Deserialize;
-use tfrc::time::{Duration, Instant};
+use tfrc::time::Duration;
 
 pub(super) use self::beside_tcp::BesideTcp;
 use self::capacity::Capacity;
 use self::flow::Flow;
 pub use self::flow::{CallEnds, CallSetup};
-use self::model_state::ModelState;
 pub use self::peers::Peers;
 use self::record::Record;
-use crate::error::{Impossible, RunError, broken, require};
+use self::world::{CaseRecord, World};
+use crate::error::{Impossible, RunError, require};
 use crate::findings::{Findings, Sample};
 use crate::job::Job;
-use crate::network::{Impairments, Tcp, Tfrc, advance};
+use crate::network::{Impairments, Tcp, Tfrc};
 use crate::recorded;
 use crate::scenario::contract::{ReadScenario, Scenario};
 use crate::units::{Size, Time};
@@ -161,10 +160,6 @@ impl Scenario for Rmcat {
 
     fn cells(&self) -> usize {
         self.case.len()
-    }
-
-    fn is_random(&self) -> bool {
-        true
     }
 
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
@@ -300,157 +295,8 @@ impl Case {
 
 /// What a bottleneck may carry in a run, as every packet's delay is kept: some millions.
 const MOST_BITS: f64 = 10e9;
-/// Between two looks at the queues.
-const LOOK: Duration = Duration::from_millis(50);
-/// Above the streams of the links.
-const STREAMS: u64 = 1 << 32;
 /// Above the streams of the flows.
 const TRACE_STREAMS: u64 = 1 << 33;
-
-/// A simulation of a case.
-struct World {
-    sim: Simulation<Traffic>,
-    flows: Vec<FlowId>,
-    /// The bottlenecks along most data.
-    forward: Vec<LinkId>,
-    /// In the order of their times.
-    changes: Vec<(LinkId, Change)>,
-    length: Duration,
-}
-
-/// What became of it.
-struct CaseRecord<R = Record> {
-    record: R,
-    /// The time at which each was looked at, in seconds, and how long a packet would have waited at
-    /// each bottleneck.
-    queues: Vec<(f64, Vec<f64>)>,
-    /// The path models of calls at the same times.
-    models: Vec<ModelState>,
-    sim: Simulation<Traffic>,
-    flows: Vec<FlowId>,
-    forward: Vec<LinkId>,
-}
-
-impl World {
-    /// `call` makes the ends of calls.
-    fn new(case: &Case, rmcat: &Rmcat, seed: u64, call: &CallEnds<'_>) -> Result<Self, RunError> {
-        let hops: Vec<[LinkConfig; 2]> = case
-            .bottleneck
-            .iter()
-            .map(|capacity| {
-                let back = case.backward.as_ref().map(|capacity| case.link(capacity));
-                let (mut forward, mut back) = (case.link(capacity), back.unwrap_or_default());
-                case.path.apply(&mut forward);
-                case.backward_path.apply(&mut back);
-                [forward, back]
-            })
-            .collect();
-        let mut shape = Shape::chain(&hops).map_err(|error| broken(&error))?;
-        let plain = |delay| LinkConfig {
-            delay,
-            ..LinkConfig::default()
-        };
-        let late = |delay| LinkConfig {
-            jitter: Jitter::Normal(case.jitter.unwrap_or(rmcat.jitter).0),
-            ..plain(delay)
-        };
-        for flow in &case.flow {
-            let half = flow.delay.0 / 2;
-            let access = Access {
-                sender: [late(half), plain(half)],
-                receiver: [plain(half), late(half)],
-            };
-            let [from, to] = flow.hop.map_or([0, hops.len()], |hop| [hop, hop + 1]);
-            let [from, to] = [from, to].map(Shape::router);
-            shape
-                .add_pair(from, to, access)
-                .map_err(|error| broken(&error))?;
-        }
-        let mut sim = Simulation::new(&shape.topology, seed);
-        let mut flows = Vec::new();
-        for (index, (flow, place)) in case.flow.iter().zip(&shape.places).enumerate() {
-            let random = Random::new(seed, STREAMS + index as u64);
-            let [sender, receiver] = flow.ends(&rmcat.tcp, &rmcat.tfrc, case.ecn, random, call)?;
-            let Place { forward, reverse } = place;
-            let (there, back) = if flow.backward {
-                (reverse, forward)
-            } else {
-                (forward, reverse)
-            };
-            flows.push(sim.add_flow(there, back, sender, receiver));
-        }
-        let ways = shape.bottlenecks.iter().map(|[forward, _]| *forward);
-        let forward: Vec<LinkId> = ways.collect();
-        let back = shape.bottlenecks[0][1];
-        let capacities = forward.iter().copied().zip(&case.bottleneck);
-        let limited = case.backward.iter().map(|capacity| (back, capacity));
-        let capacities = capacities.chain(limited);
-        for (link, capacity) in capacities.clone() {
-            if let Some(trace) = capacity.trace() {
-                sim.set_trace(link, trace.clone());
-            }
-        }
-        let change = |at: Time, rate, delay| Change {
-            at: at.0,
-            rate,
-            delay,
-            loss: None,
-        };
-        let rates = capacities.flat_map(|(link, capacity)| {
-            let changes = capacity.changes();
-            changes.map(move |(at, rate)| (link, change(at, Some(rate.0), None)))
-        });
-        let delays = case.detour.iter().flat_map(|(at, delay)| {
-            shape.bottlenecks[0].map(|link| (link, change(*at, None, Some(delay.0))))
-        });
-        let mut changes: Vec<(LinkId, Change)> = rates.chain(delays).collect();
-        changes.sort_by_key(|(_, change)| change.at);
-        Ok(Self {
-            sim,
-            flows,
-            forward,
-            changes,
-            length: case.length(),
-        })
-    }
-
-    /// Runs it to its end while `record` looks on.
-    fn run<R: Observer<Traffic>>(
-        mut self,
-        job: Job<'_>,
-        mut record: R,
-    ) -> Result<CaseRecord<R>, RunError> {
-        let (mut queues, mut models) = (Vec::new(), Vec::new());
-        let end = Instant::ZERO + self.length;
-        let mut changes = self.changes.into_iter().peekable();
-        while self.sim.now() < end {
-            let mut next = end.min(self.sim.now() + LOOK);
-            if let Some((_, change)) = changes.peek() {
-                next = next.min(Instant::ZERO + change.at);
-            }
-            advance(&mut self.sim, next, job, &mut record)?;
-            let is_due = |change: &Change| Instant::ZERO + change.at <= next;
-            while let Some((link, change)) = changes.next_if(|(_, change)| is_due(change)) {
-                self.sim.change_link(link, &change);
-            }
-            let waits = self.forward.iter().map(|link| {
-                let link = self.sim.link(*link);
-                link.queue_delay(next).as_secs_f64()
-            });
-            queues.push((next.as_secs_f64(), waits.collect()));
-            let senders = self.flows.iter().map(|id| self.sim.agent(*id, End::Sender));
-            models.extend(senders.filter_map(|sender| ModelState::of(next, sender)));
-        }
-        Ok(CaseRecord {
-            record,
-            queues,
-            models,
-            sim: self.sim,
-            flows: self.flows,
-            forward: self.forward,
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests;

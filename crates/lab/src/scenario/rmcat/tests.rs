@@ -1,7 +1,7 @@
 //! Cases that are refused, and what runs of the others say.
 
 use super::*;
-use std::sync::atomic::AtomicBool;
+use crate::trial;
 
 fn rmcat(bottleneck: &str, more: &str, flow: &str) -> Result<Rmcat, toml::de::Error> {
     toml::from_str(&format!(
@@ -20,13 +20,7 @@ const LINK: &str = r#"[[["0s", "1Mb/s"], ["5s", "0.5Mb/s"]]]"#;
 const CALL: &str = r#"{ name = "S1", kind = "call-sizes", stop = "10s", delay = "50ms" }"#;
 
 fn run(rmcat: &Rmcat) -> Findings {
-    let stop = AtomicBool::new(false);
-    let job = Job {
-        cell: 0,
-        seed: 1,
-        stop: &stop,
-    };
-    Findings::join(&[vec![rmcat.run(job).unwrap()]])
+    trial::findings_of(rmcat, [0])
 }
 
 #[test]

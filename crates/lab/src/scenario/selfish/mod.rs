@@ -120,10 +120,6 @@ impl Scenario for Selfish {
         self.grid().len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let cell = self.grid()[job.cell];
         let loss = if cell.marks {
@@ -275,7 +271,7 @@ impl Agent for Party {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     /// Over a path that loses everything every sender ends, as it hears of nobody.
     #[test]
@@ -289,17 +285,11 @@ mod tests {
                measured = ["1s", "200s"]"#,
         )
         .unwrap();
-        let stop = AtomicBool::new(false);
         let honest = |cell: &Cell| cell.lie == Lie::Honest;
         let cells = scenario.grid();
         assert!(cells.iter().any(honest) && !cells.iter().all(honest));
         for (cell, what) in cells.iter().enumerate() {
-            let run = scenario.run(Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            });
-            match run {
+            match scenario.run(trial::job(cell)) {
                 Ok(_) => assert!(!honest(what), "{what:?}"),
                 Err(RunError::Failed(how)) => {
                     assert!(honest(what) && how.contains("nothing is left"), "{how}");

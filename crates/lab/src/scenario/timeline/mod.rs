@@ -217,10 +217,6 @@ impl Scenario for Timeline {
         self.case.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn real(&self) -> Option<&dyn Real> {
         let has = |group: &Group| {
             let speaks = matches!(

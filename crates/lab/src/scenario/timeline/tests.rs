@@ -3,7 +3,7 @@
 use super::*;
 use crate::metrics::{BIN, Throughput};
 use crate::real::RealProtocol;
-use std::sync::atomic::AtomicBool;
+use crate::trial;
 use tfrc::time::Duration;
 use tfrc::units::Bytes;
 
@@ -60,9 +60,7 @@ fn run(case: &str, tfrc: &str) -> Findings {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
     scenario.load(&folder, &|_| None).unwrap();
     assert_eq!(scenario.verify(), Ok(()));
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let (cell, seed, stop) = (0, 1, &stop);
-    Findings::join(&[vec![scenario.run(Job { cell, seed, stop }).unwrap()]])
+    trial::findings_of(&scenario, [0])
 }
 
 const WIDE: &str = r#"rate = "80Mb/s", queue = { drop-tail = { packets = 9999 } }"#;
@@ -173,8 +171,7 @@ fn a_case_may_have_other_numbers_of_flows() {
 
 #[test]
 fn a_receiver_s_window_bounds_what_tcp_sends_and_is_the_kernel_s_on_a_test_bed() {
-    let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
-    let job = Job { cell, seed, stop };
+    let job = trial::job(0);
     let kbps = |window: Option<u32>| {
         let mut scenario = scenario();
         scenario.tcp.receive_window = window;
@@ -183,7 +180,7 @@ fn a_receiver_s_window_bounds_what_tcp_sends_and_is_the_kernel_s_on_a_test_bed()
         scenario.case[0].counts = Some(vec![0, 1]);
         scenario.group[1].stop = None;
         scenario.shown = scenario.measured;
-        let measured = scenario.stage(cell, seed).run(job).unwrap();
+        let measured = scenario.stage(0, 1).run(job).unwrap();
         measured.received[0].mean().bits_per_sec() / 1e3
     };
     // Five packets of 1000 bytes a round trip, which is 100 ms and the time of a packet on the wire.
@@ -210,8 +207,7 @@ fn a_receiver_s_window_bounds_what_tcp_sends_and_is_the_kernel_s_on_a_test_bed()
 fn a_test_bed_s_receivers_report_what_the_simulator_s_do() {
     let mut scenario = scenario();
     scenario.group[0].feedback = Feedback::Ccfb;
-    let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
-    let setup = Real::setup(&scenario, Job { cell, seed, stop }).unwrap();
+    let setup = Real::setup(&scenario, trial::job(0)).unwrap();
     let reports = RealProtocol::Tfrc {
         feedback: Feedback::Ccfb,
         floor: None,
@@ -229,8 +225,7 @@ fn a_flow_that_never_stops_is_drawn_to_the_end_and_measured_no_longer_for_it() {
         scenario.settle = None;
         scenario.measured = [10, 12].map(secs);
         scenario.shown[1] = secs(end);
-        let (cell, seed, stop) = (0, 1, &AtomicBool::new(false));
-        Findings::join(&[vec![scenario.run(Job { cell, seed, stop }).unwrap()]])
+        trial::findings_of(&scenario, [0])
     };
     let [long, short] = [20, 12].map(of);
     let drawn = long.group("rates_a").next().unwrap();

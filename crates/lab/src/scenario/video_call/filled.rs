@@ -108,10 +108,6 @@ impl Scenario for FilledCall {
         self.case.len() * self.fillers.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = &self.case[job.cell / self.fillers.len()];
         let Named(filler) = self.fillers[job.cell % self.fillers.len()];
@@ -196,7 +192,7 @@ fn rates(looks: &[&Look], of: fn(&Look) -> f64) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::findings::Findings;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     /// Forty seconds: in ten 13 packets are lost with repair packets, too few to tell which share comes back.
     fn scenario(more: &str, case: &str) -> FilledCall {
@@ -213,16 +209,7 @@ mod tests {
     }
 
     fn run(call: &FilledCall) -> Findings {
-        let stop = AtomicBool::new(false);
-        let cells = (0..call.cells()).map(|cell| {
-            let job = Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            };
-            vec![call.run(job).expect("a run")]
-        });
-        Findings::join(&cells.collect::<Vec<_>>())
+        trial::findings_of(call, 0..call.cells())
     }
 
     #[test]

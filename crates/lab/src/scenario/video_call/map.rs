@@ -95,10 +95,6 @@ impl Scenario for CallMap {
         self.rtts.len() * self.rates.len() * self.policies.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let Named(rules) = self.policies[job.cell % self.policies.len()];
         let index = job.cell / self.policies.len();
@@ -228,7 +224,7 @@ impl CallMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     fn map(more: &str) -> Result<CallMap, toml::de::Error> {
         toml::from_str(&format!(
@@ -292,18 +288,7 @@ mod tests {
         let map = map(r#"rtts = ["20ms", "400ms"]
                          rates = ["300kb/s"]"#)
         .unwrap();
-        let stop = AtomicBool::new(false);
-        let run = |cell| {
-            let job = Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            };
-            vec![map.run(job).unwrap()]
-        };
-        let cells: Vec<Vec<Sample>> = (0..map.cells()).map(run).collect();
-        let mut findings = Findings::join(&cells);
-        map.derive(&mut findings);
+        let findings = trial::findings(&map);
         let value = |name: &str| findings.value(name);
         assert_eq!(value("least_suitable_kbps_evenkeel_20ms"), 300.0);
         assert!(value("least_suitable_kbps_evenkeel_400ms").is_nan());

@@ -101,10 +101,6 @@ impl Scenario for VideoCall {
         self.case.len() * self.policies.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     /// What holds for the worst case of each policy.
     fn derive(&self, findings: &mut Findings) {
         for Named(rules) in &self.policies {
@@ -242,7 +238,7 @@ fn require_fps(fps: u32) -> Result<(), Impossible> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
 
     fn scenario(content: &str, more: &str, fps: u32) -> Result<VideoCall, toml::de::Error> {
         toml::from_str(&format!(
@@ -257,18 +253,7 @@ mod tests {
     }
 
     fn run(call: &VideoCall) -> Findings {
-        let stop = AtomicBool::new(false);
-        let cells = (0..call.cells()).map(|cell| {
-            let job = Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            };
-            vec![call.run(job).unwrap()]
-        });
-        let mut findings = Findings::join(&cells.collect::<Vec<_>>());
-        call.derive(&mut findings);
-        findings
+        trial::findings(call)
     }
 
     #[test]
@@ -294,12 +279,7 @@ mod tests {
             .and_then(Content::deserialize)
             .unwrap();
         assert_eq!(call.verify(), Ok(()));
-        let job = Job {
-            cell: 0,
-            seed: 1,
-            stop: &AtomicBool::new(false),
-        };
-        let failed = call.run(job).err().map(|error| error.to_string());
+        let failed = call.run(trial::job(0)).err().map(|error| error.to_string());
         let said = failed.expect("no pictures, no run");
         assert!(said.starts_with("no such file.mp4: "), "{said}");
     }

@@ -139,10 +139,6 @@ impl Scenario for VideoOnDemand {
         self.movies.len() * self.transports.len() * self.d2.len() * self.buffers.len() * flows
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let case = self.case(job.cell);
         let window = self.measured.map(|time| Instant::ZERO + time.0);
@@ -263,8 +259,8 @@ fn name(value: impl std::fmt::Debug) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial;
     use std::collections::BTreeSet;
-    use std::sync::atomic::AtomicBool;
 
     pub(super) fn scenario() -> VideoOnDemand {
         toml::from_str(
@@ -335,13 +331,8 @@ mod tests {
     #[test]
     fn a_run_tells_of_streams_and_of_tcp() {
         let scenario = scenario();
-        let stop = AtomicBool::new(false);
         // TFRC, two TCP flows and two streams of the slow movie: together more than the link has.
-        let job = Job {
-            cell: 2,
-            seed: 1,
-            stop: &stop,
-        };
+        let job = trial::job(2);
         assert_eq!(scenario.case(2).streams, 2);
         let sample = scenario.run(job).unwrap();
         let findings = Findings::join(&[vec![sample]]);

@@ -124,18 +124,12 @@ mod tests {
     use super::*;
     use crate::findings::Findings;
     use crate::scenario::contract::Scenario as _;
-    use std::sync::atomic::AtomicBool;
+    use crate::trial;
     use tfrc::time::Instant;
     use tfrc::units::Bytes;
 
     fn setup(cell: usize) -> Result<BedSetup, RunError> {
-        let stop = AtomicBool::new(false);
-        let seed = 1;
-        scenario().setup(Job {
-            cell,
-            seed,
-            stop: &stop,
-        })
+        scenario().setup(trial::job(cell))
     }
 
     #[test]
@@ -181,12 +175,7 @@ mod tests {
     #[test]
     fn what_players_counted_is_told_as_the_simulator_tells_it() {
         let scenario = scenario();
-        let stop = AtomicBool::new(false);
-        let job = Job {
-            cell: 2,
-            seed: 1,
-            stop: &stop,
-        };
+        let job = trial::job(2);
         let mut seen = BedRecord::new(&scenario.setup(job).unwrap());
         let played = |iplr, stalls| Played {
             iplr,
@@ -217,12 +206,7 @@ mod tests {
         let mut scenario = scenario();
         scenario.transports = vec![Transport::Tfrc3448];
         assert_eq!(scenario.verify(), Ok(()));
-        let stop = AtomicBool::new(false);
-        let job = Job {
-            cell: 0,
-            seed: 1,
-            stop: &stop,
-        };
+        let job = trial::job(0);
         assert!(matches!(scenario.setup(job), Err(RunError::Failed(_))));
     }
 }

@@ -1,7 +1,7 @@
 //! A grid of one path, its cells and what is refused.
 
 use super::*;
-use std::sync::atomic::AtomicBool;
+use crate::trial;
 
 fn beside_tcp(more: &str) -> BesideTcp {
     let mut table: toml::Table = toml::from_str(
@@ -46,18 +46,7 @@ fn grid_without_a_dimension_is_refused() {
 #[test]
 fn every_cell_of_a_small_grid_is_measured() {
     let grid = beside_tcp("");
-    let stop = AtomicBool::new(false);
-    let run = |cell| {
-        let job = Job {
-            cell,
-            seed: 1,
-            stop: &stop,
-        };
-        vec![grid.run(job).unwrap()]
-    };
-    let cells: Vec<Vec<Sample>> = (0..grid.cells()).map(run).collect();
-    let mut findings = Findings::join(&cells);
-    grid.derive(&mut findings);
+    let findings = trial::findings(&grid);
     assert_eq!(findings.ambiguous(), None);
     let value = |name: &str| findings.value(name);
     for order in ["before", "after", "with"] {

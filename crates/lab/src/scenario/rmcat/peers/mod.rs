@@ -156,10 +156,6 @@ impl Scenario for Peers {
         self.rmcat.case.len() * self.controllers.len()
     }
 
-    fn is_random(&self) -> bool {
-        true
-    }
-
     fn run(&self, job: Job<'_>) -> Result<Sample, RunError> {
         let controller = self.controllers[job.cell % self.controllers.len()];
         let case = job.cell / self.controllers.len();
@@ -265,8 +261,8 @@ fn nada_ends(setup: CallSetup) -> [Traffic; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial;
     use crate::units::Time;
-    use std::sync::atomic::AtomicBool;
 
     fn peers(flows: &str) -> Result<Peers, toml::de::Error> {
         toml::from_str(&format!(
@@ -287,16 +283,7 @@ mod tests {
     #[test]
     fn both_controllers_are_measured_alike() {
         let peers = peers(CALL).unwrap();
-        let stop = AtomicBool::new(false);
-        let run = |cell| {
-            let job = Job {
-                cell,
-                seed: 1,
-                stop: &stop,
-            };
-            vec![peers.run(job).unwrap()]
-        };
-        let findings = Findings::join(&[run(0), run(1)]);
+        let findings = trial::findings_of(&peers, [0, 1]);
         for peer in Controller::ALL.map(Controller::key) {
             let value = |metric: &str| findings.value(&format!("{metric}_{peer}"));
             let used = value("use_pct_1_a");
@@ -317,13 +304,7 @@ mod tests {
         peers.rmcat.case[0].detour = vec![(seconds(10), added), (seconds(20), seconds(0))];
         peers.controllers = vec![Controller::Ours];
         assert_eq!((peers.verify(), peers.cells()), (Ok(()), 1));
-        let stop = AtomicBool::new(false);
-        let job = Job {
-            cell: 0,
-            seed: 1,
-            stop: &stop,
-        };
-        let findings = Findings::join(&[vec![peers.run(job).unwrap()]]);
+        let findings = trial::findings_of(&peers, [0]);
         let delay = |period| findings.value(&format!("delay_p50_ms_{period}_a_ours"));
         let [before, during, after] = [1, 2, 3].map(delay);
         assert!((25.0..50.0).contains(&(during - before)), "{findings:?}");
