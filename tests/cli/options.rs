@@ -109,10 +109,7 @@ fn closed_standard_output_is_one_line_of_error() {
 
 #[test]
 fn misspelt_option_and_command_are_guessed() {
-    for (words, guess) in [
-        ("demo --rat 3M", "'--rate'"),
-        ("dmo", "'demo'"),
-    ] {
+    for (words, guess) in [("demo --rat 3M", "'--rate'"), ("dmo", "'demo'")] {
         refuses(words, &["tip: ", "similar", guess]);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use evenkeel_conform::check::ms;
-use evenkeel_conform::packet::{Data, Report};
+use evenkeel_conform::packet::{Data, TfrcReport};
 use evenkeel_conform::{
     Check, Clock, INTERPOSER, Implementation, Rfc, Setup, all, appendix_b, simulate_with,
 };
@@ -65,12 +65,15 @@ pub(crate) fn sender_telling(setup: &Setup, change: impl FnMut(&mut Data) + 'sta
 }
 
 /// A sender with this fault in the reports that it takes in.
-pub(crate) fn sender_hearing(setup: &Setup, change: impl FnMut(&mut Report) + 'static) -> Mutant {
+pub(crate) fn sender_hearing(
+    setup: &Setup,
+    change: impl FnMut(&mut TfrcReport) + 'static,
+) -> Mutant {
     honest_sender(setup).incoming(each_report(change))
 }
 
 /// A receiver with this fault in its reports.
-pub(crate) fn receiver_telling(change: impl FnMut(&mut Report) + 'static) -> Mutant {
+pub(crate) fn receiver_telling(change: impl FnMut(&mut TfrcReport) + 'static) -> Mutant {
     honest_receiver().outgoing(each_report(change))
 }
 
