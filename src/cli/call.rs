@@ -20,7 +20,9 @@ pub(crate) struct CallArgs {
     /// Local address and port
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
-    /// Stop sending after this long without a report, and listen on: sending resumes once the peer is heard
+    /// Stop sending after this long without a report, and listen on
+    ///
+    /// Sending resumes once the peer is heard again
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]

@@ -31,7 +31,9 @@ pub(crate) struct ConformArgs {
     /// The standard that is checked, and that our own implementation follows
     #[arg(long, value_name = "NUMBER", value_enum, default_value = "5348")]
     rfc: ConformRfc,
-    /// What receivers report, and so which list is checked: tfrc, ccfb, twcc, sack
+    /// Format of the receivers' reports: tfrc, ccfb, twcc or sack
+    ///
+    /// Each format has its own list of checks
     #[arg(long, value_name = "FORMAT", default_value = "tfrc")]
     pub(crate) feedback: FeedbackMode,
     /// Only checks that have this in their number: B.3.1, or B.3.1-16

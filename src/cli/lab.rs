@@ -21,7 +21,9 @@ pub(crate) enum LabCommand {
     List(LabListArgs),
     /// Run experiments; the status is 1 if a check fails
     Run(LabRunArgs),
-    /// Write the report of what was run: the simulator's figures, and the test bed's beside them
+    /// Write a report of earlier runs
+    ///
+    /// It has the simulator's figures, and the test bed's beside them
     Report(LabReportArgs),
 }
 
@@ -53,7 +55,9 @@ pub(crate) struct LabListArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Example: evenkeel lab run sigcomm-fig19 --set rtt=200ms --out out/slow")]
 pub(crate) struct LabRunArgs {
-    /// The experiments, by name. What the folder of results has complete for this commit is not run again
+    /// Run these experiments, by name
+    ///
+    /// Experiments whose results are complete in --out for this commit are not run again
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub(crate) ids: Vec<String>,
     /// Every experiment, and a report of all
@@ -71,7 +75,9 @@ pub(crate) struct LabRunArgs {
     /// Folder of the experiments
     #[arg(long, value_name = "DIR", default_value = "experiments")]
     pub(crate) experiments: PathBuf,
-    /// Runs at once; as many as there are cores unless given. Results are the same with any number
+    /// Run this many at once [default: the number of cores]
+    ///
+    /// Results are the same with any number
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Print the results as JSON, when all are there
@@ -80,7 +86,9 @@ pub(crate) struct LabRunArgs {
     /// Folder of golden results: fail if a metric is not what is written there
     #[arg(long, value_name = "DIR", conflicts_with_all = ["seeds", "set"])]
     pub(crate) golden: Option<PathBuf>,
-    /// Write the golden results instead, to be committed with the reason why they changed
+    /// Write the golden results instead of comparing with them
+    ///
+    /// Commit them with the reason of their change
     #[arg(long, requires = "golden")]
     pub(crate) bless: bool,
 }

@@ -24,7 +24,9 @@ pub(crate) struct LinkArgs {
 /// `evenkeel link …`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum LinkCommand {
-    /// Join two interfaces of this network namespace, for all that Ethernet carries; needs root
+    /// Join two interfaces of this network namespace; needs root
+    ///
+    /// All frames of Ethernet are carried
     Router(LinkRouterArgs),
     /// Pass on the UDP datagrams of one flow, without root
     Relay(LinkRelayArgs),
@@ -60,7 +62,7 @@ pub(crate) struct LinkRelayArgs {
     /// The receiver
     #[arg(value_name = "TO", value_parser = units::address)]
     pub(crate) to: SocketAddr,
-    /// Address from which the receiver gets what is passed on; any unless given
+    /// Send to the receiver from this address [default: any]
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) from: Option<SocketAddr>,
     #[command(flatten)]
@@ -71,12 +73,16 @@ pub(crate) struct LinkRelayArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Link")]
 pub(crate) struct EmulationArgs {
-    /// The links from A to B and back as a TOML file: tables `forward` and `reverse`, each with rate, delay,
-    /// queue, discipline, loss, jitter, reordering, duplication
+    /// Read the links from A to B and back from this TOML file
+    ///
+    /// It has the tables `forward` and `reverse`, each with rate, delay, queue, discipline, loss, jitter, reordering,
+    /// duplication
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "delay", "queue", "loss"])]
     pub(crate) config: Option<PathBuf>,
-    /// Limit the rate each way, as in `--rate 2M`; the default is no limit. trace:FILE replays a file in a loop, in
-    /// Mahimahi's format: each line has the millisecond at which the link can deliver 1500 bytes
+    /// Limit the rate each way, as in `--rate 2M` [default: no limit]
+    ///
+    /// `--rate trace:FILE` replays a file in a loop, in Mahimahi's format: each line has the millisecond at which the
+    /// link can deliver 1500 bytes
     #[arg(long, value_name = "RATE|trace:FILE", allow_hyphen_values = true, value_parser = emulated_link::link_rate)]
     pub(crate) rate: Option<LinkRate>,
     /// Propagation delay, each way
@@ -88,19 +94,24 @@ pub(crate) struct EmulationArgs {
     /// Packets lost at random from A to B: 2% or 0.02
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = units::loss)]
     pub(crate) loss: f64,
-    /// Change the link from A to B at given times: lines of `time, rate, delay, loss`; delays hold both ways.
-    /// A line of `time, MESSAGE` changes whatever a message to --control does
+    /// Change the link from A to B at the times in this file
+    ///
+    /// A line of `time, rate, delay, loss` changes these; delays hold both ways. A line of `time, MESSAGE` does what
+    /// this message to --control does
     #[arg(long, value_name = "FILE")]
     pub(crate) schedule: Option<PathBuf>,
-    /// Listen here for changes of rate, delay, queue, discipline, loss and schedule while it runs: a line of JSON
-    /// in, as {"both": {"delay": "80ms", "discipline": {"codel": {}}}}, a line of JSON out
+    /// Take changes of the link from this socket while it runs
+    ///
+    /// Changeable are rate, delay, queue, discipline, loss and schedule. Each line of JSON, as {"both": {"delay":
+    /// "80ms", "discipline": {"codel": {}}}}, is answered by a line of JSON
     #[arg(long, value_name = "SOCKET")]
     pub(crate) control: Option<PathBuf>,
-    /// Write what happens to each packet here: a line for each time that one enters a link, is dropped or
-    /// leaves
+    /// Write the events of each packet here, one a line
+    ///
+    /// The events are entering a link, being dropped, and leaving
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// Capture every packet where it enters a link and where it leaves, as pcapng
+    /// Capture packets at both ends of each link, as pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
     /// Fixes losses and jitter

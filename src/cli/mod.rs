@@ -45,27 +45,27 @@ pub(crate) struct Cli {
 /// One subcommand a file in `cmd/`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// A whole call on this machine, through an emulated link whose knobs are on the page
+    /// Run a whole call on this machine, through a link that the page controls
     Demo(DemoArgs),
-    /// A call between two people: each end sends and receives, and has a page of its own
+    /// Call another person: both ends send and receive
     Call(CallArgs),
     /// Send one way, to `evenkeel recv` or to any RTP receiver
     Send(SendArgs),
     /// Receive what `evenkeel send` sends
     Recv(RecvArgs),
-    /// Check a TFRC implementation, ours or another, by number: the thesis's 57 checks, and more
+    /// Check a TFRC implementation by the thesis's 57 checks, and more
     Conform(ConformArgs),
-    /// Tell what this machine offers: timestamps, segmentation offload, timers, ffmpeg, cameras
+    /// List what this machine offers: timestamps, timers, ffmpeg, cameras
     Doctor(DoctorArgs),
     /// Emulate a link between two interfaces or two sockets: rate, delay, queue, loss
     Link(LinkArgs),
-    /// Run experiments a second time, over real kernels and an emulated link; needs root
+    /// Run experiments over real kernels and an emulated link; needs root
     Testbed(TestbedArgs),
-    /// Run the experiments: every figure and table of the papers, from its file
+    /// Run the experiments: every figure and table of the papers
     Lab(LabArgs),
-    /// Generate traffic and measure it, as iperf3 does: TFRC flows between two machines
+    /// Generate and measure TFRC flows between two machines, as iperf3 does
     Perf(PerfArgs),
-    /// Send a title on demand, or play one: MPEG-TS at its own pace, bounded by TFRC
+    /// Send or play a title on demand: MPEG-TS at its own pace, within TFRC
     Vod(VodArgs),
 }
 

@@ -44,12 +44,14 @@ pub(crate) struct PerfOutputArgs {
     /// Add the lines to this file instead of printing them
     #[arg(long, value_name = "FILE")]
     pub(crate) logfile: Option<PathBuf>,
-    /// Wait the last microseconds before each departure without giving up the processor: exact
-    /// times for a core's worth of power
+    /// Wait actively for the last microseconds before each departure
+    ///
+    /// Departures are exact, at the cost of one core
     #[arg(long)]
     pub(crate) spin: bool,
-    /// Write every packet here, as pcapng for Wireshark: data without its padding, and feedback with
-    /// what it says
+    /// Write every packet here, as pcapng for Wireshark
+    ///
+    /// Data is written without its padding
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
 }
@@ -66,13 +68,17 @@ pub(crate) struct PerfServerArgs {
     /// Serve one test and exit
     #[arg(short = '1', long)]
     pub(crate) one_off: bool,
-    /// Print one JSON object a test when it ends, of iperf3's shape; all else goes to standard error
+    /// Print one JSON object a test, of iperf3's shape
+    ///
+    /// All else goes to standard error
     #[arg(short = 'J', long)]
     pub(crate) json: bool,
     /// Flows of all clients together
     #[arg(long, value_name = "N", default_value_t = Limits::default().flows, value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_FLOWS)), help_heading = "Limits")]
     pub(crate) max_flows: u16,
-    /// Rate of a flow; without it any: a client that lies in its reports gets what it likes, so set it for strangers
+    /// Limit the rate of a flow [default: no limit]
+    ///
+    /// A client that lies in its reports gets what it asks for: set a limit for strangers
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, help_heading = "Limits")]
     pub(crate) max_rate: Option<Rate>,
     /// Length of a test
@@ -92,7 +98,7 @@ pub(crate) struct PerfClientArgs {
     /// How long to send
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true, default_value = "10", value_parser = units::run_time)]
     pub(crate) time: Duration,
-    /// The most that a flow sends; 0 for what TFRC allows [default: 0; 1M with -u]
+    /// Limit the rate of a flow; 0 leaves it to TFRC [default: 0; 1M with -u]
     #[arg(short, long, value_name = "RATE", allow_hyphen_values = true, value_parser = bitrate)]
     bitrate: Option<Bitrate>,
     /// Bytes of a packet, its UDP payload
@@ -113,38 +119,49 @@ pub(crate) struct PerfClientArgs {
     /// Write X, X_recv, R, p and throughput here, a line a report, as CSV
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
-    /// UDP at the rate of -b, for comparison: no congestion control, on a path that is yours alone
+    /// Send UDP at the rate of -b, without congestion control
+    ///
+    /// Use it for comparison, on a path that nobody else needs
     #[arg(short, long, conflicts_with = "mode")]
     udp: bool,
     /// Which TFRC
     #[arg(long, value_enum, default_value = "rfc5348", help_heading = "TFRC")]
     mode: PerfMode,
-    /// What receivers report: p (tfrc), or what came, and the sender computes p: RFC 8888 (ccfb), WebRTC's
-    /// transport-wide feedback (twcc), a bit a packet (sack); or p in RTCP APP packets (app)
+    /// Format of the receivers' reports: ccfb, twcc, sack, tfrc or app
+    ///
+    /// With ccfb (RFC 8888), twcc (WebRTC's transport-wide feedback) and sack (one bit a packet) receivers report
+    /// arrivals, and the sender computes the loss event rate p. With tfrc they report p, with app they report p in RTCP
+    /// APP packets
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, default_value = FeedbackMode::Tfrc.name(), conflicts_with = "udp", help_heading = "TFRC")]
     pub(crate) feedback: FeedbackMode,
-    /// s: X is in proportion to it. With rfc5348 and rfc3448 half of -l takes half a fair share of the path,
-    /// twice -l takes two; with sp it is the size of others' packets, whose share small ones get. Nothing with -u
-    /// [default: that of -l; 1460 for sp]
+    /// Set the segment size s, to which the rate X is in proportion [default: that of -l; 1460 for sp]
+    ///
+    /// With rfc5348 and rfc3448 half of -l takes half a fair share of the path, twice -l takes two. With sp it is the
+    /// packet size of the competing flows, whose share small packets then get. It has no effect with -u
     #[arg(long, value_name = "BYTES", conflicts_with = "udp", value_parser = clap::value_parser!(u16).range(1..=i64::from(Terms::MAX_LENGTH)), help_heading = "TFRC")]
     packet_size: Option<u16>,
     /// Send as ECN-capable: marks count as losses do
     #[arg(long, help_heading = "TFRC")]
     pub(crate) ecn: bool,
-    /// The most that leaves at once, as the time that it takes at X, or at the rate of -b; one packet always may
+    /// Limit a burst to what X sends in this time; one packet always may go
+    ///
+    /// With -u the rate of -b stands in for X
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "250us", value_parser = burst, help_heading = "TFRC")]
     pub(crate) burst: Duration,
-    /// Floor under the nofeedback timer: a host that is late with its reports for longer than four round
-    /// trips halves the rate without it
+    /// Set a floor under the nofeedback timer
+    ///
+    /// Without it, reports that are late by more than four round trips halve the rate
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "20ms", value_parser = nofeedback_floor, help_heading = "TFRC")]
     pub(crate) nofeedback_floor: Duration,
     /// Quarters of a round trip from a report to the next
     #[arg(long, value_name = "N", default_value_t = ReportTiming::default().quarters, value_parser = clap::value_parser!(u16).range(1..=i64::from(ReportTiming::MAX_QUARTERS)), conflicts_with = "udp", help_heading = "Reports")]
     report_quarters: u16,
-    /// What RTCP's compounds take a twentieth of [default: that of -b, at least a session's]
+    /// Session bandwidth, of which RTCP takes a twentieth [default: that of -b, or the least of a session]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = units::rate, conflicts_with = "udp", help_heading = "Reports")]
     session_bandwidth: Option<Rate>,
-    /// Reports leave with compounds alone: with --feedback app, when RTCP's timer says
+    /// Send reports only in compound packets, when RTCP's timer fires
+    ///
+    /// Needs --feedback app
     #[arg(long, conflicts_with = "udp", help_heading = "Reports")]
     piggy_backed: bool,
 }

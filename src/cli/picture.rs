@@ -15,39 +15,53 @@ use crate::units;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Where pictures come from: `scene`, a .y4m file, any file or device that ffmpeg reads, or
-    /// `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or `-`. What ffmpeg reads
+    /// Take pictures from `scene`, a file, or a camera
+    ///
+    /// `scene` is built in. Files are .y4m, or whatever ffmpeg reads, as devices are; v4l2:/dev/video0 reads a camera
+    /// with the feature `v4l2`. With `--codec dv` the file is raw DV, and `-` is standard input. What ffmpeg reads
     /// begins again at its end; y4m and DV end the run
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
-    /// Picture size of the scene or camera; a file keeps its own unless this is given. Uncompressed pictures
-    /// (`--codec raw`) are received in one size: the same at both ends of a call, or what --sdp tells recv
+    /// Set the size of the scene or camera, or scale a file
+    ///
+    /// A file keeps its own size otherwise. With `--codec raw` both ends of a call need the same size, and recv takes
+    /// it from --sdp
     #[arg(long, value_name = "WxH", value_parser = units::size)]
     pub(crate) size: Option<(usize, usize)>,
     /// Frames per second; a file keeps its own unless this is given
     #[arg(long, value_name = "FPS", value_parser = units::fps)]
     pub(crate) fps: Option<FrameRate>,
-    /// How pictures are coded: `evenkeel demo --codec list` tells what each codec can do
+    /// Code pictures with this codec
+    ///
+    /// `evenkeel demo --codec list` describes each
     #[arg(long, value_name = "CODEC", default_value = "mjpeg")]
     pub(crate) codec: CodecChoice,
-    /// How large frames may be and which are sent: `evenkeel`, or the rules of the `thesis` to compare with
+    /// Choose the rules for frame sizes: `evenkeel` or `thesis`
+    ///
+    /// The rules decide how large a frame may be, and whether it is still sent. `thesis` is there to compare with
     #[arg(long, value_name = "POLICY", default_value = "evenkeel")]
     pub(crate) policy: Rules,
-    /// Aim at this time from capture to display, from 20ms to 2s (a bare number is ms), as in `--deadline 300ms`. The policy `evenkeel` uses a
-    /// longer deadline while the path cannot hold this one, and the page and --json show both
+    /// Aim at this time from capture to display, 20ms to 2s
+    ///
+    /// A bare number is in ms. The policy `evenkeel` uses a longer deadline while the path cannot hold this one; the
+    /// page and --json show both. Example: `--deadline 300ms`
     #[arg(long, value_name = "TIME", default_value = "150ms", allow_hyphen_values = true, value_parser = units::deadline)]
     pub(crate) deadline: Duration,
-    /// Do not slow down for losses that slowing down does not avoid, as on a radio link, up to 10 % of packets; by
-    /// default every loss counts (RFC 5348). Needs --feedback ccfb or twcc and --policy evenkeel, as in `--random-loss
-    /// --loss 5%`. Beside TCP in a queue of a few packets the rate is then unfair
+    /// Do not slow down for random losses, as on a radio link
+    ///
+    /// By default every loss counts (RFC 5348). Losses up to 10 % of packets are left out if slowing down does not
+    /// avoid them. Beside TCP in a queue of a few packets the rate is then unfair. Needs --feedback ccfb or twcc and
+    /// --policy evenkeel. Example: `--random-loss --loss 5%`
     #[arg(long)]
     pub(crate) random_loss: bool,
-    /// What fills the rate where pictures leave some of it: `none`, `dummy` packets, or repair packets (`fec`,
-    /// RFC 8627) as the loss asks for
+    /// Fill unused rate with `dummy` packets or repair packets (`fec`)
+    ///
+    /// Repair packets (RFC 8627) are as many as the loss asks for
     #[arg(long, value_name = "FILLER", default_value = "none")]
     pub(crate) filler: Filler,
-    /// Seed of every random choice of this run [default: 1; `call` and `send` then draw what names
-    /// them on the network anew each time]
+    /// Seed of every random choice of this run [default: 1]
+    ///
+    /// Without it, `call` and `send` draw their network identifiers anew each time
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 }

@@ -15,13 +15,17 @@ pub(crate) struct RecvArgs {
     /// Local address and port
     #[arg(value_name = "BIND", default_value = "0.0.0.0:5004", value_parser = units::address)]
     pub(crate) bind: SocketAddr,
-    /// The description that the sender wrote, for its payload type and extension numbers
+    /// Read the sender's description of the stream
+    ///
+    /// It has the payload type and the extension numbers
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Write the received pictures here, as y4m, or of a description of DV as raw DV if the name ends in .dv
+    /// Write the received pictures here, as y4m
+    ///
+    /// If the description is of DV and the name ends in .dv, the file is raw DV
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Seed of what names this end on the network; drawn anew each time unless given
+    /// Seed of this end's network identifiers [default: drawn anew]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

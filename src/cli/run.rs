@@ -14,20 +14,22 @@ use crate::units;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// Report in this format, the same at both ends: arrivals by RFC 8888 (ccfb) or by WebRTC's format (twcc), from which
-    /// the sender measures delay and computes p; one bit per packet (sack); p (tfrc), or p in RTCP APP packets beside
-    /// the reports that RTCP sends anyway (app)
-    /// [default: ccfb, twcc with --filler, or what --sdp says]
+    /// Report in this format: ccfb, twcc, sack, tfrc or app [default: ccfb, twcc with --filler, or what --sdp says]
+    ///
+    /// Both ends need the same. With ccfb (RFC 8888) and twcc (WebRTC's format) receivers report arrivals, from which
+    /// the sender measures delay and computes the loss event rate p. sack has one bit per packet, tfrc has p, and app
+    /// has p in RTCP APP packets beside RTCP's own reports
     #[arg(long, value_name = "FORMAT", value_parser = FeedbackMode::from_str, help_heading = "Control")]
     pub(crate) feedback: Option<FeedbackMode>,
     /// Stop after this time (60, 90s, 5m); the default is to run until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,
-    /// The time at the start that the summary leaves out, less than --seconds
-    /// [default: 10 s, or half of --seconds if that is less]
+    /// Leave this time at the start out of the summary [default: 10 s, or half of --seconds if that is less]
     #[arg(long, value_name = "TIME", value_parser = units::run_time_or_zero)]
     pub(crate) warmup: Option<Duration>,
-    /// Write the summary here as one JSON object (`-` for standard output, which then has nothing else)
+    /// Write the summary here as one JSON object
+    ///
+    /// `-` is standard output, which then has nothing else
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// Write every event here, one JSON object a line

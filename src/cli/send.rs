@@ -23,12 +23,14 @@ pub(crate) struct SendArgs {
     /// Write the session description here before sending
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
-    /// Send at this rate, on a path that is yours alone, instead of the 128 kb/s that a receiver without
-    /// RTCP gets. Circuit breakers hold if reception reports come
+    /// Send at this rate, on a path that nobody else uses
+    ///
+    /// A receiver without RTCP gets 128 kb/s otherwise. Circuit breakers (RFC 8083) hold if reception reports come
     #[arg(long, value_name = "RATE", value_parser = units::rate)]
     pub(crate) fixed_rate: Option<Rate>,
-    /// End, with status 1, after this long without a report, or when a circuit breaker stops media for good. With
-    /// --fixed-rate no report is waited for
+    /// End with status 1 after this long without a report
+    ///
+    /// So does a circuit breaker that stops media for good. With --fixed-rate no report is awaited
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::run_time)]
     pub(crate) give_up: Duration,
     #[command(flatten)]

@@ -17,7 +17,9 @@ pub(crate) struct TestbedArgs {
 /// `evenkeel testbed …`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TestbedCommand {
-    /// Run experiments one after the other, in real time; the status is 1 if a check fails
+    /// Run experiments one after the other, in real time
+    ///
+    /// The status is 1 if a check fails
     Run(TestbedRunArgs),
     /// Start a program of a run: what the test bed does itself
     #[command(hide = true)]
@@ -31,15 +33,18 @@ pub(crate) struct TestbedRunArgs {
     /// The experiments, by name
     #[arg(value_name = "ID", conflicts_with = "all")]
     pub(crate) ids: Vec<String>,
-    /// Every experiment that has a real half, and a report of both halves. What is complete for this
-    /// commit is not run again
+    /// Run every experiment that has a real half, and report both halves
+    ///
+    /// Experiments whose results are complete for this commit are not run again
     #[arg(long)]
     pub(crate) all: bool,
     /// Repetitions
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) seeds: u32,
-    /// Runs at once. Where one starts its programs the senders of others may stand still for a second; by how much
-    /// the emulator was late is in late_p99_us_*
+    /// Run this many at once
+    ///
+    /// Where one starts its programs, the senders of others may be late by a second. late_p99_us_* shows how late the
+    /// emulator was
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) threads: NonZeroUsize,
     /// Change a parameter of the scenario: rtt=200ms; a dot leads into a table

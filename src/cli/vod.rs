@@ -51,7 +51,9 @@ pub(crate) struct VodServeArgs {
     /// Local address and port; any free port if not given
     #[arg(long, value_name = "ADDR:PORT", value_parser = units::address)]
     pub(crate) bind: Option<SocketAddr>,
-    /// Describe the stream here, for players that need --udp: ffplay -protocol_whitelist file,udp,rtp FILE
+    /// Describe the stream here, for players that need --udp
+    ///
+    /// Play it with `ffplay -protocol_whitelist file,udp,rtp FILE`
     #[arg(long, value_name = "FILE")]
     pub(crate) sdp: Option<PathBuf>,
     #[command(flatten)]
@@ -85,7 +87,7 @@ pub(crate) struct VodRunArgs {
     /// Stop after this time; the default is the end of the title
     #[arg(long, value_name = "TIME", value_parser = units::run_time)]
     pub(crate) seconds: Option<Duration>,
-    /// Print the summary as one JSON object on standard output, and nothing else there
+    /// Print the summary as one JSON object, and nothing else
     #[arg(long)]
     pub(crate) json: bool,
 }

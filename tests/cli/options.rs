@@ -138,3 +138,14 @@ fn help_fits_80_columns() {
         }
     }
 }
+
+#[test]
+fn long_help_says_more_than_the_short_one() {
+    for command in ["demo", "call", "send", "recv", "lab run", "perf client"] {
+        let lengths = ["-h", "--help"].map(|option| {
+            let output = run(&format!("{command} {option}"));
+            text(&output.stdout).lines().count()
+        });
+        assert!(lengths[0] < lengths[1], "{command}: {lengths:?} lines");
+    }
+}
