@@ -35,13 +35,15 @@ enum Json {
 impl Outputs {
     /// Opens the files of a run.
     pub(crate) fn open(run: &RunArgs) -> Result<Self, Failure> {
+        // A refused summary leaves an earlier trace as it is.
         let json = run.json.as_deref().map(|path| match path {
             path if is_standard_output(path) => Ok(Json::StandardOutput),
             path => create("--json", path).map(Json::File),
         });
+        let json = json.transpose()?;
         let trace = run.trace.as_deref().map(|path| create("--trace", path));
         Ok(Self {
-            json: json.transpose()?,
+            json,
             trace: trace.transpose()?.map(TraceFile::new),
         })
     }
@@ -168,24 +170,22 @@ pub(crate) fn page_info(
         height: format.map(|format| format.height as u32),
         fps: format.map(|format| format.frame_rate.per_second()),
         seed: picture.map(PictureArgs::seed),
-        command: command(picture),
+        words: words(picture),
         mode,
         choices: BTreeMap::new(),
         deadline_ms: units::millis(deadline),
     }
 }
 
-/// The command line that would show the same pictures again.
-fn command(picture: Option<&PictureArgs>) -> String {
-    let mut line = std::env::args_os()
-        .skip(1)
-        .fold("evenkeel".into(), |line: String, word| {
-            format!("{line} {}", quoted(&word.to_string_lossy()))
-        });
+/// The words of the command that would show the same pictures again.
+fn words(picture: Option<&PictureArgs>) -> Vec<String> {
+    let typed = std::env::args_os().skip(1);
+    let typed = typed.map(|word| word.to_string_lossy().into_owned());
+    let mut words: Vec<String> = ["evenkeel".into()].into_iter().chain(typed).collect();
     if let Some(picture) = picture.filter(|picture| picture.seed.is_none()) {
-        line += &format!(" --seed {}", picture.seed());
+        words.extend(["--seed".into(), picture.seed().to_string()]);
     }
-    line
+    words
 }
 
 /// A word as a shell takes it.

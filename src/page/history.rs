@@ -1,4 +1,4 @@
-//! The first sample and those of the last minute, for the charts of a late viewer, and the stream of new ones.
+//! The last minute of samples, for the charts of viewers that join late, and the stream of new ones.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -39,18 +39,17 @@ impl History {
         }
     }
 
-    /// Adds a sample, forgets samples over a minute old, and sends it to the viewers. The first sample is kept, because it
-    /// has the settings of the start.
+    /// Adds a sample, forgets samples over a minute old, and sends it to the viewers.
     pub(super) fn push(&self, sample: &Sample) {
         let json = to_json(sample);
         let event = Bytes::from(format!("data: {json}\n\n"));
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         while recent.len() >= MAX_SAMPLES
             || recent
-                .get(1)
+                .front()
                 .is_some_and(|old| old.t_s < sample.t_s - SPAN_S)
         {
-            recent.remove(1);
+            recent.pop_front();
         }
         recent.push_back(Recent {
             t_s: sample.t_s,
@@ -104,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn late_viewer_gets_the_first_sample_and_a_minute() {
+    fn a_late_joiner_gets_the_last_minute() {
         let history = History::new("{}");
         assert_eq!(times(&history), [0.0; 0]);
         (0..1_000).for_each(|n| history.push(&at(f64::from(n) / 8.0)));
         let times = times(&history);
-        assert_eq!(times.len(), 482);
-        assert_eq!((times[0], times[1], times[481]), (0.0, 64.875, 124.875));
+        assert_eq!(times.len(), 481);
+        assert_eq!((times[0], times[480]), (64.875, 124.875));
     }
 
     #[test]

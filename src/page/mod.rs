@@ -8,6 +8,7 @@ mod guard;
 mod history;
 mod knobs;
 mod pictures;
+mod repeat;
 mod routes;
 mod sample;
 mod server;
@@ -15,7 +16,7 @@ mod server;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use futures_util::future::{self, Either};
@@ -23,6 +24,7 @@ use tokio::sync::oneshot;
 
 use self::history::History;
 use self::pictures::Pictures;
+use self::repeat::Repeat;
 
 pub(crate) use self::knobs::Knobs;
 pub(crate) use self::sample::{Mode, PageInfo, Sample, SenderState};
@@ -48,6 +50,7 @@ struct Shared {
     history: History,
     sent: Pictures,
     received: Pictures,
+    repeat: Mutex<Repeat>,
     /// Absent where there is no link to steer.
     controls: Option<Controls>,
 }
@@ -63,7 +66,7 @@ impl Page {
         info: &PageInfo,
         controls: Option<Controls>,
     ) -> Result<Self, PageError> {
-        let listener = listen(bind).map_err(|error| PageError::bind(bind, error))?;
+        let listener = listen(bind, PORTS_TRIED).map_err(|error| PageError::bind(bind, error))?;
         let failed = |error| PageError::Start { error };
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
@@ -78,6 +81,7 @@ impl Page {
             info: info_json,
             sent: Pictures::new(),
             received: Pictures::new(),
+            repeat: Mutex::new(Repeat::new(&info.words)),
             controls,
         });
         let (stop, stopped) = oneshot::channel();
@@ -128,7 +132,13 @@ impl Page {
     /// Adds a sample to the charts: about ten a second. A viewer that joins late gets the last
     /// [`history::SPAN_S`] seconds.
     pub(crate) fn publish(&self, sample: &Sample) {
-        self.shared.history.push(sample);
+        let repeat = self.shared.repeat.lock();
+        let command = repeat.unwrap_or_else(PoisonError::into_inner).line();
+        let sample = Sample {
+            command,
+            ..sample.clone()
+        };
+        self.shared.history.push(&sample);
     }
 }
 
@@ -175,20 +185,19 @@ pub(crate) enum PageError {
     },
 }
 
-/// Listens on `bind`, or on the next port that is free if that one is taken.
-fn listen(bind: SocketAddr) -> io::Result<TcpListener> {
-    let last = match bind.port() {
-        0 => 0,
-        port => port.saturating_add(PORTS_TRIED - 1),
-    };
-    let is_taken = |result: &io::Result<_>| matches!(result, Err(error) if error.kind() == io::ErrorKind::AddrInUse);
-    let mut attempts =
-        (bind.port()..=last).map(|port| TcpListener::bind(SocketAddr::new(bind.ip(), port)));
-    let first = attempts.next().expect("a range of one at least");
-    if !is_taken(&first) {
+/// Listens on `bind`, or on the first of the `ports` ports from there that is not in use.
+fn listen(bind: SocketAddr, ports: u16) -> io::Result<TcpListener> {
+    let first = TcpListener::bind(bind);
+    let is_busy = matches!(&first, Err(error) if error.kind() == io::ErrorKind::AddrInUse);
+    if !is_busy {
         return first;
     }
-    attempts.find(|result| !is_taken(result)).unwrap_or(first)
+    let others = (1..ports).filter_map(|step| {
+        let mut other = bind;
+        other.set_port(bind.port().checked_add(step)?);
+        TcpListener::bind(other).ok()
+    });
+    others.into_iter().next().map_or(first, Ok)
 }
 
 impl PageError {
@@ -228,7 +237,7 @@ mod tests {
             height: Some(480),
             fps: Some(25.0),
             seed: Some(1),
-            command: "evenkeel demo".into(),
+            words: vec!["evenkeel".into(), "demo".into()],
             mode: Mode::Demo,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,
@@ -288,7 +297,8 @@ mod tests {
             free > taken && free - taken < PORTS_TRIED,
             "{taken}, {free}"
         );
-        let all_taken = PageError::bind(first.address(), io::ErrorKind::AddrInUse.into());
+        let refused = listen(first.address(), 1).expect_err("the only port is taken");
+        let all_taken = PageError::bind(first.address(), refused);
         let remedy = "end another program or choose with --page 127.0.0.1:0 (any free port)";
         assert_eq!(
             all_taken.to_string(),

@@ -1,7 +1,7 @@
 //! The answers of the server, and the headers of every answer.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -183,7 +183,13 @@ async fn change_link(
         Err(error) => answer(StatusCode::UNPROCESSABLE_ENTITY, TEXT, format!("{error}\n")),
         Ok(knobs) => match controls(knobs) {
             Err(error) => answer(StatusCode::CONFLICT, TEXT, format!("{error}\n")),
-            Ok(()) => answer(StatusCode::OK, JSON, sample::to_json(&knobs)),
+            Ok(()) => {
+                let repeat = shared.repeat.lock();
+                repeat
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .change(&knobs);
+                answer(StatusCode::OK, JSON, sample::to_json(&knobs))
+            }
         },
     }
 }

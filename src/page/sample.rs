@@ -20,8 +20,8 @@ pub(crate) struct PageInfo {
     /// The seed of the pictures, likewise. A string in JSON, because a browser's numbers end at 2^53.
     #[serde(serialize_with = "as_string")]
     pub(crate) seed: Option<u64>,
-    /// The command that repeats this run.
-    pub(crate) command: String,
+    /// The words of the command that repeats this run.
+    pub(crate) words: Vec<String>,
     /// Which pictures there are.
     pub(crate) mode: Mode,
     /// The codecs, policies and fillers that can be chosen on the page.
@@ -149,6 +149,8 @@ pub(crate) struct Sample {
     pub(crate) tolerated_loss: Option<f64>,
     /// Datagrams ignored, by kind.
     pub(crate) ignored: BTreeMap<&'static str, u64>,
+    /// The command that repeats the run with its present settings; the page adds it.
+    pub(crate) command: String,
     /// The link and the sender's choice; nothing where the link is not ours.
     pub(crate) knobs: Knobs,
 }
@@ -197,7 +199,7 @@ mod tests {
             height: Some(480),
             fps: Some(25.0),
             seed: Some(u64::MAX),
-            command: "evenkeel demo".into(),
+            words: vec!["evenkeel".into(), "demo".into()],
             mode: Mode::Demo,
             choices: BTreeMap::new(),
             deadline_ms: 150.0,

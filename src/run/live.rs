@@ -85,6 +85,9 @@ impl Live {
                 SessionEvent::RateControl(Decision::NoFeedback { .. }) => {
                     self.phase = SenderState::NoFeedback;
                 }
+                SessionEvent::PeerLatched { .. } | SessionEvent::PeerChanged { .. } => {
+                    self.phase = SenderState::Waiting;
+                }
                 SessionEvent::PeerLeft => self.phase = SenderState::PeerGone,
                 SessionEvent::GaveUp => self.phase = SenderState::GivenUp,
                 _ => {}
@@ -174,18 +177,15 @@ impl Live {
         let received = snapshot.state.received.filter(|_| self.displayed == 0)?;
         let ignored = snapshot.ignored.iter().max_by_key(|(_, count)| **count);
         let why = match ignored {
-            _ if self.frozen + self.late > 0 => {
-                "frames arrived, but none could be shown: see the warnings above".into()
-            }
+            _ if self.frozen + self.late > 0 => "frames arrived, but none could be shown".into(),
+            _ if received > Bytes::ZERO => "no frame arrived whole".into(),
+            _ if snapshot.link.is_some() => "nothing came through the link in this time".into(),
             Some((kind, count)) => format!(
                 "{count} datagrams were ignored ({kind}): check that both ends have the same --sdp, codec and --feedback"
             ),
-            None if received == Bytes::ZERO => {
-                "nothing arrived from the peer: check that it runs, its address and \
-                port, and that no firewall drops UDP"
-                    .into()
-            }
-            None => "no frame arrived whole".into(),
+            None => "nothing arrived from the peer: check that it runs, its address and port, and that no firewall \
+                drops UDP"
+                .into(),
         };
         Some(Failure::runtime(format_args!(
             "no picture was shown: {why}"
@@ -280,6 +280,7 @@ impl Live {
             deadline_ms: self.deadline().map(millis),
             tolerated_loss: self.tolerated_loss(),
             ignored: self.ignored(),
+            command: String::new(),
             knobs: snapshot
                 .map(|snapshot| snapshot.knobs(self.choice))
                 .unwrap_or_default(),

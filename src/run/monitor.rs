@@ -57,6 +57,8 @@ pub(super) struct Monitor {
     /// The ends at hand, the one that sends first.
     ends: Vec<(&'static str, CallProcess)>,
     until: Option<Instant>,
+    /// The end of the warm-up.
+    measured_from: Instant,
     report: CallReport,
     tcp: Measured,
     live: Live,
@@ -78,6 +80,7 @@ impl Monitor {
         Self {
             ends,
             until: args.seconds.map(|time| now + time),
+            measured_from,
             report: CallReport::new(measured_from, config.deadline),
             tcp: Measured::new(measured_from),
             live: Live::new(now),
@@ -90,6 +93,12 @@ impl Monitor {
     /// Watches until the run is over, then ends everything in order and writes the summary.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let watched = self.gather_until_over();
+        // Somebody who ends a run before its figures begin has not waited for a picture.
+        let is_cut_short =
+            self.config.stop.is_asked() && self.config.clock.now() < self.measured_from;
+        if !is_cut_short {
+            self.lost = self.lost.take().or_else(|| self.live.no_picture());
+        }
         // After any error, too, the peer gets a BYE and files get their ends.
         let finished = self.finish();
         watched.and(finished)
@@ -186,7 +195,7 @@ impl Monitor {
     fn finish(mut self) -> Result<(), Failure> {
         self.config.stop.ask();
         let mut ended = self.gather_events();
-        let lost = self.lost.take().or_else(|| self.live.no_picture());
+        let lost = self.lost.take();
         let summary = RunSummary {
             seed: self.config.seed,
             deadline: self.config.deadline,

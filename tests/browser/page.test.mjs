@@ -190,7 +190,8 @@ const CHECKS = {
     for (const fact of [info.mode, info.source, `${info.width}×${info.height}`, `${info.fps} fps`, `seed ${info.seed}`]) {
       assert.ok(header.includes(fact), `${JSON.stringify(header)} lacks ${fact}`);
     }
-    assert.equal(await page.locator("#command").innerText(), info.command);
+    const command = info.words.join(" ");
+    await until("the command is there", 3, async () => (await page.locator("#command").innerText()) === command);
   },
 
   async "both pictures change"(page) {
@@ -241,6 +242,50 @@ const CHECKS = {
     ]);
   },
 
+  async "each state has its sentence"(page) {
+    const said = await page.evaluate(async () => {
+      const { status } = await import("/status.js");
+      const second = {
+        state: "congestion avoidance", frames_sent: 25, frames_shown: 25, frames_concealed: 0, frames_frozen: 0,
+        frames_discarded: 0, deadline_ms: 150, frame_delay_p95_ms: 103, throughput_bps: 1e6, link_bps: 3e6, tcp_bps: null,
+        knobs: { tcp: 0 },
+      };
+      /** Twenty seconds, in each of which the counters grow so. */
+      const run = (change = {}, mode = "demo", seconds = 20) => {
+        const samples = Array.from({ length: seconds }, (_, n) => {
+          const sample = { ...second, ...change, t_s: n };
+          for (const key of Object.keys(sample).filter((name) => name.startsWith("frames_"))) {
+            if (sample[key] !== null) sample[key] *= n;
+          }
+          return sample;
+        });
+        return status(samples, { mode }).join(" ").replaceAll("\u00a0", " ");
+      };
+      const here = { frames_sent: null, frames_discarded: null, deadline_ms: null, frame_delay_p95_ms: null, link_bps: null };
+      return [
+        run(), run({ tcp_bps: 1.25e6 }), run({ tcp_bps: 0.25e6 }), run({ tcp_bps: 0.25e6 }, "demo", 5), run({ frame_delay_p95_ms: 180 }),
+        run({ frames_shown: 5, frames_frozen: 20 }), run({ frames_sent: 20, frames_discarded: 5 }), run({ state: "peer gone" }),
+        run({ frames_shown: 0 }), run(here, "recv"), run({ ...here, frames_shown: 0 }, "recv"),
+        run({ frames_shown: null, frame_delay_p95_ms: null, link_bps: null }, "send"), run({}, "demo", 1),
+      ];
+    });
+    assert.deepEqual(said, [
+      "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link, 0.80 times what each TCP flow has, a fair share",
+      "warn More than a fair share: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link, 4.00 times what each TCP flow has",
+      "good Good: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn Late: 180 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn 80 % of the frames are broken: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn 20 % of the frames do not fit: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "bad The other end has left: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "warn Waiting for the other end: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+      "good Good: 1.00 Mb/s",
+      "warn No picture yet: 1.00 Mb/s",
+      "good Good: 1.00 Mb/s",
+      "warn Waiting for the other end: 103 ms, 1.00 Mb/s of a 3.00 Mb/s link",
+    ]);
+  },
+
   async "each command's page shows its pictures at any width"(_page, { browser }) {
     for (const [first, second] of [["recv", "send"], ["call", "call"]]) await pages(browser, first, second);
   },
@@ -273,7 +318,7 @@ const CHECKS = {
     await until("the allowed rate falls", 30, async () => (await allowed()) < 1.2e6);
     await until("the chart's legend says so", 3, async () => /TCP, each\s*\d/.test(await page.locator("#chart-rates .legend").innerText()));
     await until("the fair share is shown", 3, async () => /Fair share\s*600\skb\/s/.test(await page.locator("#chart-rates .legend").innerText()));
-    await until("so is the ratio", 3, async () => /[\d.]+ times what each TCP flow has/.test(await badges(page)));
+    await until("so is the ratio", 15, async () => /[\d.]+ times what each TCP flow has/.test(await badges(page)));
     await until("the command has the flows", 3, async () => / --tcp 4$/.test(await page.locator("#command").innerText()));
     const flows = async () => (await sample()).knobs.tcp;
     await page.getByRole("button", { name: "Stop TCP" }).click();

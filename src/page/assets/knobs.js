@@ -62,29 +62,6 @@ const CHOICES = [
   },
 ];
 
-/** The options of `evenkeel demo` that the controls stand for, and their values as the program takes them. */
-const OPTIONS = [
-  ["codec", "--codec", String],
-  ["policy", "--policy", String],
-  ["filler", "--filler", String],
-  ["rate_bps", "--rate", (bps) => `${Number((bps / 1e6).toPrecision(6))}M`],
-  ["delay_ms", "--rtt", (ms) => `${Number(ms.toPrecision(6))}ms`],
-  ["queue_ms", "--queue", (ms) => `${Number(ms.toPrecision(6))}ms`],
-  ["loss_pct", "--loss", (percent) => `${Number(percent.toPrecision(6))}%`],
-  ["tcp", "--tcp", String],
-];
-/** The command of the run, with what has been changed since its `start`. */
-export function commandWith(command, knobs, start) {
-  let line = command;
-  for (const [field, option, show] of OPTIONS) {
-    const value = knobs[field];
-    if (value === null || value === undefined || value === start?.[field]) continue;
-    line = line.replace(new RegExp(` ${option}(=| )\\S+`, "g"), "");
-    line += ` ${option} ${show(value)}`;
-  }
-  return line;
-}
-
 /**
  * Builds the sliders for these limits and the selects of these choices in `place`; gives update(knobs),
  * which shows the present link and sender.

@@ -2,7 +2,7 @@
 
 import { Chart, SPAN_S, palette } from "/chart.js";
 import { bytes, count, millis, percent, probability, rate, text, words } from "/format.js";
-import { build, commandWith } from "/knobs.js";
+import { build } from "/knobs.js";
 import { fairShare, status } from "/status.js";
 import { follow } from "/stream.js";
 
@@ -86,8 +86,6 @@ const SHAPES = {
 
 let info = null;
 let samples = [];
-/** The settings at the start of the run. */
-let start = null;
 let connection = "connecting";
 let colours = palette();
 let updateKnobs = () => {};
@@ -127,15 +125,12 @@ follow({
   },
   history(all) {
     samples = [];
-    // The first sample of the run is the first of the history, however old.
-    start = all[0]?.knobs ?? null;
     all.forEach(add);
     charts.forEach((chart) => chart.reset());
     restartPictures();
     cursor.changed();
   },
   sample(sample) {
-    start ??= sample.knobs;
     add(sample);
     cursor.changed();
   },
@@ -204,7 +199,10 @@ function tellRun() {
   const [width, height] = info.width ? [info.width, info.height] : [image.naturalWidth, image.naturalHeight];
   const facts = [info.mode, info.source, width && `${width}\u00d7${height}`, info.fps && `${Number(info.fps.toFixed(2))} fps`,
     info.seed && `seed ${info.seed}`];
-  $("run").replaceChildren(...facts.filter(Boolean).map((fact) => item(fact)));
+  const shown = facts.filter(Boolean);
+  if (shown.join() === $("run").dataset.shown) return;
+  $("run").dataset.shown = shown.join();
+  $("run").replaceChildren(...shown.map((fact) => item(fact)));
 }
 
 /** Everything that is said in words and numbers outside the charts. */
@@ -216,7 +214,7 @@ function tell(sample) {
   const quality = sample.psnr_db === null ? [] : [`PSNR ${sample.psnr_db.toFixed(1)}\u00a0dB`];
   const delay = Number.isFinite(sample.frame_delay_ms) ? [`delay ${text(millis(sample.frame_delay_ms))}`] : [];
   set($("received-note"), [...framesPerSecond(), ...quality, ...delay].join(", "));
-  set($("command"), commandWith(info.command, sample.knobs, start));
+  set($("command"), sample.command);
   set($("phase"), PHASES[sample.state] ?? "");
   accounts(sample);
 }

@@ -20,16 +20,17 @@ export function status(samples, info) {
   return [kind, facts.length > 0 ? `${verdict}: ${facts.join(", ")}` : verdict];
 }
 
-/** Throughput in units of one TCP flow's over the last seconds, where there is TCP beside the call. */
+/** Throughput in units of one TCP flow's over the last seconds; null unless TCP has run beside the call for long enough. */
 function shareOfTcp(samples) {
-  const from = samples.at(-1).t_s - SHARE_WINDOW_S;
-  let [ours, theirs] = [0, 0];
+  const now = samples.at(-1);
+  let [call, tcp, since] = [0, 0, null];
   for (const sample of samples) {
-    if (sample.t_s < from || !(sample.tcp_bps > 0)) continue;
-    ours += sample.throughput_bps;
-    theirs += sample.tcp_bps;
+    if (sample.t_s < now.t_s - SHARE_WINDOW_S || !(sample.tcp_bps > 0)) continue;
+    since ??= sample.t_s;
+    call += sample.throughput_bps;
+    tcp += sample.tcp_bps;
   }
-  return theirs > 0 ? ours / theirs : null;
+  return now.tcp_bps > 0 && now.t_s - since >= SHARE_WINDOW_S / 2 ? call / tcp : null;
 }
 
 /** Bits a second that each flow of the link would have if all had the same. */
@@ -47,14 +48,14 @@ function endOf(state) {
 
 function picturesOf(samples, info) {
   const now = samples.at(-1);
-  const since = samples.find((sample) => sample.t_s >= now.t_s - WINDOW_S);
+  const since = samples.findLast((sample) => sample.t_s <= now.t_s - WINDOW_S) ?? samples[0];
   const grown = (key) => (now[key] ?? 0) - (since[key] ?? 0);
   const [sent, shown] = [grown("frames_sent"), grown("frames_shown")];
   if (now.frames_shown !== null) {
     if (!now.frames_shown) return ["warn", now.throughput_bps > 0 && info.mode === "recv" ? "No picture yet" : "Waiting for the other end"];
-    if (shown === 0) return ["bad", "The picture stands still"];
-    const broken = grown("frames_concealed") + grown("frames_frozen");
-    if (broken > TOLERATED_SHARE * (shown + grown("frames_frozen"))) return ["warn", `${share(broken, shown)} of the frames are broken`];
+    if (shown === 0 && now.t_s - since.t_s > 1) return ["bad", "The picture stands still"];
+    const [broken, arrived] = [grown("frames_concealed") + grown("frames_frozen"), shown + grown("frames_frozen")];
+    if (broken > TOLERATED_SHARE * arrived) return ["warn", `${share(broken, arrived)} of the frames are broken`];
     if (now.deadline_ms !== null && now.frame_delay_p95_ms > now.deadline_ms) return ["warn", "Late"];
   } else if (!now.frames_sent || now.state === "waiting") {
     return ["warn", "Waiting for the other end"];
@@ -76,7 +77,7 @@ function factsOf(samples) {
   if (Number.isFinite(sample.frame_delay_p95_ms)) facts.push(text(millis(sample.frame_delay_p95_ms)));
   const link = sample.link_bps ? ` of a ${text(rate(sample.link_bps))} link` : "";
   if (sample.throughput_bps > 0) facts.push(text(rate(sample.throughput_bps)) + link);
-  const ratio = sample.tcp_bps > 0 ? shareOfTcp(samples) : null;
+  const ratio = shareOfTcp(samples);
   if (ratio !== null) {
     const fair = ratio <= FAIR_FACTOR && ratio >= 1 / FAIR_FACTOR ? ", a fair share" : "";
     facts.push(`${ratio.toFixed(2)} times what each TCP flow has${fair}`);
