@@ -135,7 +135,7 @@ async function focusables(page) {
 async function pages(browser, first, second) {
   const [here, there] = [await freePort(), await freePort()];
   const [portOfFirst, portOfSecond] = [await freePort(), await freePort()];
-  const page = (port) => ["--page", `127.0.0.1:${port}`, "--seconds", "60"];
+  const page = (port) => ["--page", `127.0.0.1:${port}`, "--seconds", "180"];
   const args = {
     recv: [["recv", `127.0.0.1:${here}`, ...page(portOfFirst)]],
     send: [["send", `127.0.0.1:${here}`, ...page(portOfSecond)]],
@@ -151,7 +151,7 @@ async function pages(browser, first, second) {
       for (const width of [1400, 390]) {
         const page = await browser.newPage({ viewport: { width, height: 900 } });
         const of = `${command} at ${width} px`;
-        await until(`${of}: its page is there`, 10, () => page.goto(`http://127.0.0.1:${port}/`).then(() => true, () => false));
+        await until(`${of}: its page is there`, 20, () => page.goto(`http://127.0.0.1:${port}/`, { waitUntil: "domcontentloaded" }).then(() => true, () => false));
         const shown = command === "send" ? "#sent" : "#received";
         await until(`${of}: a picture is there`, 15, () => page.locator(`${shown} img`).isVisible());
         await until(`${of}: the state is no riddle`, 15, async () => /^(Good|Late|\d+\s%)/.test(await badges(page)));
