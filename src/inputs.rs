@@ -18,8 +18,9 @@ use evenkeel_net::Clock;
 use crate::choices::{Choice, Choices};
 use crate::cli::{PictureArgs, RunArgs};
 use crate::failure::Failure;
-use crate::outputs::{NamedFile, quoted};
+use crate::outputs::NamedFile;
 use crate::possible_size::possible_size;
+use crate::shell::quoted;
 use crate::stop::Stop;
 
 /// Makes the second scene of a two-way demo differ from the first.

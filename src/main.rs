@@ -21,6 +21,7 @@ mod possible_size;
 mod queue;
 mod recording;
 mod run;
+mod shell;
 mod stop;
 mod tcp;
 mod trace;

@@ -188,16 +188,6 @@ fn words(picture: Option<&PictureArgs>) -> Vec<String> {
     words
 }
 
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "-_./:,=+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 /// Prints a line; an error if standard output is closed.
 pub(crate) fn say(line: impl Display) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{line}")
@@ -261,14 +251,6 @@ mod tests {
     use crate::inputs::wanted;
     use crate::wiring::policy;
     use clap::Parser as _;
-
-    #[test]
-    fn words_are_quoted_as_a_shell_takes_them() {
-        assert_eq!(quoted("--rate=3M"), "--rate=3M");
-        assert_eq!(quoted("my clip.mp4"), "'my clip.mp4'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 
     #[test]
     fn page_and_policy_have_the_given_deadline() {

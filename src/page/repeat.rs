@@ -1,7 +1,7 @@
 //! The command that repeats a run from its present settings: the words of its start, and what viewers changed.
 
 use super::knobs::Knobs;
-use crate::outputs::quoted;
+use crate::shell::quoted;
 
 /// The words of a command, and the settings that viewers have changed since its start.
 pub(super) struct Repeat {
