@@ -1,5 +1,9 @@
 //! The command that repeats a run from its present settings: the words of its start, and what viewers changed.
 
+use evenkeel_codec::Codec;
+use evenkeel_media::filler::Filler;
+use evenkeel_media::policy::Rules;
+
 use super::knobs::Knobs;
 use crate::shell::quoted;
 
@@ -53,9 +57,9 @@ impl Repeat {
             set(&mut words, "--tcp", flows.to_string());
         }
         let names = [
-            ("--codec", changed.codec.map(|codec| codec.name())),
-            ("--policy", changed.policy.map(|policy| policy.name())),
-            ("--filler", changed.filler.map(|filler| filler.name())),
+            ("--codec", changed.codec.map(Codec::name)),
+            ("--policy", changed.policy.map(Rules::name)),
+            ("--filler", changed.filler.map(Filler::name)),
         ];
         for (option, name) in names {
             if let Some(name) = name {
@@ -101,7 +105,6 @@ fn queue_of(before: Option<&str>, ms: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenkeel_codec::Codec;
 
     fn repeat(words: &[&str], changes: &[Knobs]) -> String {
         let words: Vec<String> = words.iter().map(|&word| word.into()).collect();
