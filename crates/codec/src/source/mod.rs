@@ -1,10 +1,12 @@
 //! Where pictures come from: the built-in scene, files, cameras.
 
 mod contract;
+mod counter;
 mod dv;
 mod ffmpeg;
 mod format;
 mod program;
+mod random;
 mod scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 mod v4l2;
