@@ -81,12 +81,12 @@ impl Command {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Where pictures come from: `scene`, a .y4m file, any file or device that ffmpeg reads, or
-    /// `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or `-`. What ffmpeg reads
-    /// begins again at its end; y4m and DV end the run
+    /// Where pictures come from: `scene`, `presenter` (a drawn person who speaks), a .y4m file, any file or
+    /// device that ffmpeg reads, or `v4l2:/dev/video0` (with the feature `v4l2`); with `--codec dv` a file of raw DV, or
+    /// `-`. What ffmpeg reads begins again at its end; y4m and DV end the run
     #[arg(long, value_name = "SOURCE", default_value = "scene")]
     pub(crate) source: String,
-    /// Picture size of the scene or camera; a file keeps its own unless this is given. Uncompressed pictures
+    /// Picture size of the scene, presenter or camera; a file keeps its own unless this is given. Uncompressed pictures
     /// (`--codec raw`) are received in one size: the same at both ends of a call, or what --sdp tells recv
     #[arg(long, value_name = "WxH", value_parser = units::size)]
     pub(crate) size: Option<(usize, usize)>,
