@@ -11,7 +11,7 @@ use evenkeel_codec::Codec;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 use evenkeel_codec::source::Camera;
 use evenkeel_codec::source::{
-    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Scene, Source, SourceError, Y4m,
+    DvFile, Ffmpeg, FfmpegOptions, Format, FrameRate, Presenter, Scene, Source, SourceError, Y4m,
 };
 use evenkeel_net::Clock;
 
@@ -23,13 +23,13 @@ use crate::possible_size::possible_size;
 use crate::shell::quoted;
 use crate::stop::Stop;
 
-/// Makes the second scene of a two-way demo differ from the first.
+/// Makes the second built-in source of a two-way demo differ from the first.
 const SECOND_SCENE_SEED: u64 = 0x5ec0_4d00;
 
-/// The scene's size where none is asked for.
+/// The size of a built-in source's pictures where none is asked for.
 const DEFAULT_SIZE: (usize, usize) = (640, 480);
 
-/// The frame rate of the scene, and of a stream whose description has none.
+/// The frame rate of a built-in source, and of a stream whose description has none.
 pub(crate) const DEFAULT_FRAME_RATE: FrameRate = match FrameRate::new(25, 1) {
     Some(rate) => rate,
     None => unreachable!(),
@@ -117,6 +117,7 @@ pub(crate) fn source(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named<'a> {
     Scene,
+    Presenter,
     StandardInput,
     /// A camera that is read without ffmpeg.
     Camera(&'a str),
@@ -127,6 +128,7 @@ enum Named<'a> {
 fn named(source: &str) -> Named<'_> {
     match source {
         "scene" => Named::Scene,
+        "presenter" => Named::Presenter,
         "-" => Named::StandardInput,
         name => match name.strip_prefix("v4l2:") {
             Some(device) => Named::Camera(device),
@@ -142,15 +144,20 @@ fn open(picture: &PictureArgs, unwanted: &Stop) -> Result<Pictures, Failure> {
         return raw_dv(picture);
     }
     match named(name) {
-        Named::Scene => {
+        built_in @ (Named::Scene | Named::Presenter) => {
             let format = wanted(picture);
-            let scene = Scene::new(format, picture.seed()).map_err(|error| {
+            let seed = picture.seed();
+            let opened = if built_in == Named::Scene {
+                Scene::new(format, seed).map(|scene| Box::new(scene) as Pictures)
+            } else {
+                Presenter::new(format, seed).map(|presenter| Box::new(presenter) as _)
+            };
+            return opened.map_err(|error| {
                 let Format { width, height, .. } = format;
                 Failure::usage(format!(
                     "--size {width}x{height}: {error}; pictures of a file or a camera may be larger"
                 ))
-            })?;
-            return Ok(Box::new(scene));
+            });
         }
         Named::Camera(device) => return camera(device, picture),
         Named::StandardInput | Named::Path(_) => {}
@@ -179,7 +186,7 @@ fn unreadable(name: &str, error: &SourceError) -> String {
     let name = quoted(name);
     match error {
         SourceError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => format!(
-            "--source {name}: there is no such file; name a video file, a device, or scene for the built-in one"
+            "--source {name}: there is no such file; name a video file, a device, or what is built in: scene or presenter"
         ),
         SourceError::Io { error, .. } => format!("--source {name}: {error}"),
         SourceError::NoFfmpeg(error) => format!(
@@ -200,7 +207,7 @@ fn raw_dv(picture: &PictureArgs) -> Result<Pictures, Failure> {
         return Err(Failure::usage(format!("--codec dv: {why}")));
     }
     let opened = match named(name) {
-        Named::Scene | Named::Camera(_) => {
+        Named::Scene | Named::Presenter | Named::Camera(_) => {
             let why =
                 "only raw DV can be sent; name a file of it by --source, or - for standard input";
             return Err(Failure::usage(format!("--codec dv: {why}")));
@@ -243,7 +250,7 @@ pub(crate) fn wanted(picture: &PictureArgs) -> Format {
     }
 }
 
-/// Opens the source of the second end of a two-way demo: another scene, or the same file once more.
+/// Opens the source of the second end of a two-way demo: another scene or presenter, or the same file once more.
 pub(crate) fn second_source(
     picture: &PictureArgs,
     run: &RunArgs,
@@ -259,7 +266,7 @@ pub(crate) fn second_source(
 /// Refuses a source for both ends that only one can read: each would get a part of a pipe's bytes.
 pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
     let has_one_reader = match named(&picture.source) {
-        Named::Scene => false,
+        Named::Scene | Named::Presenter => false,
         Named::StandardInput | Named::Camera(_) => true,
         Named::Path(path) => path.metadata().is_ok_and(|place| !place.is_file()),
     };
@@ -276,7 +283,7 @@ pub(crate) fn for_two(picture: &PictureArgs) -> Result<(), Failure> {
 pub(crate) fn source_file(picture: &PictureArgs) -> NamedFile<'_> {
     let path = match named(&picture.source) {
         Named::Path(path) => Some(path),
-        Named::Scene | Named::StandardInput | Named::Camera(_) => None,
+        Named::Scene | Named::Presenter | Named::StandardInput | Named::Camera(_) => None,
     };
     ("--source", path)
 }

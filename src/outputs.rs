@@ -164,6 +164,7 @@ pub(crate) fn page_info(
         source: match picture.map(|picture| picture.source.as_str()) {
             None => "network".into(),
             Some("scene") => "built-in scene".into(),
+            Some("presenter") => "built-in presenter".into(),
             Some(name) => name.into(),
         },
         width: format.map(|format| format.width as u32),

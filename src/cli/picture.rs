@@ -15,14 +15,14 @@ use crate::units;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Picture")]
 pub(crate) struct PictureArgs {
-    /// Take pictures from `scene`, a file, or a camera
+    /// Take pictures from `presenter`, `scene`, a file, or a camera
     ///
-    /// `scene` is built in. Files are .y4m, or whatever ffmpeg reads, as devices are; v4l2:/dev/video0 reads a camera
-    /// with the feature `v4l2`. With `--codec dv` the file is raw DV, and `-` is standard input. What ffmpeg reads
-    /// begins again at its end; y4m and DV end the run
-    #[arg(long, value_name = "SOURCE", default_value = "scene")]
+    /// Built in are `presenter`, a drawn person who speaks, and `scene`, a city that is hard to code. Files are .y4m, or
+    /// whatever ffmpeg reads, as devices are; v4l2:/dev/video0 reads a camera with the feature `v4l2`. With `--codec dv` the
+    /// file is raw DV, and `-` is standard input. What ffmpeg reads begins again at its end; y4m and DV end the run
+    #[arg(long, value_name = "SOURCE", default_value = "presenter")]
     pub(crate) source: String,
-    /// Set the size of the scene or camera, or scale a file
+    /// Set the size of a built-in picture or camera, or scale a file
     ///
     /// A file keeps its own size otherwise. With `--codec raw` both ends of a call need the same size, and recv takes
     /// it from --sdp

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - [`picture`] has the picture in its two forms: samples, and the bytes that a codec makes of them.
-//! - [`source`] and [`sink`] read pictures from a scene, a file or a camera, and write them.
+//! - [`source`] and [`sink`] read pictures from a scene, a presenter, a file or a camera, and write them.
 //! - `coder.rs` has the contract of a codec, `codec.rs` the codecs by name, `stream.rs` a decoder that follows a change of codec.
 //! - [`mjpeg`], [`h264`], [`raw`] and [`dv`] are the codecs. None of them knows another one.
 //! - [`rate_target`] is the encoder of M-JPEG that hits a size; `downscale.rs` decides when it halves the sides.

@@ -1,4 +1,4 @@
-//! The scene costs bits as real video does.
+//! The scene and the presenter cost bits as real video does.
 //!
 //! `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture` prints the figures; with
 //! `EVENKEEL_MEDIA_DIR` naming a folder, also the figures of the clips in it.
@@ -9,11 +9,15 @@ use evenkeel_codec::mjpeg::{Decoder, Scale, encode};
 use evenkeel_codec::picture::Picture;
 use evenkeel_codec::quality::luma_psnr;
 use evenkeel_codec::rate_target::Encoder;
+use evenkeel_codec::source::{Format, FrameRate, Presenter, Source};
 use evenkeel_codec::test_support::pictures;
 use tfrc::units::Bytes;
 
 /// The means of `clips_cost_what_the_scene_is_held_to`, in bits a pixel at quality 50, are 0.58 to 0.90.
 const CLIPS: core::ops::RangeInclusive<f64> = 0.57..=0.92;
+
+/// Bounds of the presenter's mean: a person in a room costs less than the busiest clip.
+const PRESENTER: core::ops::RangeInclusive<f64> = 0.3..=0.9;
 
 /// Means over pictures, at one quality.
 #[derive(Debug)]
@@ -56,6 +60,27 @@ fn the_scene_costs_as_much_as_the_clips() {
         print(&format!("scene {}x{}", size.0, size.1), &pictures);
         let cost = Cost::of(&pictures, 50.0);
         assert!(CLIPS.contains(&cost.bits_a_pixel), "{size:?}: {cost:?}");
+    }
+}
+
+#[test]
+fn presenter_costs_as_much_as_a_talking_head() {
+    for (width, height) in [(176, 144), (320, 240), (640, 480), (1280, 720)] {
+        let format = Format {
+            width,
+            height,
+            frame_rate: FrameRate::new(1, 1).expect("valid"),
+        };
+        let mut presenter = Presenter::new(format, 1).expect("possible size");
+        let pictures: Vec<_> = (0..9)
+            .map(|_| presenter.next().expect("unbroken").expect("endless"))
+            .collect();
+        print(&format!("presenter {width}x{height}"), &pictures);
+        let cost = Cost::of(&pictures, 50.0);
+        assert!(
+            PRESENTER.contains(&cost.bits_a_pixel),
+            "{width}x{height}: {cost:?}"
+        );
     }
 }
 

@@ -1,10 +1,13 @@
-//! Where pictures come from: the built-in scene, files, cameras.
+//! Where pictures come from: the built-in scene and presenter, files, cameras.
 
 mod contract;
+mod counter;
 mod dv;
 mod ffmpeg;
 mod format;
+mod presenter;
 mod program;
+mod random;
 mod scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]
 mod v4l2;
@@ -14,6 +17,7 @@ pub use contract::{Source, SourceError};
 pub use dv::DvFile;
 pub use ffmpeg::{Ffmpeg, FfmpegOptions};
 pub use format::{Format, FrameRate};
+pub use presenter::{Presenter, Speech};
 pub use program::Program;
 pub use scene::Scene;
 #[cfg(all(feature = "v4l2", target_os = "linux"))]

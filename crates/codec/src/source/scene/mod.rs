@@ -19,14 +19,14 @@
 //! of `cargo test --release -p evenkeel-codec --test scene_cost -- --nocapture`,
 //! the clips' with `EVENKEEL_MEDIA_DIR` naming their folder.
 
-mod counter;
 mod noise;
 mod shot;
 
 use super::contract::{Source, SourceError};
+use super::counter;
 use super::format::{Format, FrameRate};
+use super::random::Random;
 use crate::picture::{BLACK, Picture, WHITE};
-use noise::Random;
 use shot::Shot;
 
 /// Smallest side: the counter and a block of each object fit.

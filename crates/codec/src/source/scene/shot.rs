@@ -1,7 +1,8 @@
 //! One camera position: a backdrop, the objects before it, and how all of it moves.
 
-use super::noise::{Grain, Random, Texture};
+use super::noise::{Grain, Texture};
 use crate::picture::{BLACK, Picture, WHITE};
+use crate::source::random::Random;
 
 /// Peak of the film grain, in steps of a sample: a clean 8-bit camera has one or two.
 pub(super) const GRAIN_PEAK: i32 = 2;
