@@ -54,11 +54,15 @@ impl Retouch for MovingFace {
         let side = if place.x < 0.0 { -1.0 } else { 1.0 };
         let eye = at(place.x * side - EYE_CENTRE.x, place.y - EYE_CENTRE.y);
         let mut paint = FacePaint { video, pixel };
-        if eye.x.abs() < 0.27 && (-0.39..0.12).contains(&eye.y) {
+        // Most of the face is in none of these boxes. A pixel more keeps the smooth edges of coarse pictures.
+        if eye.x.abs() < 0.20 + pixel && (-0.18 - pixel..0.07 + pixel).contains(&eye.y) {
             self.eye(&mut paint, eye, side);
         }
+        if eye.x.abs() < 0.25 && (-0.37 - pixel..-0.18 + pixel).contains(&eye.y) {
+            self.brow(&mut paint, eye, side);
+        }
         let mouth = place - MOUTH_CENTRE;
-        if mouth.x.abs() < 0.40 && (-0.14..0.36).contains(&mouth.y) {
+        if mouth.x.abs() < 0.34 && (-0.11 - pixel..0.27 + pixel).contains(&mouth.y) {
             self.mouth(&mut paint, mouth);
         }
         paint.video
@@ -113,7 +117,6 @@ impl MovingFace {
             self.ball(paint, p, side, ball, p.y - lid);
         }
         self.lashes(paint, p, across, lid, low);
-        self.brow(paint, p, side);
     }
 
     /// Draws the eyeball in the lids' opening; `below` is the way down from the upper lid.
@@ -156,7 +159,7 @@ impl MovingFace {
     fn brow(&self, paint: &mut FacePaint, p: PlanePoint, side: f32) {
         let share = ((p.x + 0.20) / 0.43).clamp(0.0, 1.0);
         let rise = 0.050 * self.pose.brows + 0.010 * side * self.pose.turn.x;
-        let line = -0.268 - 0.006 * (1.0 - share) - rise + 0.060 * smooth(0.42, 1.0, share);
+        let line = -0.268 - 0.006 * (1.0 - share) - rise + 0.046 * smooth(0.42, 1.0, share);
         let half = mix(0.022, 0.012, share) * smooth(-0.22, -0.12, p.x) * smooth(0.245, 0.17, p.x);
         let distance = (p.y - line).abs() - half;
         let soft = 1.0 - smooth(-0.012, 0.010 + 0.5 * paint.pixel, distance);

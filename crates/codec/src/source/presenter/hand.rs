@@ -34,15 +34,22 @@ pub(super) fn paint(canvas: &mut PaintCanvas) {
     });
     creases(canvas);
     canvas.fill(BOUNDS, sleeve, |p| {
-        let round = (-sleeve(p)).max(0.0);
-        let light =
-            0.62 - 0.55 * smooth(-0.25, 0.45, p.x - 0.33 * p.y) + 0.2 * smooth(0.0, 0.2, round);
+        // Round like a tube: light on the window's side, darker at both edges.
+        let inside = (-sleeve(p)).max(0.0);
+        let across = p.x - 0.33 * p.y;
+        let light = 0.86 - 0.62 * smooth(-0.22, 0.40, across) - 0.42 * smooth(0.09, 0.0, inside);
         wool_of(light, p + at(0.2, 0.0), unit)
     });
-    let cuff = |p: PlanePoint| stroke(p, at(0.0, 0.17), at(0.045, 0.34), (0.262, 0.275));
+    let cuff = |p: PlanePoint| {
+        let tube = stroke(p, at(0.0, 0.17), at(0.09, 0.44), (0.262, 0.275));
+        tube.max(p.y + 0.25 * p.x - 0.47)
+    };
+    canvas.glaze(BOUNDS, |p| {
+        (tint(0x06181C), 0.45 * smooth(0.07, 0.0, cuff(p)))
+    });
     canvas.fill(BOUNDS, cuff, |p| {
         let ribs = 0.10 * sine(p.x * 11.0);
-        let light = 0.66 - 0.5 * smooth(-0.2, 0.3, p.x) + ribs;
+        let light = 0.78 - 0.6 * smooth(-0.2, 0.3, p.x) + ribs;
         wool_of(light, at(0.037, 0.0), unit).lit(0.95)
     });
 }

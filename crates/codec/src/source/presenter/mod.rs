@@ -9,7 +9,7 @@
 //! | picture | bits a pixel | luma PSNR |
 //! |---|---|---|
 //! | presenter 176x144 | 0.88 | 36.8 dB |
-//! | presenter 320x240 | 0.73 | 38.3 dB |
+//! | presenter 320x240 | 0.73 | 38.4 dB |
 //! | presenter 640x480 | 0.57 | 40.3 dB |
 //! | presenter 1280x720 | 0.45 | 42.0 dB |
 //!
@@ -177,10 +177,11 @@ mod tests {
 
     #[test]
     fn presenter_draws_equal_pictures_for_equal_seeds() {
-        // Any change of the presenter changes this number, and with it every figure measured on it.
-        assert_eq!(digest(presenter(97, 73, 7), 60), 6_133_569_209_729_680_024);
+        // Any change of the presenter changes this number, and with it every figure measured on it. The hand rises
+        // within these twelve seconds.
+        assert_eq!(digest(presenter(97, 73, 1), 60), 17_770_566_349_603_220_051);
         assert_ne!(
-            digest(presenter(97, 73, 7), 2),
+            digest(presenter(97, 73, 1), 2),
             digest(presenter(97, 73, 8), 2)
         );
     }
